@@ -1,9 +1,13 @@
+const swc = ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" } }];
+
 /** @type {import("jest").Config} */
 export default {
   roots: ["<rootDir>/test"],
-  transform: {
-    "\\.ts$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" } }],
-  },
+  globalSetup: "<rootDir>/test/support/mongod.ts",
+  globalTeardown: "<rootDir>/test/support/mongod-teardown.ts",
+  // The MongoDB driver imports `os` dynamically, which jest's sandbox refuses.
+  transform: { "\\.ts$": swc, "/mongodb/lib/runtime_adapters\\.js$": swc },
+  transformIgnorePatterns: ["/node_modules/(?!mongodb/lib/runtime_adapters)"],
   // Sources name the files they import as Node will see them, with .js.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testEnvironment: "node",

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 import { crc32 } from "node:zlib";
 import { decodeBase62, encodeBase62 } from "./base62.js";
 import { idFromBytes, idToBytes } from "./ids.js";
+import type { ApplicationType } from "./store/store.js";
 
 /**
  * Keys and nonces read `lk_<kind>_<id><secret><check>`. The id is that of the
@@ -24,6 +25,17 @@ const checkWidth = 6;
 const idStart = "lk_xxx_".length;
 const checkStart = idStart + idWidth + secretWidth;
 const keyLength = checkStart + checkWidth;
+
+const kindOfType: Readonly<Record<ApplicationType, KeyKind>> = {
+  private: "prv",
+  public: "pub",
+  management: "mgt",
+};
+
+/** The kind of key that an application of this type has. */
+export function kindFor(type: ApplicationType): KeyKind {
+  return kindOfType[type];
+}
 
 /** Makes a key with a new secret. It is the only copy: keep the hash. */
 export function makeKey(kind: KeyKind, id: string): string {

@@ -11,7 +11,8 @@
  * - A session whose application is gone is gone too.
  * - A record of another tenant is not there.
  *
- * Ids are UUIDs in lower case. Moments are milliseconds since the epoch.
+ * Ids, `createdBy` and its like included, are UUIDs in lower case. Moments are
+ * milliseconds since the epoch. What is absent in a record has no property.
  * A call that cannot reach the data throws {@link StoreUnavailable}.
  */
 export interface Store {
@@ -21,7 +22,7 @@ export interface Store {
   /** The store's clock. */
   now(): Promise<number>;
 
-  /** Resolves when the store answers reads and writes. */
+  /** Resolves when the store answers, and throws where it cannot do its work. */
   ping(): Promise<void>;
 
   /** Resolves when all that was acknowledged is safe and nothing is held open. */
@@ -29,10 +30,10 @@ export interface Store {
 }
 
 export interface ApplicationStore {
-  /** Adds an application, stamped with the moment of its creation. */
+  /** Adds an application, stamped with the moment of its creation. An id that is taken is refused. */
   create(application: NewApplication): Promise<ApplicationRecord>;
 
-  /** Whether there has ever been an application that is still here. */
+  /** Whether there is no application at all. */
   isEmpty(): Promise<boolean>;
 
   /** Reads an application of any tenant, for authentication. */

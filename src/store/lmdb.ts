@@ -1,0 +1,63 @@
+import { createApplicationIndex } from "./lmdb/application-index.js";
+import { createApplicationStore } from "./lmdb/applications.js";
+import { openEnvironment } from "./lmdb/environment.js";
+import { createRecords } from "./lmdb/records.js";
+import { createSessionStore } from "./lmdb/sessions.js";
+import { startSweeper } from "./lmdb/sweeper.js";
+import type { ApplicationRecord, Clock, SessionRecord, Store } from "./store.js";
+
+export interface LmdbStoreOptions {
+  /** The folder of the data; it is made where it is missing. Several processes may share it. */
+  readonly path: string;
+  readonly clock?: Clock;
+  /** Milliseconds between sweeps of what has expired. */
+  readonly sweepInterval?: number;
+  /** Milliseconds after which a write that is not done is given up. */
+  readonly writeTimeout?: number;
+}
+
+/**
+ * Opens the embedded store: one LMDB file in a folder. Where the folder cannot
+ * be used it throws an error whose message says why and what to do. A process
+ * opens a folder once: to open it again while it writes would never end.
+ */
+export async function openLmdbStore({
+  path,
+  clock = Date.now,
+  sweepInterval = 10_000,
+  writeTimeout = 5_000,
+}: LmdbStoreOptions): Promise<Store> {
+  const environment = await openEnvironment(path, writeTimeout);
+  const { tables } = environment;
+  const index = createApplicationIndex(tables);
+  const applications = createRecords<ApplicationRecord>(environment, tables.applications, [
+    "keyHash",
+  ]);
+  const sessions = createRecords<SessionRecord>(environment, tables.sessions, [
+    "keyHash",
+    "nonceHash",
+  ]);
+  const sweeper = startSweeper(environment, applications, index, clock, sweepInterval);
+
+  return {
+    applications: createApplicationStore(environment, applications, index, clock),
+    sessions: createSessionStore(environment, sessions, applications, clock),
+
+    async now() {
+      return clock();
+    },
+
+    // Only a write that changes something reaches the disk.
+    async ping() {
+      environment.read(() => tables.meta.get("schema"));
+      await environment.write(() => {
+        tables.meta.put("pinged", String(clock()));
+      });
+    },
+
+    async close() {
+      await sweeper.stop();
+      await environment.close();
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { constants } from "node:os";
+import { resolve } from "node:path";
+import { type Database, open, type RootDatabase } from "lmdb";
+import { StoreUnavailable } from "../store.js";
+import { prepareFolder, syncFolder } from "./folder.js";
+import { writeId } from "./keys.js";
+
+const { ETIMEDOUT } = constants.errno;
+
+/** Written into each folder; to be raised when older code could no longer read it. */
+const SCHEMA = 1;
+
+export interface Tables {
+  /** Facts about the folder. */
+  readonly meta: Database<string, string>;
+  /** Records by id. */
+  readonly applications: Database<Buffer, string>;
+  readonly sessions: Database<Buffer, string>;
+  /** By tenant and id, the moment at which each application ends. */
+  readonly byTenant: Database<Buffer, Buffer>;
+  /** By tenant, how many rows it has in `byTenant`. */
+  readonly counts: Database<string, string>;
+  /** By moment and id: what there is to sweep. */
+  readonly applicationEnds: Database<Buffer, Buffer>;
+  readonly sessionEnds: Database<Buffer, Buffer>;
+  /** By tenant, moment and id, so that a tenant's expired rows can be left out of its count. */
+  readonly tenantEnds: Database<Buffer, Buffer>;
+}
+
+export interface Environment {
+  readonly tables: Tables;
+
+  /** Runs reads on one snapshot, which holds all that any process acknowledged before. */
+  read<T>(work: () => T): T;
+
+  /**
+   * Runs reads and writes in one transaction, and resolves when it is on disk.
+   * Those that wait at the same time share a commit, yet one that throws takes
+   * back only its own writes. `work` must not answer a promise.
+   */
+  write<T>(work: () => T): Promise<T>;
+
+  /** Tells apart the transactions that run in `write`: no two that are committed have the same. */
+  transactionId(): number;
+
+  close(): Promise<void>;
+}
+
+/** Opens the tables of a folder, or throws an error fit to be shown to the person who chose the folder. */
+export async function openEnvironment(folder: string, writeTimeout: number): Promise<Environment> {
+  const path = resolve(folder);
+  let root: RootDatabase<Buffer, Buffer> | undefined;
+  let schema = SCHEMA;
+  try {
+    await prepareFolder(path);
+    root = openRoot(path);
+    const meta = root.openDB<string, string>("meta", { encoding: "string" });
+    schema = await readSchema(root, meta);
+    if (schema <= SCHEMA) {
+      const tables = openTables(root, meta);
+      await syncFolder(path);
+      return createEnvironment(path, root, tables, writeTimeout);
+    }
+  } catch (error) {
+    await root?.close();
+    throw new Error(
+      `The data folder ${path} cannot be used (${messageOf(error)}): ` +
+        "choose one that this process may read and write, on a disk with space left.",
+      { cause: error },
+    );
+  }
+  await root.close();
+  throw new Error(
+    `The data folder ${path} was written by a newer version (schema ${schema}, this version ` +
+      `knows ${SCHEMA}): run that version, or choose another folder.`,
+  );
+}
+
+function openRoot(path: string): RootDatabase<Buffer, Buffer> {
+  const options = {
+    path,
+    noSubdir: false,
+    encoding: "binary",
+    // A commit is then synced before anyone can see it. Overlapping syncs are
+    // no quicker here, and show to all what a power cut may yet take back.
+    overlappingSync: false,
+    // What lmdb batches by itself comes with a promise that nobody handles: a
+    // full disk would end the process.
+    eventTurnBatching: false,
+    // Address space, not disk or memory; the file grows as it is filled.
+    mapSize: 2 ** 36,
+    maxReaders: 512,
+    permissionsMode: 0o600,
+  } as const;
+  return open(options);
+}
+
+function openTables(root: RootDatabase<Buffer, Buffer>, meta: Tables["meta"]): Tables {
+  const byId = { encoding: "binary", keyEncoder: { writeKey: writeId } } as const;
+  const byKey = { encoding: "binary", keyEncoding: "binary" } as const;
+  return {
+    meta,
+    applications: root.openDB("applications", byId),
+    sessions: root.openDB("sessions", byId),
+    byTenant: root.openDB("by-tenant", byKey),
+    counts: root.openDB("counts", { ...byId, encoding: "string" }),
+    applicationEnds: root.openDB("application-ends", byKey),
+    sessionEnds: root.openDB("session-ends", byKey),
+    tenantEnds: root.openDB("tenant-ends", byKey),
+  };
+}
+
+/** Which schema the folder has; a new one is given ours. */
+async function readSchema(root: RootDatabase, meta: Tables["meta"]): Promise<number> {
+  return root.childTransaction(() => {
+    const schema = meta.get("schema");
+    if (schema === undefined) {
+      meta.put("schema", String(SCHEMA));
+    }
+    return Number(schema ?? SCHEMA);
+  });
+}
+
+function createEnvironment(
+  path: string,
+  root: RootDatabase<Buffer, Buffer>,
+  tables: Tables,
+  writeTimeout: number,
+): Environment {
+  let closing: Promise<void> | undefined;
+
+  /** What LMDB and the system report has a number; all else is a mistake of ours, and stays as it is. */
+  function translate(error: unknown): unknown {
+    if (typeof (error as { code?: unknown }).code !== "number") {
+      return error;
+    }
+    const message = `The data in ${path} cannot be reached: ${messageOf(error)}.`;
+    return new StoreUnavailable(message, { cause: error });
+  }
+
+  function refuseIfClosed(): void {
+    if (closing) {
+      throw new StoreUnavailable(`The data in ${path} has been closed.`);
+    }
+  }
+
+  return {
+    tables,
+
+    read(work) {
+      refuseIfClosed();
+      try {
+        // lmdb keeps its snapshot for a while, in which others may have written.
+        root.resetReadTxn();
+        return work();
+      } catch (error) {
+        throw translate(error);
+      }
+    },
+
+    async write(work) {
+      refuseIfClosed();
+      try {
+        return await within(writeTimeout, root.childTransaction(work));
+      } catch (error) {
+        throw translate(await causeOf(error));
+      }
+    },
+
+    transactionId: () => root.getWriteTxnId(),
+
+    close() {
+      closing ??= within(writeTimeout, root.close()).catch((error) => {
+        throw translate(error);
+      });
+      return closing;
+    },
+  };
+}
+
+// A commit can hang for as long as another process, stopped at the wrong
+// moment, holds the lock, and after an error in the very last page written.
+async function within<T>(limit: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const error = Object.assign(new Error(`no answer in ${limit} ms`), { code: ETIMEDOUT });
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(reject, limit, error);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/** A commit that failed tells why by a promise of its own, which ends the process if nobody looks. */
+async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { commitError?: Promise<never> };
+  return commitError ? commitError.catch((cause) => cause) : error;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,78 @@
+/**
+ * The keys of the tables, as bytes whose order is the order wanted:
+ *
+ *     id               16 bytes of a UUID
+ *     tenant, id       a tenant's applications by age
+ *     moment, id       what ends when
+ *     tenant, moment, id
+ *
+ * A moment is a double: those of positive numbers, infinity included, sort as
+ * the numbers do.
+ */
+
+const ID = 16;
+const MOMENT = 8;
+
+const digits = new Uint8Array(128);
+for (let digit = 0; digit < 16; digit++) {
+  digits[digit.toString(16).charCodeAt(0)] = digit;
+}
+
+/** Writes a UUID as bytes, with none of the garbage of `idToBytes`: every read of a record comes here. */
+export function writeId(id: string, target: Uint8Array, start: number): number {
+  let end = start;
+  for (let at = 0; at < 36; at += 2) {
+    if (at === 8 || at === 13 || at === 18 || at === 23) {
+      at++;
+    }
+    const high = digits[id.charCodeAt(at)] as number;
+    const low = digits[id.charCodeAt(at + 1)] as number;
+    target[end++] = (high << 4) | low;
+  }
+  return end;
+}
+
+export function tenantKey(tenantId: string, id: string): Buffer {
+  const key = Buffer.allocUnsafe(ID + ID);
+  writeId(tenantId, key, 0);
+  writeId(id, key, ID);
+  return key;
+}
+
+export function momentKey(moment: number, id: string): Buffer {
+  const key = Buffer.allocUnsafe(MOMENT + ID);
+  key.writeDoubleBE(moment, 0);
+  writeId(id, key, MOMENT);
+  return key;
+}
+
+export function tenantMomentKey(tenantId: string, moment: number, id: string): Buffer {
+  const key = Buffer.allocUnsafe(ID + MOMENT + ID);
+  writeId(tenantId, key, 0);
+  key.writeDoubleBE(moment, ID);
+  writeId(id, key, ID + MOMENT);
+  return key;
+}
+
+/** Sorts before all keys of the tenant. */
+export function beforeTenant(tenantId: string): Buffer {
+  const key = Buffer.allocUnsafe(ID);
+  writeId(tenantId, key, 0);
+  return key;
+}
+
+/** Sorts after all keys that begin with these bytes. */
+export function after(prefix: Buffer): Buffer {
+  return Buffer.concat([prefix, Buffer.alloc(ID + 1, 0xff)]);
+}
+
+export function momentBytes(moment: number): Buffer {
+  const bytes = Buffer.allocUnsafe(MOMENT);
+  bytes.writeDoubleBE(moment, 0);
+  return bytes;
+}
+
+/** The bytes of the id that a key ends with. */
+export function idAtEnd(key: Buffer): Buffer {
+  return key.subarray(-ID);
+}

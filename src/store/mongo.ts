@@ -1,0 +1,55 @@
+import { ReadConcern } from "mongodb";
+import { mongoApplications } from "./mongo/applications.js";
+import { connect, prepare } from "./mongo/connect.js";
+import { LIMITS, reach } from "./mongo/reach.js";
+import { APPLICATIONS, SESSIONS } from "./mongo/schema.js";
+import { mongoSessions } from "./mongo/sessions.js";
+import { databaseTime, timeOf } from "./mongo/time.js";
+import type { Clock, Store } from "./store.js";
+
+export interface MongoStoreOptions {
+  readonly uri: string;
+  readonly database: string;
+  /** Replaces the database's clock; for tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * Opens the store in a MongoDB replica set or sharded cluster, whose clock is
+ * the store's clock. Makes or migrates collections, validators and indexes
+ * first; any number of instances may do so at once.
+ */
+export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
+  const { uri, database, clock } = options;
+  await prepare(uri, database);
+  const client = await connect(uri);
+  // Stated here, where no `w=1` or `readPreference` in the URI reaches.
+  const db = client.db(database, {
+    writeConcern: { w: "majority", journal: true, wtimeoutMS: LIMITS.maxTimeMS },
+    readConcern: new ReadConcern("majority"),
+    readPreference: "primary",
+  });
+  const time = clock ? timeOf(clock) : databaseTime;
+  const applications = mongoApplications(db.collection(APPLICATIONS), time);
+  const sessions = mongoSessions(db.collection(SESSIONS), applications, time);
+
+  return {
+    applications,
+    sessions,
+
+    async now() {
+      if (clock) {
+        return clock();
+      }
+      const { localTime } = await reach(() => db.command({ hello: 1, ...LIMITS }));
+      return localTime.getTime();
+    },
+
+    async ping() {
+      const first = { projection: { _id: 1 }, ...LIMITS };
+      await reach(() => db.collection(APPLICATIONS).findOne({}, first));
+    },
+
+    close: () => client.close(),
+  };
+}

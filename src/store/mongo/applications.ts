@@ -1,0 +1,129 @@
+import type { Collection, Document } from "mongodb";
+import type { ApplicationStore, ListQuery } from "../store.js";
+import {
+  type ApplicationDocument,
+  date,
+  hash,
+  literal,
+  present,
+  toApplication,
+  toRuleDocument,
+  uuid,
+} from "./documents.js";
+import { insert } from "./insert.js";
+import { createLookup } from "./lookup.js";
+import { LIMITS, reach } from "./reach.js";
+import { BY_EXPIRY, BY_TENANT } from "./schema.js";
+import { alive, expired, type Time } from "./time.js";
+
+export function mongoApplications(
+  documents: Collection<ApplicationDocument>,
+  time: Time,
+): ApplicationStore {
+  return {
+    async create(application) {
+      const fields = {
+        _id: uuid(application.id),
+        tenant_id: uuid(application.tenantId),
+        name: application.name,
+        type: application.type,
+        key_hash: hash(application.keyHash),
+        permissions: application.permissions,
+        rules: application.rules.map(toRuleDocument),
+        created_by: application.createdBy && uuid(application.createdBy),
+        expires_at: date(application.expiresAt),
+        version: 1,
+      };
+      return toApplication(await insert(documents, fields, { created_at: time() }));
+    },
+
+    async isEmpty() {
+      const first = { projection: { _id: 1 }, ...LIMITS };
+      return (await reach(() => documents.findOne(alive(time), first))) === null;
+    },
+
+    find: createLookup(documents, time, toApplication),
+
+    async list(query) {
+      const { size, from } = query;
+      const skip = "page" in from ? (from.page - 1) * size : 0;
+      const filter = { ...among(query), ...alive(time) };
+      const options = {
+        sort: { _id: -1 },
+        skip,
+        limit: size + 1,
+        hint: BY_TENANT,
+        ...LIMITS,
+      } as const;
+      const found = await reach(() => documents.find(filter, options).toArray());
+      const items = found.slice(0, size).map(toApplication);
+      const more = found.length > size;
+      if (!("page" in from)) {
+        return { items, more };
+      }
+      // The page may know by itself how many there are. Otherwise the count,
+      // taken a moment later, must not contradict it.
+      const seen = skip + items.length;
+      if (!more && (items.length > 0 || skip === 0)) {
+        return { items, more, total: seen };
+      }
+      const total = await count(query);
+      return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
+    },
+
+    async update(tenantId, id, change) {
+      const key = { _id: uuid(id), tenant_id: uuid(tenantId) };
+      for (;;) {
+        const current = await reach(() => documents.findOne({ ...key, ...alive(time) }, LIMITS));
+        if (!current) {
+          return undefined;
+        }
+        const { name, keyHash, permissions, rules, modifiedBy } = change(toApplication(current));
+        const fields = literal({
+          name,
+          key_hash: keyHash && hash(keyHash),
+          permissions,
+          rules: rules?.map(toRuleDocument),
+          modified_by: uuid(modifiedBy),
+          version: current.version + 1,
+        });
+        const changed = await reach(() =>
+          documents.findOneAndUpdate(
+            { ...key, version: current.version, ...alive(time) },
+            [{ $set: { ...fields, modified_at: time() } }],
+            { returnDocument: "after", ...LIMITS },
+          ),
+        );
+        if (changed) {
+          return toApplication(changed);
+        }
+      }
+    },
+
+    async delete(tenantId, id) {
+      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
+      const { deletedCount } = await reach(() => documents.deleteOne(filter, LIMITS));
+      return deletedCount === 1;
+    },
+  };
+
+  /** Counts in the index; only what has expired and is not yet swept, which is little, is read. */
+  async function count(query: ListQuery): Promise<number> {
+    const all = among(query);
+    const [there, gone] = await Promise.all([
+      reach(() => documents.countDocuments(all, { hint: BY_TENANT, ...LIMITS })),
+      reach(() =>
+        documents.countDocuments({ ...all, ...expired(time) }, { hint: BY_EXPIRY, ...LIMITS }),
+      ),
+    ]);
+    return Math.max(there - gone, 0);
+  }
+}
+
+function among({ tenantId, ids, from }: ListQuery): Document {
+  const id = present({
+    $in: ids?.map(uuid),
+    $lt: "after" in from ? uuid(from.after) : undefined,
+  });
+  return { tenant_id: uuid(tenantId), ...(Object.keys(id).length > 0 && { _id: id }) };
+}

@@ -1,0 +1,80 @@
+import { MongoClient, type MongoClientOptions, MongoServerError } from "mongodb";
+import { prepareSchema } from "./schema.js";
+
+/**
+ * With these a dead or frozen primary is noticed in seconds; the driver's own
+ * would hang for half a minute.
+ */
+const DEFAULTS: MongoClientOptions = {
+  appName: "latchkey",
+  connectTimeoutMS: 2_000,
+  heartbeatFrequencyMS: 1_000,
+  serverSelectionTimeoutMS: 5_000,
+  socketTimeoutMS: 3_000,
+  waitQueueTimeoutMS: 2_000,
+};
+
+/** Connects, with our defaults for what the URI leaves open. */
+export async function connect(uri: string): Promise<MongoClient> {
+  return connectWith(uri, unlessGiven(uri, DEFAULTS));
+}
+
+/** Makes or migrates the schema, over a connection that waits: an index on many documents takes its time. */
+export async function prepare(uri: string, database: string): Promise<void> {
+  const client = await connectWith(uri, { ...unlessGiven(uri, DEFAULTS), socketTimeoutMS: 0 });
+  try {
+    const hello = await client.db("admin").command({ hello: 1 });
+    if (!hello.setName && hello.msg !== "isdbgrid") {
+      throw new Error("it is not a replica set");
+    }
+    await prepareSchema(client.db(database, { writeConcern: { w: "majority" } }));
+  } catch (cause) {
+    const what = `The database ${database} at ${hosts(uri)} cannot be prepared`;
+    const hint =
+      "it needs mongod with --replSet (one member will do) and a user with the role readWrite";
+    throw problem(what, hint, cause);
+  } finally {
+    await client.close();
+  }
+}
+
+async function connectWith(uri: string, options: MongoClientOptions): Promise<MongoClient> {
+  const client = createClient(uri, options);
+  try {
+    return await client.connect();
+  } catch (cause) {
+    const hint =
+      cause instanceof MongoServerError
+        ? "check user and password in MONGODB_URI"
+        : "check that it runs, that it has a primary, and that MONGODB_URI names it";
+    throw problem(`MongoDB at ${hosts(uri)} cannot be reached`, hint, cause);
+  }
+}
+
+function createClient(uri: string, options: MongoClientOptions): MongoClient {
+  try {
+    return new MongoClient(uri, { ...options, retryWrites: true });
+  } catch (cause) {
+    const hint = "it should look like mongodb://user:password@host:27017/?replicaSet=name";
+    throw problem("MONGODB_URI is not a connection string for MongoDB", hint, cause);
+  }
+}
+
+/** One sentence for the operator. It holds the reasons of the driver, which repeat no secrets. */
+function problem(what: string, hint: string, cause: unknown): Error {
+  const reason = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
+  return new Error(`${what} (${reason}): ${hint}.`, { cause });
+}
+
+/** The part of a URI that is safe to show. */
+function hosts(uri: string): string {
+  return uri.replace(/^.*(@|:\/\/)/s, "").replace(/[/?].*/s, "");
+}
+
+function unlessGiven(uri: string, defaults: MongoClientOptions): MongoClientOptions {
+  const query = new URLSearchParams(uri.slice(uri.indexOf("?") + 1));
+  const given = new Set([...query.keys()].map((name) => name.toLowerCase()));
+  return Object.fromEntries(
+    Object.entries(defaults).filter(([name]) => !given.has(name.toLowerCase())),
+  );
+}

@@ -1,0 +1,92 @@
+import {
+  MongoClientClosedError,
+  MongoError,
+  MongoNetworkError,
+  MongoNotConnectedError,
+  MongoOperationTimeoutError,
+  MongoServerClosedError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoStalePrimaryError,
+  MongoTopologyClosedError,
+} from "mongodb";
+import { StoreUnavailable } from "../store.js";
+
+/** For every call: the server gives up before the socket does. */
+export const LIMITS = { maxTimeMS: 2_500 } as const;
+
+/**
+ * Calls the driver; where the data cannot be reached, throws
+ * {@link StoreUnavailable}. It never calls again: the driver retries once, and
+ * knows whether the first attempt took effect, which we do not.
+ */
+export async function reach<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!meansUnreachable(error)) {
+      throw error;
+    }
+    throw new StoreUnavailable("MongoDB cannot be reached now.", { cause: error });
+  }
+}
+
+const UNREACHABLE = [
+  MongoClientClosedError,
+  MongoNetworkError,
+  MongoNotConnectedError,
+  MongoOperationTimeoutError,
+  MongoServerClosedError,
+  MongoServerSelectionError,
+  MongoStalePrimaryError,
+  MongoTopologyClosedError,
+];
+
+/** Thrown by the driver's connection pool, which does not export their classes. */
+const UNREACHABLE_NAMES = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
+
+/** The server said these of itself or of the members behind it. */
+const UNREACHABLE_CODES = new Set<unknown>([
+  6, // HostUnreachable
+  7, // HostNotFound
+  24, // LockTimeout
+  50, // MaxTimeMSExpired
+  64, // WriteConcernTimeout
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  100, // UnsatisfiableWriteConcern
+  112, // WriteConflict
+  133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
+  189, // PrimarySteppedDown
+  202, // NetworkInterfaceExceededTimeLimit
+  217, // IncompleteTransactionHistory
+  262, // ExceededTimeLimit
+  9001, // SocketException
+  10058, // LegacyNotPrimary
+  10107, // NotWritablePrimary
+  11600, // InterruptedAtShutdown
+  11601, // Interrupted
+  11602, // InterruptedDueToReplStateChange
+  13388, // StaleConfig
+  13435, // NotPrimaryNoSecondaryOk
+  13436, // NotPrimaryOrSecondary
+]);
+
+const UNREACHABLE_LABELS = ["HandshakeError", "RetryableError", "RetryableWriteError"];
+
+function meansUnreachable(error: unknown): boolean {
+  if (error instanceof MongoServerError && UNREACHABLE_CODES.has(error.code)) {
+    return true;
+  }
+  if (error instanceof MongoError) {
+    return (
+      UNREACHABLE.some((type) => error instanceof type) ||
+      UNREACHABLE_NAMES.has(error.name) ||
+      UNREACHABLE_LABELS.some((label) => error.hasErrorLabel(label))
+    );
+  }
+  // A primary that dies may break a socket under the driver, whose error (such
+  // as EPIPE) then comes as Node made it.
+  return typeof error === "object" && error !== null && "syscall" in error;
+}

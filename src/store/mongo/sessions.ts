@@ -1,0 +1,81 @@
+import type { Collection } from "mongodb";
+import type { ApplicationStore, SessionStore } from "../store.js";
+import {
+  date,
+  fromUuid,
+  hash,
+  literal,
+  type SessionDocument,
+  toRuleDocument,
+  toSession,
+  uuid,
+} from "./documents.js";
+import { insert } from "./insert.js";
+import { createLookup } from "./lookup.js";
+import { LIMITS, reach } from "./reach.js";
+import { alive, type Time } from "./time.js";
+
+export function mongoSessions(
+  documents: Collection<SessionDocument>,
+  applications: ApplicationStore,
+  time: Time,
+): SessionStore {
+  const lookup = createLookup(documents, time, toSession);
+
+  return {
+    async create(session) {
+      const application = await applications.find(session.applicationId);
+      if (application?.tenantId !== session.tenantId) {
+        return undefined;
+      }
+      const fields = {
+        _id: uuid(session.id),
+        tenant_id: uuid(session.tenantId),
+        application_id: uuid(session.applicationId),
+        key_hash: hash(session.keyHash),
+        nonce_hash: hash(session.nonceHash),
+        permissions: [],
+        rules: [],
+      };
+      const now = time();
+      const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
+      return toSession(await insert(documents, fields, moments));
+    },
+
+    async find(id) {
+      const session = await lookup(id);
+      const application = session && (await applications.find(session.applicationId));
+      return application && { session, application };
+    },
+
+    async authorize(grant) {
+      const shown = {
+        _id: uuid(grant.sessionId),
+        tenant_id: uuid(grant.tenantId),
+        nonce_hash: { $in: grant.nonceHashes.map(hash) },
+      };
+      const fields = literal({
+        permissions: grant.permissions,
+        rules: grant.rules.map(toRuleDocument),
+        authorized_by: uuid(grant.authorizedBy),
+        expires_at: date(grant.expiresAt),
+      });
+      const options = { projection: { application_id: 1 }, ...LIMITS };
+      const spent = await reach(() =>
+        documents.findOneAndUpdate(
+          { ...shown, authorized_at: { $exists: false }, ...alive(time) },
+          [{ $set: { ...fields, authorized_at: time() } }],
+          options,
+        ),
+      );
+      const session =
+        spent ?? (await reach(() => documents.findOne({ ...shown, ...alive(time) }, options)));
+      // Asked last, at no loss: a nonce spent on a dead session opens nothing.
+      const application = session && (await applications.find(fromUuid(session.application_id)));
+      if (!application) {
+        return "unknown";
+      }
+      return spent ? "authorized" : "used";
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { newId } from "../../src/ids.js";
+import type {
+  ApplicationRecord,
+  Grants,
+  NewApplication,
+  NewSession,
+  RuleRecord,
+  SessionGrant,
+  SessionRecord,
+  Store,
+} from "../../src/store/store.js";
+
+export const HOUR = 3_600_000;
+
+export const rule: RuleRecord = {
+  description: "Numbers may be seen in part.",
+  priority: 1,
+  container: "/pci/",
+  conditions: [{ attribute: "container", operator: "starts_with", value: "/pci/high/" }],
+  transform: "mask",
+  permissions: ["token:read", "token:search"],
+};
+
+export const grants: Grants = { permissions: ["token:use"], rules: [rule] };
+
+/** Texts that have undone other stores. */
+export const oddTexts = [
+  "$gt",
+  "$$NOW",
+  "__proto__",
+  "constructor",
+  "a.b",
+  "",
+  " ",
+  "\0",
+  '{"$ne":null}',
+  "'; --",
+  "null",
+  "\u00e9",
+  "e\u0301",
+  "👩‍👩‍👧‍👦 日本語 ﷺ",
+  "𝒙".repeat(500),
+];
+
+/** An application to create, as bare as may be. */
+export function anApplication(fields: Partial<NewApplication> = {}): NewApplication {
+  return {
+    id: newId(Date.now()),
+    tenantId: randomUUID(),
+    name: "shop",
+    type: "public",
+    keyHash: randomBytes(32),
+    permissions: [],
+    rules: [],
+    ...fields,
+  };
+}
+
+/** A session of an application to create. */
+export function aSession(
+  { id: applicationId, tenantId }: NewApplication,
+  fields: Partial<NewSession> = {},
+): NewSession {
+  const [keyHash, nonceHash] = [randomBytes(32), randomBytes(32)];
+  const id = newId(Date.now());
+  return { id, tenantId, applicationId, keyHash, nonceHash, ttl: HOUR, ...fields };
+}
+
+/** A grant that shows the right nonce. */
+export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}): SessionGrant {
+  return {
+    sessionId: session.id,
+    tenantId: session.tenantId,
+    nonceHashes: [session.nonceHash],
+    authorizedBy: session.applicationId,
+    ...grants,
+    ...fields,
+  };
+}
+
+/** Creates an application and a session of it. */
+export async function createBoth(store: Store, ttl = HOUR) {
+  const application = await store.applications.create(anApplication());
+  const session = aSession(application, { ttl });
+  const created = must(await store.sessions.create(session));
+  return { application, session, created };
+}
+
+export function must<T>(value: T | undefined): T {
+  if (value === undefined) {
+    throw new Error("It should be there.");
+  }
+  return value;
+}
+
+export function idsOf(records: readonly (ApplicationRecord | SessionRecord)[]): string[] {
+  return records.map(({ id }) => id);
+}
+
+export function newestFirst(ids: Iterable<string>): string[] {
+  return [...ids].sort().reverse();
+}
+
+export function times<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}

@@ -1,0 +1,179 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../src/ids.js";
+import type { Subject } from "../store-contract.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  grants,
+  HOUR,
+  must,
+  oddTexts,
+  rule,
+  times,
+} from "./fixtures.js";
+
+export function describeSessions(subject: () => Subject): void {
+  describe("a session", () => {
+    it("may do nothing at first, and ends after its time to live", async () => {
+      const { store, clock } = subject();
+      const application = await store.applications.create(anApplication(grants));
+      const { ttl, ...given } = aSession(application, { ttl: 180_000 });
+      const created = await store.sessions.create({ ...given, ttl });
+      expect(created).toEqual({
+        ...given,
+        permissions: [],
+        rules: [],
+        createdAt: clock.now(),
+        expiresAt: clock.now() + ttl,
+      });
+      expect(created).not.toHaveProperty("authorizedAt");
+      expect(created).not.toHaveProperty("authorizedBy");
+      clock.advance(1);
+      expect(await store.sessions.find(given.id)).toStrictEqual({ session: created, application });
+    });
+
+    it("is not there before it is created", async () => {
+      const { store } = subject();
+      expect(await store.sessions.find(newId(Date.now()))).toBeUndefined();
+    });
+
+    it("is found with its application as that is now", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      const change = () => ({ name: "another", modifiedBy: id });
+      const updated = await store.applications.update(tenantId, id, change);
+      expect((await store.sessions.find(session.id))?.application).toEqual(updated);
+    });
+
+    it("stays when the key of its application is replaced", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      const change = () => ({ keyHash: randomBytes(32), modifiedBy: id });
+      await store.applications.update(tenantId, id, change);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+    });
+
+    it("is not created for an application that is not there", async () => {
+      const { store } = subject();
+      const gone = await store.applications.create(anApplication());
+      await store.applications.delete(gone.tenantId, gone.id);
+      for (const owner of [gone, anApplication()]) {
+        const session = aSession(owner);
+        expect(await store.sessions.create(session)).toBeUndefined();
+        expect(await store.sessions.find(session.id)).toBeUndefined();
+      }
+    });
+
+    it("goes with its application, authorized or not", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const authorized = aSession(application);
+      await store.sessions.create(authorized);
+      await store.sessions.authorize(aGrant(authorized));
+      await store.applications.delete(application.tenantId, application.id);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.sessions.find(authorized.id)).toBeUndefined();
+    });
+
+    it("keeps its hashes byte for byte", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const found = must(await store.sessions.find(session.id)).session;
+      expect(Buffer.compare(found.keyHash, session.keyHash)).toBe(0);
+      expect(Buffer.compare(found.nonceHash, session.nonceHash)).toBe(0);
+    });
+  });
+
+  describe("an authorization", () => {
+    it("gives the session its grants, and says who gave them and when", async () => {
+      const { store, clock } = subject();
+      const { session, created } = await createBoth(store);
+      clock.advance(7);
+      const authorizedBy = randomUUID();
+      expect(await store.sessions.authorize(aGrant(session, { authorizedBy }))).toBe("authorized");
+      const found = await store.sessions.find(session.id);
+      const authorizedAt = clock.now();
+      expect(found?.session).toEqual({ ...created, ...grants, authorizedAt, authorizedBy });
+    });
+
+    it("changes the end of the session where it is given one", async () => {
+      const { store, clock } = subject();
+      for (const change of [HOUR, -HOUR / 2]) {
+        const { session } = await createBoth(store);
+        const expiresAt = clock.now() + HOUR + change;
+        await store.sessions.authorize(aGrant(session, { expiresAt }));
+        expect((await store.sessions.find(session.id))?.session.expiresAt).toBe(expiresAt);
+      }
+    });
+
+    it("spends the nonce", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      await store.sessions.authorize(aGrant(session));
+      const before = await store.sessions.find(session.id);
+      const again = aGrant(session, { permissions: ["token:read"], rules: [] });
+      expect(await store.sessions.authorize(again)).toBe("used");
+      expect(await store.sessions.find(session.id)).toEqual(before);
+    });
+
+    it("accepts the nonce under any of its hashes", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const others = times(3, () => randomBytes(32));
+      const nonceHashes = [...others.slice(0, 2), session.nonceHash, ...others.slice(2)];
+      expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("authorized");
+      expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("used");
+    });
+
+    it("tells a wrong nonce nothing, and changes nothing", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const { nonceHash } = session;
+      const flipped = Uint8Array.from(nonceHash, (byte, index) => (index === 31 ? byte ^ 1 : byte));
+      const wrong = [
+        [],
+        [randomBytes(32)],
+        [flipped],
+        [nonceHash.slice(0, 31)],
+        [Buffer.concat([nonceHash, Buffer.from([0])])],
+        [new Uint8Array(0)],
+        [session.keyHash],
+      ];
+      const before = await store.sessions.find(session.id);
+      for (const nonceHashes of wrong) {
+        expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("unknown");
+      }
+      expect(await store.sessions.find(session.id)).toEqual(before);
+      expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
+      for (const nonceHashes of wrong) {
+        expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("unknown");
+      }
+    });
+
+    it("is unknown for a session that is not there, or whose application is not", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const absent = aGrant(session, { sessionId: newId(Date.now()) });
+      expect(await store.sessions.authorize(absent)).toBe("unknown");
+      await store.applications.delete(application.tenantId, application.id);
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+    });
+
+    it("keeps odd texts, and a thousand rules, as they are", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const conditions = oddTexts.map((value) => ({ attribute: "id", operator: "equals", value }));
+      const { description, container, ...bare } = rule;
+      const rules = times(1_000, (index) => ({ ...bare, conditions, priority: index + 1 }));
+      await store.sessions.authorize(aGrant(session, { permissions: oddTexts, rules }));
+      const found = must(await store.sessions.find(session.id)).session;
+      expect(found.permissions).toEqual(oddTexts);
+      expect(found.rules).toStrictEqual(rules);
+    });
+  });
+}

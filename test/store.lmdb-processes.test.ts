@@ -1,0 +1,170 @@
+import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../src/ids.js";
+import { openLmdbStore } from "../src/store/lmdb.js";
+import { StoreUnavailable } from "../src/store/store.js";
+import { anApplication, createBoth, must, times } from "./store-contract/fixtures.js";
+import { scriptCommand, useChildren } from "./support/child.js";
+import { useLmdbFolder } from "./support/lmdb-folder.js";
+
+const folder = useLmdbFolder();
+const start = useChildren();
+
+/** The command line of another process on the same data. */
+function child(task: string, argument = "") {
+  return scriptCommand("lmdb-child.ts", task, folder.path(), argument);
+}
+
+/** Runs another process to its end, before anything else can happen in this one. */
+function run(task: string, argument = "") {
+  return spawnSync(...child(task, argument), { timeout: 30_000 });
+}
+
+describe("what LMDB acknowledged", () => {
+  it("is there after the process was killed, whenever that was", async () => {
+    const lines: Record<string, string>[] = [];
+    const told = (what: string) => lines.flatMap((line) => line[what] ?? []);
+    for (let round = 0; round < 5; round++) {
+      const writer = start(child("churn"));
+      await writer.line(20);
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 200));
+      await writer.kill();
+      lines.push(...writer.lines());
+
+      const store = await openLmdbStore({ path: folder.path() });
+      // Whether a deletion took effect nobody can tell before it is acknowledged.
+      const doubtful = new Set([...told("deleting"), ...told("with")]);
+      for (const id of told("created").filter((id) => !doubtful.has(id))) {
+        expect(await store.applications.find(id)).toBeDefined();
+      }
+      for (const id of told("authorized").filter((id) => !doubtful.has(id))) {
+        expect((await store.sessions.find(id))?.session.authorizedAt).toBeDefined();
+      }
+      for (const id of told("deleted")) {
+        expect(await store.applications.find(id)).toBeUndefined();
+      }
+      await store.ping();
+      await store.close();
+    }
+    expect(told("deleted").length).toBeGreaterThan(5);
+  }, 60_000);
+
+  const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
+  const claim = "was synced to the disk before, once for all that waited at the same time";
+  if (canTrace) {
+    it(claim, expectSyncs);
+  }
+
+  async function expectSyncs(): Promise<void> {
+    const [node, args] = child("markWrites");
+    const file = join(folder.path(), "trace");
+    const calls = "trace=openat,fdatasync,write,writev,pwrite64,pwritev";
+    const strace = ["-f", "-y", "-s", "80", "-o", file, "-e", calls, node, ...args];
+    expect(spawnSync("strace", strace, { timeout: 30_000 }).status).toBe(0);
+    const events = eventsOf(await readFile(file, "utf8"));
+    for (const number of times(5, (index) => index)) {
+      expect(events).toMatch(new RegExp(`<${number}>(write )+sync commit </${number}>`));
+    }
+    expect(events).toMatch(/<many>((write )+sync commit ){1,3}<\/many>/);
+  }
+
+  /** What a trace shows to have been done to the data, between the words of the process. */
+  function eventsOf(trace: string): string {
+    const durable = trace.match(/data\.mdb", O_\w+\|O_DSYNC.* = (\d+)/)?.[1];
+    const commit = new RegExp(`pwrite64\\(${durable}<.* = \\d+$`);
+    const begun = new Map<string, string>();
+    const events = trace.split("\n").map((line) => {
+      const thread = line.split(" ", 1)[0] ?? "";
+      if (line.endsWith("<unfinished ...>")) {
+        begun.set(thread, line);
+        return "";
+      }
+      const call = line.includes(" resumed>") ? `${begun.get(thread)} ${line}` : line;
+      const said = /write\(1<.*(called|acknowledged)\\":\\?"?(\w+)/.exec(call);
+      if (said) {
+        return said[1] === "called" ? `<${said[2]}>` : `</${said[2]}>`;
+      }
+      if (!call.includes("data.mdb>")) {
+        return "";
+      }
+      if (/fdatasync\(.* = 0$/.test(call)) {
+        return "sync ";
+      }
+      if (commit.test(call)) {
+        return "commit ";
+      }
+      return /p?writev?(64)?\(/.test(call) ? "write " : "";
+    });
+    return events.join("");
+  }
+});
+
+describe("processes that share the data in LMDB", () => {
+  it("see each other's writes at once, even within one turn of the event loop", async () => {
+    const store = await folder.open();
+    const id = newId(Date.now());
+    expect(await store.applications.find(id)).toBeUndefined();
+    run("create", id);
+    expect(await store.applications.find(id)).toBeDefined();
+    run("rekey", id);
+    const found = must(await store.applications.find(id));
+    expect(Buffer.from(found.keyHash).toString()).toBe("replaced");
+    await store.applications.delete(found.tenantId, id);
+    expect(run("rekey", id).status).toBe(1);
+  }, 60_000);
+
+  it("authorize a session but once", async () => {
+    const store = await folder.open();
+    const { session } = await createBoth(store);
+    const nonceHash = Buffer.from(session.nonceHash).toString("hex");
+    const given = JSON.stringify({ ...session, nonceHash });
+    const others = times(2, () => start(child("authorize", given)));
+    for (const other of others) {
+      await other.line(0);
+    }
+    for (const other of others) {
+      other.write("now\n");
+    }
+    const outcomes = await Promise.all(others.map(async (other) => (await other.line(1)).outcomes));
+    expect(outcomes.flat().sort()).toEqual(["authorized", ...times(49, () => "used")]);
+  }, 60_000);
+
+  it("read while one holds up all writes, which are given up after the time set", async () => {
+    const store = await folder.open({ writeTimeout: 1_000 });
+    const { id, tenantId } = await store.applications.create(anApplication());
+    const other = start(child("hold"));
+    await other.line(0);
+    const late = await store.applications.delete(tenantId, id).catch((error) => error);
+    expect(late).toBeInstanceOf(StoreUnavailable);
+    expect(late.cause).toBeDefined();
+    expect(await store.applications.find(id)).toBeDefined();
+    await other.kill();
+    expect(await store.applications.create(anApplication())).toBeDefined();
+  }, 60_000);
+
+  it("need not close the store to end", async () => {
+    const id = newId(Date.now());
+    expect(run("leave", id).status).toBe(0);
+    const store = await folder.open();
+    expect(await store.applications.find(id)).toBeDefined();
+  }, 60_000);
+});
+
+describe("LMDB on a full disk", () => {
+  it("refuses writes, keeps what it acknowledged, and goes on when there is space", async () => {
+    const [node, args] = child("fill");
+    const limited = ["-c", 'ulimit -f 8000; exec "$@"', "sh", node, ...args];
+    const filled = spawnSync("sh", limited, { encoding: "utf8", timeout: 30_000 });
+    expect(filled.status).toBe(0);
+    const { created, found, failures } = JSON.parse(filled.stdout);
+    expect(found).toBe(created.length);
+    expect(new Set(failures)).toEqual(new Set(["StoreUnavailable"]));
+    const store = await folder.open();
+    for (const id of created) {
+      expect(await store.applications.find(id)).toBeDefined();
+    }
+    expect(await store.applications.create(anApplication())).toBeDefined();
+  }, 60_000);
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Document, MongoClient } from "mongodb";
+import { newId } from "../src/ids.js";
+import { reach } from "../src/store/mongo/reach.js";
+import { openMongoStore } from "../src/store/mongo.js";
+import { type NewApplication, type Store, StoreUnavailable } from "../src/store/store.js";
+import { aGrant, anApplication, aSession, createBoth } from "./store-contract/fixtures.js";
+import { until } from "./support/mongo.js";
+import { type Mongod, startMongod } from "./support/mongod.js";
+
+describe("a MongoDB that fails", () => {
+  let mongod: Mongod;
+  let admin: MongoClient;
+  let store: Store;
+  let owner: NewApplication;
+
+  beforeAll(async () => {
+    mongod = await startMongod();
+    admin = await new MongoClient(mongod.uri).connect();
+    store = await openMongoStore({ uri: mongod.uri, database: "latchkey" });
+    owner = await store.applications.create(anApplication());
+  });
+
+  afterAll(async () => {
+    await store?.close();
+    await admin?.close();
+    await mongod?.stop();
+  });
+
+  /** Makes commands of the store fail, by our name of which the server knows them. */
+  const fail = (mode: unknown, data: Document = {}) =>
+    admin.db("admin").command({
+      configureFailPoint: "failCommand",
+      mode,
+      data: { appName: "latchkey", ...data },
+    });
+
+  /** Makes every kind of call at once, and tells how each ended and how long it took them. */
+  async function callAll(): Promise<{ ends: Record<string, unknown>; took: number }> {
+    const { id, tenantId } = owner;
+    const session = aSession(owner);
+    const calls = {
+      create: store.applications.create(anApplication()),
+      isEmpty: store.applications.isEmpty(),
+      find: store.applications.find(id),
+      list: store.applications.list({ tenantId, size: 1, from: { page: 2 } }),
+      update: store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
+      delete: store.applications.delete(tenantId, newId(Date.now())),
+      createSession: store.sessions.create(session),
+      findSession: store.sessions.find(session.id),
+      authorize: store.sessions.authorize(aGrant(session)),
+      now: store.now(),
+      ping: store.ping(),
+    };
+    const started = performance.now();
+    const ends = Object.entries(calls).map(async ([name, call]) => [
+      name,
+      await call.then(
+        () => "done",
+        (error) => (error instanceof StoreUnavailable && error.cause ? "unavailable" : error),
+      ),
+    ]);
+    return {
+      ends: Object.fromEntries(await Promise.all(ends)),
+      took: performance.now() - started,
+    };
+  }
+
+  const allEndAs = (end: "done" | "unavailable") =>
+    Object.fromEntries(
+      [
+        ...["create", "isEmpty", "find", "list", "update", "delete"],
+        ...["createSession", "findSession", "authorize", "now", "ping"],
+      ].map((name) => [name, end]),
+    );
+
+  const answers = () =>
+    store.ping().then(
+      () => true,
+      () => false,
+    );
+
+  it.each([
+    ["has no primary", { errorCode: 10_107 }],
+    ["changes its primary", { errorCode: 189 }],
+    ["shuts down", { errorCode: 11_600 }],
+    ["takes too long", { errorCode: 50 }],
+    ["hangs up", { closeConnection: true }],
+  ])("because it %s is unavailable, and as good as before afterwards", async (_, failure) => {
+    const failCommands = ["find", "findAndModify", "delete", "aggregate", "hello"];
+    await fail("alwaysOn", { failCommands, ...failure });
+    const { ends } = await callAll().finally(() => fail("off"));
+    expect(ends).toEqual(allEndAs("unavailable"));
+    await until(answers, 10_000);
+    expect((await callAll()).ends).toEqual(allEndAs("done"));
+  });
+
+  it("because it has no majority to write to is unavailable for writes", async () => {
+    const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
+    await fail("alwaysOn", { failCommands: ["findAndModify", "delete"], writeConcernError });
+    const { ends } = await callAll().finally(() => fail("off"));
+    expect(ends).toMatchObject({ create: "unavailable", delete: "unavailable", find: "done" });
+  });
+
+  it("after it made a write, but before it said so, tells the truth when asked again", async () => {
+    const { application, session } = await createBoth(store);
+    const { id, tenantId } = application;
+    const errorLabels = ["RetryableWriteError"];
+    const writeConcernError = { code: 91, errmsg: "The server is going down.", errorLabels };
+    const failOnce = (command: string) =>
+      fail({ times: 1 }, { failCommands: [command], writeConcernError });
+
+    await failOnce("findAndModify");
+    expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
+    await failOnce("findAndModify");
+    let calls = 0;
+    const change = () => ({ name: `changed ${++calls}`, modifiedBy: id });
+    const changed = await store.applications.update(tenantId, id, change);
+    expect(changed).toMatchObject({ name: "changed 1" });
+    await failOnce("findAndModify");
+    expect(await store.applications.create(anApplication())).toBeDefined();
+    await failOnce("delete");
+    expect(await store.applications.delete(tenantId, id)).toBe(true);
+  });
+
+  it("because it is frozen is unavailable within seconds, and as good as before when it thaws", async () => {
+    process.kill(mongod.pid, "SIGSTOP");
+    const { ends, took } = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
+    expect(ends).toEqual(allEndAs("unavailable"));
+    expect(took).toBeLessThan(10_000);
+    await until(answers, 10_000);
+    expect((await callAll()).ends).toEqual(allEndAs("done"));
+  });
+
+  it("because it was killed is unavailable within seconds", async () => {
+    process.kill(mongod.pid, "SIGKILL");
+    const { ends, took } = await callAll();
+    expect(ends).toEqual(allEndAs("unavailable"));
+    expect(took).toBeLessThan(10_000);
+  });
+});
+
+describe("reaching the data", () => {
+  it("takes a broken socket for what it is", async () => {
+    const cause = Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" });
+    const outcome = await reach(() => Promise.reject(cause)).catch((error) => error);
+    expect(outcome).toBeInstanceOf(StoreUnavailable);
+    expect(outcome.cause).toBe(cause);
+  });
+
+  it("leaves a mistake a mistake", async () => {
+    const mistake = new TypeError("undefined is not a function");
+    await expect(reach(() => Promise.reject(mistake))).rejects.toBe(mistake);
+  });
+});

@@ -1,0 +1,113 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import type { Db, Document } from "mongodb";
+import { openMongoStore } from "../src/store/mongo.js";
+import { anApplication } from "./store-contract/fixtures.js";
+import { useMongo } from "./support/mongo.js";
+
+const { createDatabase, open } = useMongo();
+
+describe("opening", () => {
+  const indexesOf = async (db: Db, name: string) =>
+    (await db.collection(name).indexes()).map(({ key, expireAfterSeconds, unique }) =>
+      JSON.stringify({ key, expireAfterSeconds, unique }),
+    );
+  const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":0}';
+  const listing = '{"key":{"tenant_id":1,"_id":-1}}';
+  const validatorOf = async (db: Db, name: string): Promise<Document> => {
+    const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
+    return info?.options ?? {};
+  };
+
+  it("may be done by many instances at once", async () => {
+    const db = createDatabase();
+    await Promise.all(Array.from({ length: 8 }, () => open(db)));
+    expect((await indexesOf(db, "applications")).slice(1).sort()).toEqual([sweep, listing]);
+    expect((await indexesOf(db, "sessions")).slice(1)).toEqual([sweep]);
+    expect(await validatorOf(db, "sessions")).toMatchObject({
+      validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },
+      validationLevel: "strict",
+      validationAction: "error",
+    });
+  });
+
+  it("brings older validators and indexes up to date, also at once", async () => {
+    const [db, fresh] = [createDatabase(), createDatabase()];
+    await open(fresh);
+    const validator = { name: { $exists: true } };
+    await db.createCollection("applications", { validator, validationAction: "warn" });
+    await db.collection("applications").createIndex({ expires_at: 1 });
+    await db.collection("applications").createIndex({ tenant_id: 1, _id: -1 }, { sparse: true });
+    await db.createCollection("sessions");
+    await db.collection("sessions").createIndex({ expires_at: 1 }, { expireAfterSeconds: 3_600 });
+
+    const [store] = await Promise.all(Array.from({ length: 4 }, () => open(db)));
+    for (const name of ["applications", "sessions"]) {
+      expect((await indexesOf(db, name)).sort()).toEqual((await indexesOf(fresh, name)).sort());
+      expect(await validatorOf(db, name)).toEqual(await validatorOf(fresh, name));
+    }
+    expect(await store?.applications.isEmpty()).toBe(true);
+  });
+
+  it("leaves alone what is as it should be", async () => {
+    const db = createDatabase();
+    const store = await open(db);
+    const { id } = await store.applications.create(anApplication());
+    await db.setProfilingLevel("all");
+    const again = await open(db);
+    await db.setProfilingLevel("off");
+    expect(await again.applications.find(id)).toBeDefined();
+    const commands = await db.collection("system.profile").find().toArray();
+    const names = new Set(commands.map(({ command }) => Object.keys(command ?? {})[0]));
+    expect(names).toContain("listIndexes");
+    for (const name of ["create", "collMod", "createIndexes", "dropIndexes"]) {
+      expect(names).not.toContain(name);
+    }
+  });
+
+  it("says in one sentence why a database cannot be prepared", async () => {
+    const db = createDatabase();
+    await db.createCollection("applications", { viewOn: "others", pipeline: [] });
+    const error = await open(db).catch((error) => error);
+    expect(error.message).toMatch(
+      /^The database latchkey_test_.* at .* cannot be prepared \(.*\): .*\.$/,
+    );
+  });
+
+  it("says in one sentence what is wrong with an unreachable MongoDB, and no secrets", async () => {
+    const started = performance.now();
+    const at = "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tls=false";
+    const error = await openMongoStore({ uri: at, database: "x" }).catch((error) => error);
+    expect(error.message).toMatch(
+      /^MongoDB at 127\.0\.0\.1:1,127\.0\.0\.1:2 cannot be reached \(.*ECONNREFUSED.*\): check that .*\.$/,
+    );
+    expect(inspect(error, { depth: 9 })).not.toMatch(/someone|s3cr3t/);
+    expect(performance.now() - started).toBeLessThan(7_000);
+  });
+
+  it("takes the limits that the URI sets before its own", async () => {
+    const started = performance.now();
+    const at = "mongodb://127.0.0.1:1/?serverselectiontimeoutms=300";
+    await expect(openMongoStore({ uri: at, database: "x" })).rejects.toThrow("cannot be reached");
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+
+  it("says so of a URI that is none, and no secrets", async () => {
+    for (const bad of [
+      "",
+      "someone:s3cr3t@host",
+      "mongo://someone:s3cr3t@host",
+      "mongodb://someone:s3cr3t@",
+      "mongodb://someone:s3cr3t/@host",
+      "mongodb://someone:s3cr3t@s3cr3t@host",
+      "mongodb://someone:s3cr3t?@host",
+      "mongodb://someone:s3cr3t%zz@host",
+      "mongodb+srv://someone:s3cr3t@host:1",
+      "mongodb://someone:s3cr3t@host/?nonsense=1",
+    ]) {
+      const error = await openMongoStore({ uri: bad, database: "x" }).catch((error) => error);
+      expect(error.message).toMatch(/^MONGODB_URI is not a connection string for MongoDB.*: .*\.$/);
+      expect(inspect(error)).not.toMatch(/someone|s3cr3t/);
+    }
+  });
+});

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterEach } from "@jest/globals";
+
+/** The command line that runs a script of this folder, TypeScript as it is, in another process. */
+export function scriptCommand(script: string, ...args: string[]): [string, string[]] {
+  return [process.execPath, ["--import", "tsx", join(__dirname, script), ...args]];
+}
+
+/** Starts processes that tell what they do in lines of JSON, and kills those that outlive their test. */
+export function useChildren() {
+  let running: ChildProcess[] = [];
+
+  afterEach(() => {
+    for (const child of running) {
+      child.kill("SIGKILL");
+    }
+    running = [];
+  });
+
+  return function start([command, args]: [string, string[]]) {
+    const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+    running.push(child);
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+    const closed = once(child, "close");
+
+    return {
+      /** All that it has told so far. */
+      lines() {
+        const whole = output.split("\n").slice(0, -1);
+        return whole.map((line) => JSON.parse(line));
+      },
+
+      /** What it tells in a line, as soon as it does. */
+      async line(index: number) {
+        while (this.lines().length <= index) {
+          await Promise.race([once(child.stdout, "data"), closed]);
+          if (child.exitCode !== null && this.lines().length <= index) {
+            throw new Error(`It has ended with ${child.exitCode}.`);
+          }
+        }
+        return this.lines()[index];
+      },
+
+      write(text: string): void {
+        child.stdin.write(text);
+      },
+
+      async kill(): Promise<void> {
+        child.kill("SIGKILL");
+        await closed;
+      },
+    };
+  };
+}

@@ -1,0 +1,17 @@
+import type { Clock } from "../../src/store/store.js";
+
+/** A clock that stands still until a test moves it. */
+export interface TestClock {
+  readonly now: Clock;
+  advance(milliseconds: number): void;
+}
+
+export function createTestClock(start = Date.now()): TestClock {
+  let now = start;
+  return {
+    now: () => now,
+    advance: (milliseconds) => {
+      now += milliseconds;
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Another process that uses the data of an LMDB store, for tests:
+ *
+ *     node --import tsx test/support/lmdb-child.ts <task> <path> [argument]
+ *
+ * It tells what it does line by line, each as it happens, in JSON.
+ */
+import { writeSync } from "node:fs";
+import { open } from "lmdb";
+import { openLmdbStore } from "../../src/store/lmdb.js";
+import { type NewSession, StoreUnavailable } from "../../src/store/store.js";
+import { aGrant, anApplication, aSession, must, rule, times } from "../store-contract/fixtures.js";
+
+const [, , task = "", path = "", argument = ""] = process.argv;
+
+function tell(line: object): void {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+const tasks: Record<string, () => Promise<void>> = {
+  /** Creates one application, of the id given. */
+  async create() {
+    const store = await openLmdbStore({ path });
+    await store.applications.create(anApplication({ id: argument }));
+    await store.close();
+  },
+
+  /** Replaces the key of the application given. */
+  async rekey() {
+    const store = await openLmdbStore({ path });
+    const { id, tenantId } = must(await store.applications.find(argument));
+    const keyHash = Buffer.from("replaced");
+    await store.applications.update(tenantId, id, () => ({ keyHash, modifiedBy: id }));
+    await store.close();
+  },
+
+  /** Authorizes the session given many times at once, as soon as it is told to. */
+  async authorize() {
+    const store = await openLmdbStore({ path });
+    const given = JSON.parse(argument);
+    const session: NewSession = { ...given, nonceHash: Buffer.from(given.nonceHash, "hex") };
+    tell({ ready: true });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    const outcomes = times(25, () => store.sessions.authorize(aGrant(session)));
+    tell({ outcomes: await Promise.all(outcomes) });
+    await store.close();
+    process.stdin.destroy();
+  },
+
+  /** Writes of every kind, several at a time, until it is killed. */
+  async churn() {
+    const store = await openLmdbStore({ path, sweepInterval: 20 });
+    const work = async (): Promise<never> => {
+      for (let round = 0; ; round++) {
+        const application = await store.applications.create(anApplication());
+        tell({ created: application.id });
+        const session = aSession(application);
+        await store.sessions.create(session);
+        await store.sessions.authorize(aGrant(session));
+        tell({ authorized: session.id });
+        await store.sessions.create(aSession(application, { ttl: 10 }));
+        if (round % 3 > 0) {
+          continue;
+        }
+        tell({ deleting: application.id, with: session.id });
+        await store.applications.delete(application.tenantId, application.id);
+        tell({ deleted: application.id });
+      }
+    };
+    await Promise.all(times(8, work));
+  },
+
+  /** Writes one by one, then many at once, and tells when each is called and acknowledged. */
+  async markWrites() {
+    const store = await openLmdbStore({ path });
+    for (let number = 0; number < 5; number++) {
+      tell({ called: number });
+      await store.applications.create(anApplication());
+      tell({ acknowledged: number });
+    }
+    tell({ called: "many" });
+    await Promise.all(times(32, () => store.applications.create(anApplication())));
+    tell({ acknowledged: "many" });
+    await store.close();
+  },
+
+  /** Writes until the disk is full, by itself and with others at once. */
+  async fill() {
+    const store = await openLmdbStore({ path });
+    const rules = times(100, () => rule);
+    const created: string[] = [];
+    const failures: string[] = [];
+    const create = async () => {
+      const application = anApplication({ rules });
+      await store.applications.create(application).then(
+        () => created.push(application.id),
+        (error) =>
+          failures.push(error instanceof StoreUnavailable && error.cause ? error.name : error),
+      );
+    };
+    while (failures.length < 20) {
+      await create();
+      await Promise.all(times(4, create));
+    }
+    const found = await Promise.all(created.map((id) => store.applications.find(id)));
+    tell({ created, failures, found: found.filter(Boolean).length });
+    await store.close();
+  },
+
+  /** Keeps every other process from writing, until it is killed. */
+  async hold() {
+    const database = open({ path, noSubdir: false, overlappingSync: false, encoding: "string" });
+    database.transactionSync(() => {
+      tell({ holding: true });
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+  },
+
+  /** Opens a store and leaves without a word. */
+  async leave() {
+    const store = await openLmdbStore({ path });
+    await store.applications.create(anApplication({ id: argument }));
+  },
+};
+
+must(tasks[task])().catch((error) => {
+  console.error(error);
+  process.exitCode = 1;
+});

