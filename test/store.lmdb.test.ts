@@ -5,7 +5,7 @@ import { open } from "lmdb";
 import { newId } from "../src/ids.js";
 import { openLmdbStore } from "../src/store/lmdb.js";
 import { StoreUnavailable } from "../src/store/store.js";
-import { aGrant, anApplication, aSession, HOUR, must, times } from "./store-contract/fixtures.js";
+import { aGrant, anApplication, aSession, hour, must, times } from "./store-contract/fixtures.js";
 import { describeStore } from "./store-contract.js";
 import { createTestClock } from "./support/clock.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
@@ -43,16 +43,16 @@ describe("in LMDB", () => {
     const staying = await store.applications.create(anApplication());
     const { tenantId } = staying;
     const [lasting, prolonged, shortened] = [
-      aSession(staying, { ttl: 3 * HOUR }),
-      aSession(staying, { ttl: HOUR }),
-      aSession(staying, { ttl: 3 * HOUR }),
+      aSession(staying, { ttl: 3 * hour }),
+      aSession(staying, { ttl: hour }),
+      aSession(staying, { ttl: 3 * hour }),
     ];
     for (const session of [lasting, prolonged, shortened]) {
       await store.sessions.create(session);
     }
-    await store.sessions.authorize(aGrant(prolonged, { expiresAt: now() + 3 * HOUR }));
-    await store.sessions.authorize(aGrant(shortened, { expiresAt: now() + HOUR }));
-    const expiresAt = now() + HOUR;
+    await store.sessions.authorize(aGrant(prolonged, { expiresAt: now() + 3 * hour }));
+    await store.sessions.authorize(aGrant(shortened, { expiresAt: now() + hour }));
+    const expiresAt = now() + hour;
     await Promise.all(
       times(300, async () => {
         await store.applications.create(anApplication({ tenantId, expiresAt }));
@@ -68,7 +68,7 @@ describe("in LMDB", () => {
       "session-ends": 2,
     };
     expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
-    advance(HOUR);
+    advance(hour);
     while (Object.values(tables.rows()).reduce((sum, count) => sum + count) > 7) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -84,7 +84,7 @@ describe("in LMDB", () => {
   it("a deletion leaves nothing behind", async () => {
     const store = await folder.open();
     const tables = openTables();
-    for (const expiresAt of [undefined, Date.now() + HOUR]) {
+    for (const expiresAt of [undefined, Date.now() + hour]) {
       const { id, tenantId } = await store.applications.create(anApplication({ expiresAt }));
       await store.applications.delete(tenantId, id);
     }

@@ -6,7 +6,7 @@ import {
   anApplication,
   aSession,
   createBoth,
-  HOUR,
+  hour,
   must,
 } from "./store-contract/fixtures.js";
 import { describeStore } from "./store-contract.js";
@@ -47,15 +47,15 @@ describe("the clock of the database", () => {
     const clock = jest.spyOn(Date, "now");
     try {
       const now = await ahead.now();
-      clock.mockReturnValue(now + HOUR);
+      clock.mockReturnValue(now + hour);
       const owner = await ahead.applications.create(anApplication());
-      expect(Math.abs(owner.createdAt - now)).toBeLessThan(HOUR / 2);
+      expect(Math.abs(owner.createdAt - now)).toBeLessThan(hour / 2);
 
       const session = aSession(owner, { ttl: 1_000 });
       const { createdAt, expiresAt } = must(await ahead.sessions.create(session));
       expect(expiresAt - createdAt).toBe(1_000);
       expect(await ahead.sessions.find(session.id)).toBeDefined();
-      clock.mockReturnValue(now - HOUR);
+      clock.mockReturnValue(now - hour);
       expect(await behind.sessions.find(session.id)).toBeDefined();
 
       await until(async () => (await behind.now()) >= expiresAt, 5_000);
@@ -112,7 +112,7 @@ describe("a document", () => {
       await expect(refused).rejects.toMatchObject({ code: 121 });
     }
     for (const fields of [
-      { $set: { expires_at: Date.now() + HOUR } },
+      { $set: { expires_at: Date.now() + hour } },
       { $unset: { expires_at: 1 } },
       { $set: { nonce_hash: "open sesame" } },
     ]) {

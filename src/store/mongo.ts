@@ -1,9 +1,9 @@
 import { ReadConcern } from "mongodb";
-import { mongoApplications } from "./mongo/applications.js";
+import { createApplicationStore } from "./mongo/applications.js";
 import { connect, prepare } from "./mongo/connect.js";
-import { LIMITS, reach } from "./mongo/reach.js";
-import { APPLICATIONS, SESSIONS } from "./mongo/schema.js";
-import { mongoSessions } from "./mongo/sessions.js";
+import { limits, reach } from "./mongo/reach.js";
+import { applicationsName, sessionsName } from "./mongo/schema.js";
+import { createSessionStore } from "./mongo/sessions.js";
 import { databaseTime, timeOf } from "./mongo/time.js";
 import type { Clock, Store } from "./store.js";
 
@@ -25,13 +25,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const client = await connect(uri);
   // Stated here, where no `w=1` or `readPreference` in the URI reaches.
   const db = client.db(database, {
-    writeConcern: { w: "majority", journal: true, wtimeoutMS: LIMITS.maxTimeMS },
+    writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
     readConcern: new ReadConcern("majority"),
     readPreference: "primary",
   });
   const time = clock ? timeOf(clock) : databaseTime;
-  const applications = mongoApplications(db.collection(APPLICATIONS), time);
-  const sessions = mongoSessions(db.collection(SESSIONS), applications, time);
+  const applications = createApplicationStore(db.collection(applicationsName), time);
+  const sessions = createSessionStore(db.collection(sessionsName), applications, time);
 
   return {
     applications,
@@ -41,13 +41,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
       if (clock) {
         return clock();
       }
-      const { localTime } = await reach(() => db.command({ hello: 1, ...LIMITS }));
+      const { localTime } = await reach(() => db.command({ hello: 1, ...limits }));
       return localTime.getTime();
     },
 
     async ping() {
-      const first = { projection: { _id: 1 }, ...LIMITS };
-      await reach(() => db.collection(APPLICATIONS).findOne({}, first));
+      const first = { projection: { _id: 1 }, ...limits };
+      await reach(() => db.collection(applicationsName).findOne({}, first));
     },
 
     close: () => client.close(),

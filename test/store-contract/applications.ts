@@ -3,13 +3,13 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../src/ids.js";
 import type { Subject } from "../store-contract.js";
-import { anApplication, grants, HOUR, must, oddTexts, rule, times } from "./fixtures.js";
+import { anApplication, grants, hour, must, oddTexts, rule, times } from "./fixtures.js";
 
 export function describeApplications(subject: () => Subject): void {
   describe("an application", () => {
     it("is what it was created as, with the moment of its creation", async () => {
       const { store, clock } = subject();
-      const expiresAt = clock.now() + HOUR;
+      const expiresAt = clock.now() + hour;
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
       const created = await store.applications.create(given);
       expect(created).toEqual({ ...given, createdAt: clock.now() });
@@ -123,7 +123,7 @@ export function describeApplications(subject: () => Subject): void {
 
     it("leaves what it is not given", async () => {
       const { store, clock } = subject();
-      const expiresAt = clock.now() + HOUR;
+      const expiresAt = clock.now() + hour;
       const given = anApplication({ ...grants, expiresAt, createdBy: randomUUID() });
       const created = await store.applications.create(given);
       const modifiedBy = randomUUID();

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Subject } from "../store-contract.js";
-import { aGrant, anApplication, aSession, createBoth, HOUR, idsOf } from "./fixtures.js";
+import { aGrant, anApplication, aSession, createBoth, hour, idsOf } from "./fixtures.js";
 
 /** Each of these is looked at a millisecond before the end, when all is there, and at the end, when it is gone. */
 export function describeExpiry(subject: () => Subject): void {
   async function createEnding() {
     const { store, clock } = subject();
-    const expiresAt = clock.now() + HOUR;
+    const expiresAt = clock.now() + hour;
     const ending = await store.applications.create(anApplication({ expiresAt }));
     const { id, tenantId } = ending;
     const staying = await store.applications.create(anApplication({ tenantId }));
-    const session = aSession(ending, { ttl: 2 * HOUR });
+    const session = aSession(ending, { ttl: 2 * hour });
     await store.sessions.create(session);
-    clock.advance(HOUR - 1);
+    clock.advance(hour - 1);
     return { store, clock, ending, id, tenantId, staying, session };
   }
 
@@ -116,7 +116,7 @@ export function describeExpiry(subject: () => Subject): void {
     it("is found until then", async () => {
       const { store, clock } = subject();
       const { session } = await createBoth(store);
-      clock.advance(HOUR - 1);
+      clock.advance(hour - 1);
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.find(session.id)).toBeUndefined();
@@ -125,7 +125,7 @@ export function describeExpiry(subject: () => Subject): void {
     it("can be authorized until then", async () => {
       const { store, clock } = subject();
       const [one, two] = [await createBoth(store), await createBoth(store)];
-      clock.advance(HOUR - 1);
+      clock.advance(hour - 1);
       expect(await store.sessions.authorize(aGrant(one.session))).toBe("authorized");
       clock.advance(1);
       expect(await store.sessions.authorize(aGrant(two.session))).toBe("unknown");
@@ -133,15 +133,15 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it.each([
-      { end: "sooner", change: -HOUR / 2 },
-      { end: "later", change: HOUR },
+      { end: "sooner", change: -hour / 2 },
+      { end: "later", change: hour },
       { end: "as before", change: 0 },
     ])("ends $end where it was authorized so", async ({ change }) => {
       const { store, clock } = subject();
       const { session, created } = await createBoth(store);
       const expiresAt = created.expiresAt + change;
       await store.sessions.authorize(aGrant(session, change ? { expiresAt } : {}));
-      clock.advance(HOUR + change - 1);
+      clock.advance(hour + change - 1);
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.find(session.id)).toBeUndefined();
@@ -150,7 +150,7 @@ export function describeExpiry(subject: () => Subject): void {
     it("leaves its application", async () => {
       const { store, clock } = subject();
       const { application } = await createBoth(store);
-      clock.advance(HOUR);
+      clock.advance(hour);
       expect(await store.applications.find(application.id)).toEqual(application);
     });
   });

@@ -11,7 +11,7 @@ import type {
   Store,
 } from "../../src/store/store.js";
 
-export const HOUR = 3_600_000;
+export const hour = 3_600_000;
 
 export const rule: RuleRecord = {
   description: "Numbers may be seen in part.",
@@ -64,7 +64,7 @@ export function aSession(
 ): NewSession {
   const [keyHash, nonceHash] = [randomBytes(32), randomBytes(32)];
   const id = newId(Date.now());
-  return { id, tenantId, applicationId, keyHash, nonceHash, ttl: HOUR, ...fields };
+  return { id, tenantId, applicationId, keyHash, nonceHash, ttl: hour, ...fields };
 }
 
 /** A grant that shows the right nonce. */
@@ -80,7 +80,7 @@ export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}):
 }
 
 /** Creates an application and a session of it. */
-export async function createBoth(store: Store, ttl = HOUR) {
+export async function createBoth(store: Store, ttl = hour) {
   const application = await store.applications.create(anApplication());
   const session = aSession(application, { ttl });
   const created = must(await store.sessions.create(session));

@@ -6,8 +6,8 @@ import type { Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import { anApplication, idsOf, newestFirst, times } from "./fixtures.js";
 
-const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-const FIRST_ID = "00000000-0000-0000-0000-000000000000";
+const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+const firstId = "00000000-0000-0000-0000-000000000000";
 
 export function describeLists(subject: () => Subject): void {
   /** Creates applications of one tenant, and answers their ids, newest first. */
@@ -71,7 +71,7 @@ export function describeLists(subject: () => Subject): void {
       const query = { tenantId: randomUUID(), size: 5 };
       const byPage = await store.applications.list({ ...query, from: { page: 1 } });
       expect(byPage).toEqual({ items: [], more: false, total: 0 });
-      const byId = await store.applications.list({ ...query, from: { after: LAST_ID } });
+      const byId = await store.applications.list({ ...query, from: { after: lastId } });
       expect(byId).toEqual({ items: [], more: false });
     });
   });
@@ -100,8 +100,8 @@ export function describeLists(subject: () => Subject): void {
       const ids = await create(store, tenantId, 3);
       const listAfter = async (id: string) =>
         idsOf((await store.applications.list({ tenantId, size: 9, from: { after: id } })).items);
-      expect(await listAfter(LAST_ID)).toEqual(ids);
-      expect(await listAfter(FIRST_ID)).toEqual([]);
+      expect(await listAfter(lastId)).toEqual(ids);
+      expect(await listAfter(firstId)).toEqual([]);
       await store.applications.delete(tenantId, ids[0] ?? "");
       expect(await listAfter(ids[0] ?? "")).toEqual(ids.slice(1));
     });
@@ -113,7 +113,7 @@ export function describeLists(subject: () => Subject): void {
         const tenantId = randomUUID();
         const staying = new Set(await create(store, tenantId, count));
         const seen: string[] = [];
-        for (let after = LAST_ID, more = true; more; ) {
+        for (let after = lastId, more = true; more; ) {
           const page = await store.applications.list({ tenantId, size, from: { after } });
           seen.push(...idsOf(page.items));
           expect(seen.length).toBeLessThan(100);
@@ -220,7 +220,7 @@ export function describeLists(subject: () => Subject): void {
               total: alive.length,
             });
           }
-          for (const [index, after] of [LAST_ID, ...alive].entries()) {
+          for (const [index, after] of [lastId, ...alive].entries()) {
             const found = await store.applications.list({ tenantId, ids, size, from: { after } });
             expect({ ...found, items: idsOf(found.items) }).toEqual({
               items: alive.slice(index, index + size),

@@ -8,7 +8,7 @@ import {
   aSession,
   createBoth,
   grants,
-  HOUR,
+  hour,
   must,
   oddTexts,
   rule,
@@ -103,9 +103,9 @@ export function describeSessions(subject: () => Subject): void {
 
     it("changes the end of the session where it is given one", async () => {
       const { store, clock } = subject();
-      for (const change of [HOUR, -HOUR / 2]) {
+      for (const change of [hour, -hour / 2]) {
         const { session } = await createBoth(store);
-        const expiresAt = clock.now() + HOUR + change;
+        const expiresAt = clock.now() + hour + change;
         await store.sessions.authorize(aGrant(session, { expiresAt }));
         expect((await store.sessions.find(session.id))?.session.expiresAt).toBe(expiresAt);
       }

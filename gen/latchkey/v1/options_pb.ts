@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSJGCgZBY2Nlc3MSEgoKcGVybWlzc2lvbhgBIAEoCRIoCgdjYWxsZXJzGAIgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQ6TQoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzITLmxhdGNoa2V5LnYxLkFjY2Vzc1IGYWNjZXNzOkEKC2h0dHBfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoBVIKaHR0cFN0YXR1czpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnNiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSJGCgZBY2Nlc3MSEgoKcGVybWlzc2lvbhgBIAEoCRIoCgdjYWxsZXJzGAIgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQ6TQoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzITLmxhdGNoa2V5LnYxLkFjY2Vzc1IGYWNjZXNzOkEKC2h0dHBfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoBVIKaHR0cFN0YXR1czo4CgZlcnJvcnMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgAygJUgZlcnJvcnM6PwoKbGVhdmVzX291dBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNWGAyADKAlSCWxlYXZlc091dDpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnNiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method: the caller must hold the permission, where one is
@@ -139,10 +139,29 @@ export const http_status: GenExtension<MethodOptions, number> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 1);
 
 /**
+ * The errors that are particular to the method, each by its stable word, for
+ * example `nonce_used`. Those that follow from its input, its access rule or
+ * the state of the server are not listed.
+ *
+ * @generated from extension: repeated string errors = 50004;
+ */
+export const errors: GenExtension<MethodOptions, string[]> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 2);
+
+/**
+ * The fields of the answer that the method never sets, although its message
+ * has them, each by its path: `data.key`.
+ *
+ * @generated from extension: repeated string leaves_out = 50005;
+ */
+export const leaves_out: GenExtension<MethodOptions, string[]> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 3);
+
+/**
  * The permissions that the methods of the service ask for.
  *
  * @generated from extension: repeated latchkey.v1.Permission permissions = 50003;
  */
 export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 2);
+  extDesc(file_latchkey_v1_options, 4);
 

@@ -13,7 +13,7 @@ import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
  * Describes the file latchkey/v1/rules.proto.
  */
 export const file_latchkey_v1_rules: GenFile = /*@__PURE__*/
-  fileDesc("ChdsYXRjaGtleS92MS9ydWxlcy5wcm90bxILbGF0Y2hrZXkudjE6/gEKD3Blcm1pc3Npb25fbmFtZRIZLmJ1Zi52YWxpZGF0ZS5TdHJpbmdSdWxlcxjRhgMgASgIQrcBwkizAQqwAQoWc3RyaW5nLnBlcm1pc3Npb25fbmFtZRJRbXVzdCBiZSB0d28gb3IgdGhyZWUgbG93ZXItY2FzZSBzZWdtZW50cyBqb2luZWQgYnkgY29sb25zLCBmb3IgZXhhbXBsZSB0b2tlbjpyZWFkGkMhcnVsZSB8fCB0aGlzLm1hdGNoZXMoJ15bYS16XVthLXowLTlfLV0qKDpbYS16XVthLXowLTlfLV0qKXsxLDJ9JCcpUg5wZXJtaXNzaW9uTmFtZTr4AQoIb25lX2xpbmUSGS5idWYudmFsaWRhdGUuU3RyaW5nUnVsZXMY0oYDIAEoCEK/AcJIuwEKuAEKD3N0cmluZy5vbmVfbGluZRJGbXVzdCBiZSBvbmUgbGluZSBvZiB0ZXh0IHRoYXQgaXMgbm90IGJsYW5rLCB3aXRob3V0IGNvbnRyb2wgY2hhcmFjdGVycxpdIXJ1bGUgfHwgdGhpcy5tYXRjaGVzKCdeW15cXHB7Q2N9XFxwe1psfVxccHtacH1dKlteXFxwe0NjfVxccHtafV1bXlxccHtDY31cXHB7Wmx9XFxwe1pwfV0qJCcpUgdvbmVMaW5lYghlZGl0aW9uc3DoBw", [file_buf_validate_validate]);
+  fileDesc("ChdsYXRjaGtleS92MS9ydWxlcy5wcm90bxILbGF0Y2hrZXkudjE6/gEKD3Blcm1pc3Npb25fbmFtZRIZLmJ1Zi52YWxpZGF0ZS5TdHJpbmdSdWxlcxjRhgMgASgIQrcBwkizAQqwAQoWc3RyaW5nLnBlcm1pc3Npb25fbmFtZRJRbXVzdCBiZSB0d28gb3IgdGhyZWUgbG93ZXItY2FzZSBzZWdtZW50cyBqb2luZWQgYnkgY29sb25zLCBmb3IgZXhhbXBsZSB0b2tlbjpyZWFkGkMhcnVsZSB8fCB0aGlzLm1hdGNoZXMoJ15bYS16XVthLXowLTlfLV0qKDpbYS16XVthLXowLTlfLV0qKXsxLDJ9JCcpUg5wZXJtaXNzaW9uTmFtZTqlAgoIb25lX2xpbmUSGS5idWYudmFsaWRhdGUuU3RyaW5nUnVsZXMY0oYDIAEoCELsAcJI6AEK5QEKD3N0cmluZy5vbmVfbGluZRJGbXVzdCBiZSBvbmUgbGluZSBvZiB0ZXh0IHRoYXQgaXMgbm90IGJsYW5rLCB3aXRob3V0IGNvbnRyb2wgY2hhcmFjdGVycxqJASFydWxlIHx8IHRoaXMubWF0Y2hlcyhyJ15bXlxwe0NjfVxwe0NzfVxwe1psfVxwe1pwfVx4ezIwMkF9LVx4ezIwMkV9XHh7MjA2Nn0tXHh7MjA2OX1dKiQnKSAmJiB0aGlzLm1hdGNoZXMocidbXlxwe0NjfVxwe0NmfVxwe0NzfVxwe1p9XScpUgdvbmVMaW5lOtUBCgpwbGFpbl90ZXh0EhkuYnVmLnZhbGlkYXRlLlN0cmluZ1J1bGVzGNOGAyABKAhCmAHCSJQBCpEBChFzdHJpbmcucGxhaW5fdGV4dBJFbXVzdCBiZSB0ZXh0IHdpdGhvdXQgY29udHJvbCBjaGFyYWN0ZXJzIG90aGVyIHRoYW4gbmV3IGxpbmVzIGFuZCB0YWJzGjUhcnVsZSB8fCB0aGlzLm1hdGNoZXMocideKFteXHB7Q2N9XHB7Q3N9XXxbXG5cdF0pKiQnKVIJcGxhaW5UZXh0YghlZGl0aW9uc3DoBw", [file_buf_validate_validate]);
 
 /**
  * The name of a permission: two or three segments, as in `token:read` or
@@ -25,10 +25,18 @@ export const permission_name: GenExtension<StringRules, boolean> = /*@__PURE__*/
   extDesc(file_latchkey_v1_rules, 0);
 
 /**
- * A text for people: one line, not blank.
+ * One line of text that is not blank.
  *
  * @generated from extension: bool one_line = 50002;
  */
 export const one_line: GenExtension<StringRules, boolean> = /*@__PURE__*/
   extDesc(file_latchkey_v1_rules, 1);
+
+/**
+ * Any text, of several lines where need be.
+ *
+ * @generated from extension: bool plain_text = 50003;
+ */
+export const plain_text: GenExtension<StringRules, boolean> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_rules, 2);
 

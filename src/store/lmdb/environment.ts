@@ -8,7 +8,7 @@ import { writeId } from "./keys.js";
 const { ETIMEDOUT } = constants.errno;
 
 /** Written into each folder; to be raised when older code could no longer read it. */
-const SCHEMA = 1;
+const knownSchema = 1;
 
 export interface Tables {
   /** Facts about the folder. */
@@ -50,13 +50,13 @@ export interface Environment {
 export async function openEnvironment(folder: string, writeTimeout: number): Promise<Environment> {
   const path = resolve(folder);
   let root: RootDatabase<Buffer, Buffer> | undefined;
-  let schema = SCHEMA;
+  let schema = knownSchema;
   try {
     await prepareFolder(path);
     root = openRoot(path);
     const meta = root.openDB<string, string>("meta", { encoding: "string" });
     schema = await readSchema(root, meta);
-    if (schema <= SCHEMA) {
+    if (schema <= knownSchema) {
       const tables = openTables(root, meta);
       await syncFolder(path);
       return createEnvironment(path, root, tables, writeTimeout);
@@ -72,7 +72,7 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
   await root.close();
   throw new Error(
     `The data folder ${path} was written by a newer version (schema ${schema}, this version ` +
-      `knows ${SCHEMA}): run that version, or choose another folder.`,
+      `knows ${knownSchema}): run that version, or choose another folder.`,
   );
 }
 
@@ -115,9 +115,9 @@ async function readSchema(root: RootDatabase, meta: Tables["meta"]): Promise<num
   return root.childTransaction(() => {
     const schema = meta.get("schema");
     if (schema === undefined) {
-      meta.put("schema", String(SCHEMA));
+      meta.put("schema", String(knownSchema));
     }
-    return Number(schema ?? SCHEMA);
+    return Number(schema ?? knownSchema);
   });
 }
 
@@ -182,9 +182,11 @@ function createEnvironment(
 // moment, holds the lock, and after an error in the very last page written.
 async function within<T>(limit: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const error = Object.assign(new Error(`no answer in ${limit} ms`), { code: ETIMEDOUT });
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(reject, limit, error);
+    const giveUp = () => {
+      reject(Object.assign(new Error(`no answer in ${limit} ms`), { code: ETIMEDOUT }));
+    };
+    timer = setTimeout(giveUp, limit);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -10,8 +10,8 @@
  * the numbers do.
  */
 
-const ID = 16;
-const MOMENT = 8;
+const idSize = 16;
+const momentSize = 8;
 
 const digits = new Uint8Array(128);
 for (let digit = 0; digit < 16; digit++) {
@@ -33,46 +33,46 @@ export function writeId(id: string, target: Uint8Array, start: number): number {
 }
 
 export function tenantKey(tenantId: string, id: string): Buffer {
-  const key = Buffer.allocUnsafe(ID + ID);
+  const key = Buffer.allocUnsafe(idSize + idSize);
   writeId(tenantId, key, 0);
-  writeId(id, key, ID);
+  writeId(id, key, idSize);
   return key;
 }
 
 export function momentKey(moment: number, id: string): Buffer {
-  const key = Buffer.allocUnsafe(MOMENT + ID);
+  const key = Buffer.allocUnsafe(momentSize + idSize);
   key.writeDoubleBE(moment, 0);
-  writeId(id, key, MOMENT);
+  writeId(id, key, momentSize);
   return key;
 }
 
 export function tenantMomentKey(tenantId: string, moment: number, id: string): Buffer {
-  const key = Buffer.allocUnsafe(ID + MOMENT + ID);
+  const key = Buffer.allocUnsafe(idSize + momentSize + idSize);
   writeId(tenantId, key, 0);
-  key.writeDoubleBE(moment, ID);
-  writeId(id, key, ID + MOMENT);
+  key.writeDoubleBE(moment, idSize);
+  writeId(id, key, idSize + momentSize);
   return key;
 }
 
 /** Sorts before all keys of the tenant. */
 export function beforeTenant(tenantId: string): Buffer {
-  const key = Buffer.allocUnsafe(ID);
+  const key = Buffer.allocUnsafe(idSize);
   writeId(tenantId, key, 0);
   return key;
 }
 
 /** Sorts after all keys that begin with these bytes. */
 export function after(prefix: Buffer): Buffer {
-  return Buffer.concat([prefix, Buffer.alloc(ID + 1, 0xff)]);
+  return Buffer.concat([prefix, Buffer.alloc(idSize + 1, 0xff)]);
 }
 
 export function momentBytes(moment: number): Buffer {
-  const bytes = Buffer.allocUnsafe(MOMENT);
+  const bytes = Buffer.allocUnsafe(momentSize);
   bytes.writeDoubleBE(moment, 0);
   return bytes;
 }
 
 /** The bytes of the id that a key ends with. */
 export function idAtEnd(key: Buffer): Buffer {
-  return key.subarray(-ID);
+  return key.subarray(-idSize);
 }

@@ -1,5 +1,6 @@
 import type { Database } from "lmdb";
 import type { Environment } from "./environment.js";
+import { createRecordCache } from "./record-cache.js";
 
 /** The records of one table, kept as JSON behind a stamp that changes with each write. */
 export interface Records<R> {
@@ -15,17 +16,17 @@ export interface Records<R> {
   remove(id: string): void;
 }
 
-const STAMP = 8;
+const stampSize = 8;
 
 export function createRecords<R extends { readonly id: string }>(
   environment: Environment,
   table: Database<Buffer, string>,
   hashes: readonly (keyof R & string)[],
 ): Records<R> {
-  const parsed = createParsed<R>();
+  const parsed = createRecordCache<R>();
 
   function decode(bytes: Buffer): R {
-    const record = JSON.parse(bytes.toString("utf8", STAMP, bytes.length));
+    const record = JSON.parse(bytes.toString("utf8", stampSize, bytes.length));
     for (const name of hashes) {
       record[name] = Buffer.from(record[name], "base64");
     }
@@ -38,9 +39,9 @@ export function createRecords<R extends { readonly id: string }>(
       fields[name] = Buffer.from(record[name] as Uint8Array).toString("base64");
     }
     const text = JSON.stringify(fields);
-    const bytes = Buffer.allocUnsafe(STAMP + Buffer.byteLength(text));
+    const bytes = Buffer.allocUnsafe(stampSize + Buffer.byteLength(text));
     bytes.writeDoubleBE(environment.transactionId(), 0);
-    bytes.write(text, STAMP);
+    bytes.write(text, stampSize);
     return bytes;
   }
 
@@ -68,51 +69,6 @@ export function createRecords<R extends { readonly id: string }>(
 
     remove(id) {
       table.remove(id);
-    },
-  };
-}
-
-/** Bytes of JSON whose records each of two generations may keep. */
-const BUDGET = 4 * 1024 * 1024;
-
-/** Of so many records offered one is kept: soon all that are read often, and few that are read once. */
-const OFFERS = 4;
-
-/**
- * Keeps records that are read often, so that reading them again costs a look
- * at their stamp and no parsing. They are held in two generations: when the
- * younger one is full the older one is dropped.
- */
-function createParsed<R>() {
-  type Kept = { stamp: number; record: R; size: number };
-  let young = new Map<string, Kept>();
-  let old = young;
-  let size = 0;
-  let offers = 0;
-
-  function add(id: string, kept: Kept): R {
-    if (size > BUDGET) {
-      old = young;
-      young = new Map();
-      size = 0;
-    }
-    young.set(id, kept);
-    size += kept.size;
-    return kept.record;
-  }
-
-  return {
-    get(id: string, stamp: number): R | undefined {
-      const kept = young.get(id);
-      if (kept) {
-        return kept.stamp === stamp ? kept.record : undefined;
-      }
-      const older = old.get(id);
-      return older?.stamp === stamp ? add(id, older) : undefined;
-    },
-
-    offer(id: string, stamp: number, record: R, size: number): R {
-      return ++offers % OFFERS === 0 ? add(id, { stamp, record, size }) : record;
     },
   };
 }

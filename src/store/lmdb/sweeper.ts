@@ -6,7 +6,7 @@ import { after, idAtEnd, momentBytes } from "./keys.js";
 import type { Records } from "./records.js";
 
 /** Rows removed in one transaction: few enough that requests need not wait long behind it. */
-const BATCH = 200;
+const batchSize = 200;
 
 /**
  * Removes what has expired, every so often. It only saves space, since expiry
@@ -24,7 +24,7 @@ export function startSweeper(
   let sweeping: Promise<void> = Promise.resolve();
 
   function due(table: Tables["sessionEnds"]): Buffer[] {
-    return [...table.getKeys({ end: after(momentBytes(clock())), limit: BATCH })];
+    return [...table.getKeys({ end: after(momentBytes(clock())), limit: batchSize })];
   }
 
   function sweepSessions(): number {

@@ -12,11 +12,11 @@ import {
 } from "./documents.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
-import { LIMITS, reach } from "./reach.js";
-import { BY_EXPIRY, BY_TENANT } from "./schema.js";
+import { limits, reach } from "./reach.js";
+import { byExpiry, byTenant } from "./schema.js";
 import { alive, expired, type Time } from "./time.js";
 
-export function mongoApplications(
+export function createApplicationStore(
   documents: Collection<ApplicationDocument>,
   time: Time,
 ): ApplicationStore {
@@ -38,7 +38,7 @@ export function mongoApplications(
     },
 
     async isEmpty() {
-      const first = { projection: { _id: 1 }, ...LIMITS };
+      const first = { projection: { _id: 1 }, ...limits };
       return (await reach(() => documents.findOne(alive(time), first))) === null;
     },
 
@@ -52,8 +52,8 @@ export function mongoApplications(
         sort: { _id: -1 },
         skip,
         limit: size + 1,
-        hint: BY_TENANT,
-        ...LIMITS,
+        hint: byTenant,
+        ...limits,
       } as const;
       const found = await reach(() => documents.find(filter, options).toArray());
       const items = found.slice(0, size).map(toApplication);
@@ -74,7 +74,7 @@ export function mongoApplications(
     async update(tenantId, id, change) {
       const key = { _id: uuid(id), tenant_id: uuid(tenantId) };
       for (;;) {
-        const current = await reach(() => documents.findOne({ ...key, ...alive(time) }, LIMITS));
+        const current = await reach(() => documents.findOne({ ...key, ...alive(time) }, limits));
         if (!current) {
           return undefined;
         }
@@ -91,7 +91,7 @@ export function mongoApplications(
           documents.findOneAndUpdate(
             { ...key, version: current.version, ...alive(time) },
             [{ $set: { ...fields, modified_at: time() } }],
-            { returnDocument: "after", ...LIMITS },
+            { returnDocument: "after", ...limits },
           ),
         );
         if (changed) {
@@ -102,7 +102,7 @@ export function mongoApplications(
 
     async delete(tenantId, id) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
-      const { deletedCount } = await reach(() => documents.deleteOne(filter, LIMITS));
+      const { deletedCount } = await reach(() => documents.deleteOne(filter, limits));
       return deletedCount === 1;
     },
   };
@@ -111,9 +111,9 @@ export function mongoApplications(
   async function count(query: ListQuery): Promise<number> {
     const all = among(query);
     const [there, gone] = await Promise.all([
-      reach(() => documents.countDocuments(all, { hint: BY_TENANT, ...LIMITS })),
+      reach(() => documents.countDocuments(all, { hint: byTenant, ...limits })),
       reach(() =>
-        documents.countDocuments({ ...all, ...expired(time) }, { hint: BY_EXPIRY, ...LIMITS }),
+        documents.countDocuments({ ...all, ...expired(time) }, { hint: byExpiry, ...limits }),
       ),
     ]);
     return Math.max(there - gone, 0);

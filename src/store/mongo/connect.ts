@@ -5,7 +5,7 @@ import { prepareSchema } from "./schema.js";
  * With these a dead or frozen primary is noticed in seconds; the driver's own
  * would hang for half a minute.
  */
-const DEFAULTS: MongoClientOptions = {
+const defaultOptions: MongoClientOptions = {
   appName: "latchkey",
   connectTimeoutMS: 2_000,
   heartbeatFrequencyMS: 1_000,
@@ -16,12 +16,15 @@ const DEFAULTS: MongoClientOptions = {
 
 /** Connects, with our defaults for what the URI leaves open. */
 export async function connect(uri: string): Promise<MongoClient> {
-  return connectWith(uri, unlessGiven(uri, DEFAULTS));
+  return connectWith(uri, unlessGiven(uri, defaultOptions));
 }
 
 /** Makes or migrates the schema, over a connection that waits: an index on many documents takes its time. */
 export async function prepare(uri: string, database: string): Promise<void> {
-  const client = await connectWith(uri, { ...unlessGiven(uri, DEFAULTS), socketTimeoutMS: 0 });
+  const client = await connectWith(uri, {
+    ...unlessGiven(uri, defaultOptions),
+    socketTimeoutMS: 0,
+  });
   try {
     const hello = await client.db("admin").command({ hello: 1 });
     if (!hello.setName && hello.msg !== "isdbgrid") {
@@ -31,7 +34,7 @@ export async function prepare(uri: string, database: string): Promise<void> {
   } catch (cause) {
     const what = `The database ${database} at ${hosts(uri)} cannot be prepared`;
     const hint =
-      "it needs mongod with --replSet (one member will do) and a user with the role readWrite";
+      "it needs mongod with --replSet (one member will do) and a user with the roles readWrite and dbAdmin";
     throw problem(what, hint, cause);
   } finally {
     await client.close();
@@ -60,15 +63,19 @@ function createClient(uri: string, options: MongoClientOptions): MongoClient {
   }
 }
 
+const longestReason = 200;
+
 /** One sentence for the operator. It holds the reasons of the driver, which repeat no secrets. */
 function problem(what: string, hint: string, cause: unknown): Error {
-  const reason = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
+  const words = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
+  const reason = words.length > longestReason ? `${words.slice(0, longestReason)}…` : words;
   return new Error(`${what} (${reason}): ${hint}.`, { cause });
 }
 
 /** The part of a URI that is safe to show. */
 function hosts(uri: string): string {
-  return uri.replace(/^.*(@|:\/\/)/s, "").replace(/[/?].*/s, "");
+  const [, address = ""] = /^[^:]*:\/\/([^?]*)/.exec(uri) ?? [];
+  return address.replace(/^.*@/s, "").replace(/\/.*/s, "");
 }
 
 function unlessGiven(uri: string, defaults: MongoClientOptions): MongoClientOptions {

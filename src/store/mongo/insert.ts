@@ -1,6 +1,6 @@
 import type { Collection, Document, Filter, WithId } from "mongodb";
 import { present } from "./documents.js";
-import { LIMITS, reach } from "./reach.js";
+import { limits, reach } from "./reach.js";
 
 /**
  * Inserts a document of which some fields are expressions, such as the
@@ -18,7 +18,7 @@ export async function insert<D extends Document>(
     collection.findOneAndUpdate(
       { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,
       [{ $replaceWith: document }],
-      { upsert: true, returnDocument: "after", ...LIMITS },
+      { upsert: true, returnDocument: "after", ...limits },
     ),
   );
   if (!inserted) {

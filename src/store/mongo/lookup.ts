@@ -2,7 +2,7 @@ import type { Binary, Collection, Document, Filter } from "mongodb";
 import { isId } from "../../ids.js";
 import { createBatcher } from "../batch.js";
 import { uuid } from "./documents.js";
-import { LIMITS, reach } from "./reach.js";
+import { limits, reach } from "./reach.js";
 import { alive, type Time } from "./time.js";
 
 /** Reads what is alive by id, many at a time: the way of every authentication. */
@@ -17,7 +17,7 @@ export function createLookup<
   const lookup = createBatcher(async (ids: readonly string[]) => {
     const filter = { _id: { $in: ids.map(uuid) }, ...alive(time) } as unknown as Filter<D>;
     // One more than there can be, so that all come in one answer.
-    const options = { batchSize: ids.length + 1, ...LIMITS };
+    const options = { batchSize: ids.length + 1, ...limits };
     const documents = await reach(() => collection.find(filter, options).toArray());
     const records = documents.map((document) => toRecord(document as unknown as D));
     return new Map(records.map((record) => [record.id, record]));

@@ -13,7 +13,7 @@ import {
 import { StoreUnavailable } from "../store.js";
 
 /** For every call: the server gives up before the socket does. */
-export const LIMITS = { maxTimeMS: 2_500 } as const;
+export const limits = { maxTimeMS: 2_500 } as const;
 
 /**
  * Calls the driver; where the data cannot be reached, throws
@@ -31,7 +31,7 @@ export async function reach<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-const UNREACHABLE = [
+const unreachableErrors = [
   MongoClientClosedError,
   MongoNetworkError,
   MongoNotConnectedError,
@@ -43,10 +43,10 @@ const UNREACHABLE = [
 ];
 
 /** Thrown by the driver's connection pool, which does not export their classes. */
-const UNREACHABLE_NAMES = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
+const unreachableNames = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
 
 /** The server said these of itself or of the members behind it. */
-const UNREACHABLE_CODES = new Set<unknown>([
+const unreachableCodes = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
   24, // LockTimeout
@@ -73,17 +73,17 @@ const UNREACHABLE_CODES = new Set<unknown>([
   13436, // NotPrimaryOrSecondary
 ]);
 
-const UNREACHABLE_LABELS = ["HandshakeError", "RetryableError", "RetryableWriteError"];
+const unreachableLabels = ["HandshakeError", "RetryableError", "RetryableWriteError"];
 
 function meansUnreachable(error: unknown): boolean {
-  if (error instanceof MongoServerError && UNREACHABLE_CODES.has(error.code)) {
+  if (error instanceof MongoServerError && unreachableCodes.has(error.code)) {
     return true;
   }
   if (error instanceof MongoError) {
     return (
-      UNREACHABLE.some((type) => error instanceof type) ||
-      UNREACHABLE_NAMES.has(error.name) ||
-      UNREACHABLE_LABELS.some((label) => error.hasErrorLabel(label))
+      unreachableErrors.some((type) => error instanceof type) ||
+      unreachableNames.has(error.name) ||
+      unreachableLabels.some((label) => error.hasErrorLabel(label))
     );
   }
   // A primary that dies may break a socket under the driver, whose error (such

@@ -2,19 +2,19 @@ import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { type Db, type Document, MongoServerError } from "mongodb";
 
-export const APPLICATIONS = "applications";
-export const SESSIONS = "sessions";
+export const applicationsName = "applications";
+export const sessionsName = "sessions";
 
-export const BY_TENANT = { tenant_id: 1, _id: -1 } as const;
-export const BY_EXPIRY = { expires_at: 1 } as const;
+export const byTenant = { tenant_id: 1, _id: -1 } as const;
+export const byExpiry = { expires_at: 1 } as const;
 
 interface Index {
   readonly key: Readonly<Record<string, 1 | -1>>;
   readonly options: { readonly expireAfterSeconds?: number };
 }
 
-const sweep: Index = { key: BY_EXPIRY, options: { expireAfterSeconds: 0 } };
-const listing: Index = { key: BY_TENANT, options: {} };
+const sweep: Index = { key: byExpiry, options: { expireAfterSeconds: 0 } };
+const listing: Index = { key: byTenant, options: {} };
 
 const strings = { bsonType: "array", items: { bsonType: "string" } };
 const conditions = {
@@ -50,9 +50,9 @@ const rules = {
  * through: during an upgrade, instances of the next version write them too.
  * No index but that of `_id` is unique, so the collections shard by `_id`.
  */
-const COLLECTIONS = [
+const collections = [
   {
-    name: APPLICATIONS,
+    name: applicationsName,
     indexes: [sweep, listing],
     schema: {
       bsonType: "object",
@@ -78,7 +78,7 @@ const COLLECTIONS = [
     },
   },
   {
-    name: SESSIONS,
+    name: sessionsName,
     indexes: [sweep],
     schema: {
       bsonType: "object",
@@ -103,13 +103,13 @@ const COLLECTIONS = [
   },
 ] as const;
 
-const MAJORITY = { writeConcern: { w: "majority" } };
+const majority = { writeConcern: { w: "majority" } };
 
 /** Makes collections, validators and indexes, or changes those that differ; again, where another instance came between. */
 export async function prepareSchema(db: Db): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      for (const { name, schema, indexes } of COLLECTIONS) {
+      for (const { name, schema, indexes } of collections) {
         await prepareCollection(db, name, schema);
         for (const index of indexes) {
           await prepareIndex(db, name, index);
@@ -138,7 +138,7 @@ async function prepareCollection(db: Db, name: string, schema: Document): Promis
   }
   const { validator, validationLevel, validationAction }: Document = existing.options ?? {};
   if (!isDeepStrictEqual({ validator, validationLevel, validationAction }, validation)) {
-    await db.command({ collMod: name, ...validation, ...MAJORITY });
+    await db.command({ collMod: name, ...validation, ...majority });
   }
 }
 
@@ -155,7 +155,7 @@ async function prepareIndex(db: Db, name: string, { key, options }: Index): Prom
     }
     if (isDeepStrictEqual({ ...current, ...options }, options)) {
       // Only the time to live differs, which changes in place.
-      await db.command({ collMod: name, index: { keyPattern: key, ...options }, ...MAJORITY });
+      await db.command({ collMod: name, index: { keyPattern: key, ...options }, ...majority });
       return;
     }
     await collection.dropIndex(old as string);
@@ -163,7 +163,7 @@ async function prepareIndex(db: Db, name: string, { key, options }: Index): Prom
   await collection.createIndex({ ...key }, options);
 }
 
-const RACES = new Set<unknown>([
+const raceCodes = new Set<unknown>([
   26, // NamespaceNotFound
   27, // IndexNotFound
   48, // NamespaceExists
@@ -176,5 +176,5 @@ const RACES = new Set<unknown>([
 ]);
 
 function isRace(error: unknown): boolean {
-  return error instanceof MongoServerError && RACES.has(error.code);
+  return error instanceof MongoServerError && raceCodes.has(error.code);
 }

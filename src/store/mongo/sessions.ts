@@ -12,10 +12,10 @@ import {
 } from "./documents.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
-import { LIMITS, reach } from "./reach.js";
+import { limits, reach } from "./reach.js";
 import { alive, type Time } from "./time.js";
 
-export function mongoSessions(
+export function createSessionStore(
   documents: Collection<SessionDocument>,
   applications: ApplicationStore,
   time: Time,
@@ -60,7 +60,7 @@ export function mongoSessions(
         authorized_by: uuid(grant.authorizedBy),
         expires_at: date(grant.expiresAt),
       });
-      const options = { projection: { application_id: 1 }, ...LIMITS };
+      const options = { projection: { application_id: 1 }, ...limits };
       const spent = await reach(() =>
         documents.findOneAndUpdate(
           { ...shown, authorized_at: { $exists: false }, ...alive(time) },

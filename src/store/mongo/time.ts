@@ -12,11 +12,11 @@ export const timeOf =
   () =>
     new Date(clock());
 
-const NEVER = new Date(8.64e15);
+const endOfTime = new Date(8.64e15);
 
 /** Matches what has not expired; TTL indexes sweep too late to be relied on. */
 export const alive = (time: Time): Document => ({
-  $expr: { $gt: [{ $ifNull: ["$expires_at", NEVER] }, time()] },
+  $expr: { $gt: [{ $ifNull: ["$expires_at", endOfTime] }, time()] },
 });
 
 /** Matches what has expired but is not yet swept, in such a way that the TTL index finds it. */

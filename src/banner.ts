@@ -1,0 +1,33 @@
+import type { AddressInfo } from "node:net";
+import type { Bootstrapped } from "./bootstrap.js";
+import type { Settings } from "./config.js";
+
+/** What a newcomer sees: where the service is, the first key, and a line to paste. */
+export function firstKeyBanner(
+  { key, tenantId }: Bootstrapped,
+  address: AddressInfo,
+  settings: Settings,
+): string {
+  const url = urlOf(address, settings);
+  const insecure = settings.tls ? " --insecure" : "";
+  return `
+  Latchkey is ready at ${url}
+
+  This is the first run, so here is a key that manages tenant ${tenantId}.
+  It is shown only now and kept nowhere: store it safely.
+
+      ${key}
+
+  Try it:
+
+      curl${insecure} -H '${settings.keyHeader}: ${key}' ${url}/applications/key
+
+`;
+}
+
+/** An address of the server that works on this machine. */
+export function urlOf({ address, family, port }: AddressInfo, { tls }: Settings): string {
+  const isWildcard = address === "::" || address === "0.0.0.0";
+  const host = family === "IPv6" ? `[${address}]` : address;
+  return `${tls ? "https" : "http"}://${isWildcard ? "localhost" : host}:${port}`;
+}

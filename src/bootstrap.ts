@@ -1,0 +1,50 @@
+import { create } from "@bufbuild/protobuf";
+import { CreateApplicationRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
+import { ownPermissions } from "./contract.js";
+import { newId } from "./ids.js";
+import { type Keyring, kindFor, makeKey } from "./keys.js";
+import type { Store } from "./store/store.js";
+import { checkMessage } from "./validation.js";
+
+interface BootstrapOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  /** A new tenant where it is not given. */
+  readonly tenantId?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+/** The first application of a tenant, with its key, which is kept nowhere. */
+export interface Bootstrapped {
+  readonly tenantId: string;
+  readonly applicationId: string;
+  readonly key: string;
+}
+
+/** Makes a management application that holds every permission of this service. */
+export async function bootstrap({
+  store,
+  keyring,
+  tenantId,
+  name = "Bootstrap",
+}: BootstrapOptions): Promise<Bootstrapped> {
+  const type = "management";
+  const permissions = ownPermissions.map((permission) => permission.name);
+  checkMessage(
+    CreateApplicationRequestSchema,
+    create(CreateApplicationRequestSchema, { name, type, permissions }),
+  );
+  const now = await store.now();
+  const id = newId(now);
+  const key = makeKey(kindFor(type), id);
+  const application = await store.applications.create({
+    id,
+    tenantId: tenantId?.toLowerCase() ?? newId(now),
+    name,
+    type,
+    permissions,
+    rules: [],
+    keyHash: keyring.hash(key),
+  });
+  return { tenantId: application.tenantId, applicationId: id, key };
+}

@@ -1,0 +1,55 @@
+import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { ApplicationRecord, Grants, SessionRecord } from "./store/store.js";
+
+/** Who makes a call, as its key says. */
+export interface Caller {
+  /** The application of the key, or the one that the session was opened with. */
+  readonly application: ApplicationRecord;
+  readonly session?: SessionRecord | undefined;
+}
+
+/** What is known of a call while it is under way. */
+export interface Call {
+  readonly requestId: string;
+  /** Set by authentication. */
+  caller?: Caller | undefined;
+  /** Set when the line about the call is written. */
+  logged?: boolean;
+}
+
+export const callKey = createContextKey<Call>(
+  { requestId: "" },
+  { description: "the call under way" },
+);
+
+/** The caller of a method that only authenticated callers reach. */
+export function callerOf(context: Pick<HandlerContext, "values">): Caller {
+  const { caller } = context.values.get(callKey);
+  if (!caller) {
+    throw new Error("a handler was reached without authentication");
+  }
+  return caller;
+}
+
+/** What the caller's key may do. A session has no access until it is authorized. */
+export function grantsOf({ application, session }: Caller): Grants {
+  return session ?? application;
+}
+
+/** Whether a permission is held, directly or by a rule. */
+export function holds({ permissions, rules }: Grants, permission: string): boolean {
+  return (
+    permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission))
+  );
+}
+
+/** Every permission that is held, directly or by a rule, once. */
+export function permissionsIn({ permissions, rules }: Grants): string[] {
+  return [...new Set([...permissions, ...rules.flatMap((rule) => rule.permissions)])];
+}
+
+/** The caller in a sentence. */
+export function nameOf({ application, session }: Caller): string {
+  const owner = `the ${application.type} application "${application.name}" (${application.id})`;
+  return session ? `a session of ${owner}` : owner;
+}

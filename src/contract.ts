@@ -1,0 +1,70 @@
+import {
+  createRegistry,
+  type DescMethod,
+  type DescService,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
+import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
+import {
+  type Access,
+  access,
+  CallerKind,
+  type Permission,
+  permissions,
+} from "../gen/latchkey/v1/options_pb.js";
+import { file_latchkey_v1_rules } from "../gen/latchkey/v1/rules_pb.js";
+import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
+import type { ApplicationType } from "./store/store.js";
+
+/** The services of the contract. All that is said about a method stands in its proto. */
+export const services: readonly DescService[] = [ApplicationService, SessionService];
+
+/** The validation rules of our own that the protos use. */
+export const validationRules = createRegistry(file_latchkey_v1_rules);
+
+/** The permissions that this service itself defines. */
+export const ownPermissions: readonly Permission[] = services.flatMap((service) =>
+  getOption(service, permissions),
+);
+
+const ownByName = new Map(ownPermissions.map((permission) => [permission.name, permission]));
+const ownNamespaces = new Set(ownPermissions.map(({ name }) => namespaceOf(name)));
+
+/**
+ * Whether a permission is about this service. A name that is not defined yet
+ * counts too where its first segment is ours: it may mean something later.
+ */
+export function isOwnPermission(name: string): boolean {
+  return ownNamespaces.has(namespaceOf(name));
+}
+
+/** Whether an application of this type may be given the permission. */
+export function mayHold(type: ApplicationType, permission: string): boolean {
+  const holders = ownByName.get(permission)?.holders ?? [];
+  return holders.length === 0 || holders.includes(callerKinds[type]);
+}
+
+export const callerKinds = {
+  private: CallerKind.PRIVATE,
+  public: CallerKind.PUBLIC,
+  management: CallerKind.MANAGEMENT,
+  session: CallerKind.SESSION,
+} as const satisfies Record<ApplicationType | "session", CallerKind>;
+
+/** Who may call a method. A method that does not say so, or names a permission nobody declares, is a mistake. */
+export function accessOf(method: DescMethod): Access {
+  const name = `${method.parent.typeName}.${method.name}`;
+  if (!hasOption(method, access)) {
+    throw new Error(`${name} does not say who may call it: give it the option (access)`);
+  }
+  const rule = getOption(method, access);
+  if (rule.permission !== "" && !ownByName.has(rule.permission)) {
+    throw new Error(`${name} asks for ${rule.permission}, which no service declares`);
+  }
+  return rule;
+}
+
+function namespaceOf(permission: string): string {
+  return permission.slice(0, permission.indexOf(":"));
+}

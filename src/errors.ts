@@ -1,0 +1,208 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "../gen/google/rpc/error_details_pb.js";
+import { type ProblemCode, problemCatalogue } from "./problem-catalogue.js";
+import { StoreUnavailable } from "./store/store.js";
+
+/** What is wrong with one field and what to do about it. */
+export interface FieldViolation {
+  /** The path of the field, for example `rules[0].priority`. */
+  readonly field: string;
+  readonly message: string;
+}
+
+interface ProblemFacts {
+  readonly violations?: readonly FieldViolation[];
+  /** Facts for programs, such as the permission that was missing. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Headers that belong to the answer, such as `allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Milliseconds after which the same call may succeed. */
+  readonly retryAfter?: number;
+  /** What really happened: for the log, never for the caller. */
+  readonly cause?: unknown;
+}
+
+/**
+ * The one error that callers see. Its message is written for them; the same
+ * facts go out as a problem body over REST and as error details over gRPC and
+ * Connect.
+ */
+export class Problem extends ConnectError {
+  readonly status: number;
+  readonly title: string;
+  readonly violations: readonly FieldViolation[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retryAfter: number | undefined;
+  private readonly facts: Readonly<Record<string, string>>;
+
+  constructor(
+    /** The stable word for it. */
+    readonly word: ProblemCode,
+    detail: string,
+    { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemFacts = {},
+  ) {
+    const { status, grpc, title } = problemCatalogue[word];
+    super(detail, grpc, headers, undefined, cause);
+    this.status = status;
+    this.title = title;
+    this.violations = violations;
+    this.headers = headers;
+    this.retryAfter = retryAfter;
+    this.facts = metadata;
+  }
+
+  /** Errors of the protocol library look like problems to its own test of instances, and are none. */
+  static override [Symbol.hasInstance](value: unknown): value is Problem {
+    return Function.prototype[Symbol.hasInstance].call(Problem, value);
+  }
+
+  /** Attaches what gRPC and Connect clients read the facts from. */
+  describeFor(requestId: string): void {
+    const reason = this.word.toUpperCase();
+    const metadata = { ...this.facts, request_id: requestId };
+    this.details = [{ desc: ErrorInfoSchema, value: { reason, domain: "latchkey", metadata } }];
+    if (this.violations.length > 0) {
+      const fieldViolations = this.violations.map(({ field, message }) => ({
+        field,
+        description: message,
+      }));
+      this.details.push({ desc: BadRequestSchema, value: { fieldViolations } });
+    }
+    if (this.retryAfter !== undefined) {
+      const retryDelay = durationFromMs(this.retryAfter);
+      this.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) });
+    }
+  }
+}
+
+/** How much is told at once: over gRPC an error travels in headers, which clients take only so many of. */
+const mostViolations = 10;
+const longestText = 200;
+
+export function invalidRequest(found: FieldViolation | readonly FieldViolation[]): Problem {
+  const all = [found].flat();
+  const violations = all
+    .slice(0, mostViolations)
+    .map(({ field, message }) => ({ field: shorten(field), message: shorten(message) }));
+  const told = violations.map(({ field, message }) => `${field}: ${message}`);
+  const untold = all.length - told.length;
+  const detail = [...told, ...(untold > 0 ? [`and ${untold} more`] : [])].join("; ");
+  return new Problem("invalid_request", detail, { violations });
+}
+
+/** A caller's own words, made fit to be told back: short, whole, and without a key that strayed into them. */
+function shorten(text: string): string {
+  const start = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return start.toWellFormed().replaceAll(/lk_[a-z]{3}_[A-Za-z0-9]+/g, "lk_…");
+}
+
+/** One answer for every key that is not good, so that nothing is learnt from it. */
+export function unauthenticated(keyHeader: string): Problem {
+  return new Problem(
+    "unauthenticated",
+    `Send the key of an application or session in the ${keyHeader} header. ` +
+      "The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.",
+    { headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"` } },
+  );
+}
+
+export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
+  const metadata = missing ? { missing_permissions: missing.join(",") } : {};
+  return new Problem("permission_denied", detail, { metadata });
+}
+
+export function bodyTooLarge(limit: number): Problem {
+  return new Problem("body_too_large", `The body may have at most ${limit} bytes. Send less.`);
+}
+
+/** For a path that knows only these methods. */
+export function methodNotAllowed(methods: readonly string[]): Problem {
+  const allow = methods.join(", ");
+  return new Problem("method_not_allowed", `This path takes ${allow}.`, { headers: { allow } });
+}
+
+export function applicationNotFound(id: string): Problem {
+  return new Problem(
+    "application_not_found",
+    `There is no application ${id} in the tenant of your key. It may have expired or been deleted.`,
+  );
+}
+
+export function nonceNotFound(): Problem {
+  return new Problem(
+    "nonce_not_found",
+    "The nonce belongs to no session that is open in the tenant of your key. " +
+      "The session may have expired: open a new one.",
+  );
+}
+
+export function nonceUsed(): Problem {
+  return new Problem(
+    "nonce_used",
+    "The session of this nonce is already authorized. A nonce works once: open a new session.",
+  );
+}
+
+/**
+ * Why the protocol library could not read a message. It takes the blame for
+ * some of what callers do, and knows nothing of our error details.
+ */
+export function unreadable(reason: unknown, bodyLimit: number): Problem {
+  const code = reason instanceof ConnectError ? reason.code : undefined;
+  switch (code) {
+    case Code.ResourceExhausted:
+      return bodyTooLarge(bodyLimit);
+    case Code.Unimplemented:
+    case Code.Canceled:
+      return toProblem(reason);
+    default:
+      return invalidRequest({ field: "request", message: `cannot be read${whyOf(reason)}` });
+  }
+}
+
+/** The words of the library, where it has any. */
+function whyOf(reason: unknown): string {
+  return reason instanceof ConnectError && !/^internal error$|^$/.test(reason.rawMessage)
+    ? `: ${reason.rawMessage}`
+    : "";
+}
+
+const retryDelay = 1_000;
+
+/** Whatever was thrown, as what the caller may see of it. */
+export function toProblem(reason: unknown): Problem {
+  if (reason instanceof Problem) {
+    return reason;
+  }
+  if (reason instanceof StoreUnavailable) {
+    return new Problem("store_unavailable", "The store cannot be reached now. Try again soon.", {
+      retryAfter: retryDelay,
+      cause: reason,
+    });
+  }
+  if (reason instanceof ConnectError && reason.code !== Code.Internal) {
+    return new Problem(codeToProblem[reason.code] ?? "internal", shorten(reason.rawMessage), {
+      cause: reason,
+    });
+  }
+  return new Problem(
+    "internal",
+    "The request failed and nothing is known to be wrong with it. Tell the operator its request id.",
+    { cause: reason },
+  );
+}
+
+/** For what the protocol library throws by itself. */
+const codeToProblem: Partial<Record<Code, ProblemCode>> = {
+  [Code.InvalidArgument]: "invalid_request",
+  [Code.Canceled]: "canceled",
+  [Code.DeadlineExceeded]: "deadline_exceeded",
+  [Code.ResourceExhausted]: "body_too_large",
+  [Code.Unimplemented]: "unimplemented",
+};

@@ -1,0 +1,94 @@
+import type { AccessRule } from "../gen/latchkey/v1/access_rule_pb.js";
+import { type Caller, grantsOf, holds, nameOf, permissionsIn } from "./caller.js";
+import type { GrantPolicy } from "./config.js";
+import { isOwnPermission, mayHold } from "./contract.js";
+import { type FieldViolation, invalidRequest, permissionDenied } from "./errors.js";
+import type { ApplicationType, Grants, RuleRecord } from "./store/store.js";
+
+/** The grants in a request. */
+export function readGrants(request: { permissions: string[]; rules: AccessRule[] }): Grants {
+  return { permissions: request.permissions, rules: request.rules.map(readRule) };
+}
+
+function readRule(rule: AccessRule): RuleRecord {
+  return {
+    description: rule.description,
+    priority: rule.priority,
+    container: rule.container,
+    conditions: rule.conditions.map(({ attribute, operator, value }) => ({
+      attribute,
+      operator,
+      value,
+    })),
+    transform: rule.transform,
+    permissions: rule.permissions,
+  };
+}
+
+/** Refuses grants that an application of this type cannot have. */
+export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
+  const violations = [
+    ...grants.permissions.flatMap((permission, at) =>
+      unsuited(type, permission, `permissions[${at}]`),
+    ),
+    ...grants.rules.flatMap((rule, at) => [
+      ...(rule.container === undefined && type !== "management"
+        ? [containerMissing(type, `rules[${at}].container`)]
+        : []),
+      ...rule.permissions.flatMap((permission, place) =>
+        unsuited(type, permission, `rules[${at}].permissions[${place}]`),
+      ),
+    ]),
+  ];
+  if (violations.length > 0) {
+    throw invalidRequest(violations);
+  }
+}
+
+function containerMissing(type: ApplicationType, field: string): FieldViolation {
+  return { field, message: `is required in the rules of a ${type} application` };
+}
+
+function unsuited(type: ApplicationType, permission: string, field: string): FieldViolation[] {
+  return mayHold(type, permission)
+    ? []
+    : [{ field, message: `${permission} cannot be given to a ${type} application` }];
+}
+
+/**
+ * The rules against escalation: nobody hands out, or takes over with a
+ * regenerated key, more than it holds itself.
+ */
+export interface GrantGuard {
+  /** For applications: permissions of this service must be held by the caller, others are free. */
+  checkMayGive(caller: Caller, grants: Grants): void;
+
+  /** For sessions: every permission must be held by the caller. */
+  checkMayDelegate(caller: Caller, grants: Grants): void;
+}
+
+export function createGrantGuard(policy: GrantPolicy): GrantGuard {
+  if (policy === "open") {
+    return { checkMayGive: () => {}, checkMayDelegate: () => {} };
+  }
+  return {
+    checkMayGive: (caller, grants) =>
+      checkHeld(caller, permissionsIn(grants).filter(isOwnPermission)),
+    checkMayDelegate: (caller, grants) => checkHeld(caller, permissionsIn(grants)),
+  };
+}
+
+/** How many missing permissions are named: an error must stay small. */
+const mostTold = 10;
+
+function checkHeld(caller: Caller, permissions: readonly string[]): void {
+  const missing = permissions
+    .filter((permission) => !holds(grantsOf(caller), permission))
+    .slice(0, mostTold);
+  if (missing.length > 0) {
+    throw permissionDenied(
+      `Only a caller that holds ${missing.join(", ")} can give it, and ${nameOf(caller)} does not.`,
+      missing,
+    );
+  }
+}

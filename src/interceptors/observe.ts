@@ -1,0 +1,48 @@
+import { Code, type Interceptor } from "@connectrpc/connect";
+import type { Logger } from "pino";
+import { type Call, callKey } from "../caller.js";
+import { type Problem, toProblem } from "../errors.js";
+
+/**
+ * Writes one line about each call, and turns whatever was thrown inside into
+ * what the caller may see, with the request id on it.
+ */
+export function createObserveInterceptor(log: Logger): Interceptor {
+  return (next) => async (request) => {
+    const call = request.contextValues.get(callKey);
+    const started = performance.now();
+    const method = `${request.service.typeName}/${request.method.name}`;
+    call.logged = true;
+    try {
+      const response = await next(request);
+      log.info(describe(call, method, "ok", started));
+      return response;
+    } catch (reason) {
+      const problem = toProblem(reason);
+      problem.describeFor(call.requestId);
+      writeFailure(log, problem, describe(call, method, problem.word, started));
+      throw problem;
+    }
+  };
+}
+
+function describe({ requestId, caller }: Call, method: string, code: string, started: number) {
+  return {
+    request_id: requestId,
+    method,
+    code,
+    duration_ms: Math.round((performance.now() - started) * 1000) / 1000,
+    application_id: caller?.application.id,
+    session_id: caller?.session?.id,
+  };
+}
+
+function writeFailure(log: Logger, problem: Problem, line: object): void {
+  if (problem.code === Code.Internal) {
+    log.error({ ...line, err: problem.cause });
+  } else if (problem.code === Code.Unavailable) {
+    log.warn({ ...line, err: problem.cause });
+  } else {
+    log.info(line);
+  }
+}

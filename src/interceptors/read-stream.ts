@@ -1,0 +1,26 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { type Call, callKey } from "../caller.js";
+import { unreadable } from "../errors.js";
+
+/** Tells the caller of a stream what is wrong with a message that cannot be read. */
+export function createReadStreamInterceptor(bodyLimit: number): Interceptor {
+  async function* readable<T>(messages: AsyncIterable<T>, { requestId }: Call) {
+    try {
+      yield* messages;
+    } catch (reason) {
+      const problem = unreadable(reason, bodyLimit);
+      problem.describeFor(requestId);
+      throw problem;
+    }
+  }
+
+  return (next) => (request) =>
+    next(
+      request.stream
+        ? {
+            ...request,
+            message: readable(request.message, request.contextValues.get(callKey)),
+          }
+        : request,
+    );
+}

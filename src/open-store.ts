@@ -1,0 +1,12 @@
+import type { StoreSettings } from "./config.js";
+import type { Store } from "./store/store.js";
+
+/** Opens the store that the settings name. Only the engine in use is loaded. */
+export async function openStore(settings: StoreSettings): Promise<Store> {
+  if (settings.kind === "mongodb") {
+    const { openMongoStore } = await import("./store/mongo.js");
+    return openMongoStore(settings);
+  }
+  const { openLmdbStore } = await import("./store/lmdb.js");
+  return openLmdbStore({ path: settings.dataDir });
+}

@@ -1,0 +1,104 @@
+import { Code } from "@connectrpc/connect";
+
+/** A way to fail, as each protocol and a person see it. */
+export interface ProblemType {
+  readonly status: number;
+  readonly grpc: Code;
+  readonly title: string;
+}
+
+/** Every way in which a call can fail, by its stable word. */
+export const problemCatalogue = {
+  invalid_request: {
+    status: 400,
+    grpc: Code.InvalidArgument,
+    title: "The request is not valid",
+  },
+  unauthenticated: {
+    status: 401,
+    grpc: Code.Unauthenticated,
+    title: "A valid key is required",
+  },
+  permission_denied: {
+    status: 403,
+    grpc: Code.PermissionDenied,
+    title: "The key does not allow this",
+  },
+  application_not_found: {
+    status: 404,
+    grpc: Code.NotFound,
+    title: "There is no such application",
+  },
+  nonce_not_found: {
+    status: 404,
+    grpc: Code.NotFound,
+    title: "There is no session for this nonce",
+  },
+  service_not_found: {
+    status: 404,
+    grpc: Code.NotFound,
+    title: "There is no such service",
+  },
+  path_not_found: {
+    status: 404,
+    grpc: Code.Unimplemented,
+    title: "There is nothing at this path",
+  },
+  method_not_allowed: {
+    status: 405,
+    grpc: Code.Unimplemented,
+    title: "The path does not know this method",
+  },
+  request_timeout: {
+    status: 408,
+    grpc: Code.DeadlineExceeded,
+    title: "The request did not arrive in time",
+  },
+  nonce_used: {
+    status: 409,
+    grpc: Code.AlreadyExists,
+    title: "The nonce has been used",
+  },
+  body_too_large: {
+    status: 413,
+    grpc: Code.ResourceExhausted,
+    title: "The body is too large",
+  },
+  unsupported_media_type: {
+    status: 415,
+    grpc: Code.InvalidArgument,
+    title: "The content type is not supported",
+  },
+  headers_too_large: {
+    status: 431,
+    grpc: Code.ResourceExhausted,
+    title: "The headers are too large",
+  },
+  canceled: {
+    status: 499,
+    grpc: Code.Canceled,
+    title: "The caller went away",
+  },
+  unimplemented: {
+    status: 501,
+    grpc: Code.Unimplemented,
+    title: "This is not offered",
+  },
+  store_unavailable: {
+    status: 503,
+    grpc: Code.Unavailable,
+    title: "The store cannot be reached",
+  },
+  deadline_exceeded: {
+    status: 504,
+    grpc: Code.DeadlineExceeded,
+    title: "The time for this request ran out",
+  },
+  internal: {
+    status: 500,
+    grpc: Code.Internal,
+    title: "Something went wrong on our side",
+  },
+} as const satisfies Record<string, ProblemType>;
+
+export type ProblemCode = keyof typeof problemCatalogue;

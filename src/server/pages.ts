@@ -1,0 +1,54 @@
+import { openapi } from "../../gen/openapi.js";
+import { methodNotAllowed, Problem } from "../errors.js";
+import { type Exchange, sendJson, sendProblem } from "./http.js";
+import type { Readiness } from "./readiness.js";
+
+/** Serves what is about the server itself. Answers `false` where the request is for something else. */
+export type Pages = (exchange: Exchange) => Promise<boolean>;
+
+export function createPages(readiness: Readiness, keyHeader: string): Pages {
+  const description = JSON.stringify(describeWith(keyHeader));
+  const pages: Readonly<Record<string, (exchange: Exchange) => void | Promise<void>>> = {
+    "/healthz": (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),
+    "/readyz": async (exchange) => {
+      if (await readiness.check()) {
+        sendJson(exchange, 200, '{"status":"ready"}');
+      } else {
+        sendProblem(exchange, notReady());
+      }
+    },
+    "/openapi.json": (exchange) => sendJson(exchange, 200, description),
+  };
+
+  return async (exchange) => {
+    const path = exchange.path.replace(/(?<=.)\/$/, "");
+    const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+    if (!page) {
+      return false;
+    }
+    const { method } = exchange.request;
+    if (method !== "GET" && method !== "HEAD") {
+      throw methodNotAllowed(["GET", "HEAD"]);
+    }
+    await page(exchange);
+    return true;
+  };
+}
+
+function notReady(): Problem {
+  return new Problem("store_unavailable", "The server cannot reach its store, or is stopping.", {
+    retryAfter: 1_000,
+  });
+}
+
+/** The description of the API, with the header that this server reads keys from. */
+function describeWith(keyHeader: string): unknown {
+  const { components } = openapi;
+  const securitySchemes = Object.fromEntries(
+    Object.entries(components.securitySchemes).map(([name, scheme]) => [
+      name,
+      { ...scheme, name: keyHeader },
+    ]),
+  );
+  return { ...openapi, components: { ...components, securitySchemes } };
+}

@@ -1,0 +1,105 @@
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { Health } from "../../gen/grpc/health/v1/health_pb.js";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
+import { createApplicationHandlers } from "../applications/handlers.js";
+import type { Settings } from "../config.js";
+import { createGrantGuard } from "../grants.js";
+import { createInterceptors } from "../interceptors/interceptors.js";
+import { createKeyring } from "../keys.js";
+import { createSessionHandlers } from "../sessions/handlers.js";
+import type { Clock, Store } from "../store/store.js";
+import { createCors } from "./cors.js";
+import { createFront } from "./front.js";
+import { createHealthHandlers } from "./health.js";
+import { type Implementation, implement } from "./implementation.js";
+import { createListener } from "./listener.js";
+import { createPages } from "./pages.js";
+import { createReadiness, type Readiness } from "./readiness.js";
+import { createReflectionHandlers } from "./reflection.js";
+import { createGateway } from "./rest/gateway.js";
+import { createRpc } from "./rpc.js";
+
+interface ServerOptions {
+  readonly store: Store;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly clock?: Clock;
+}
+
+export interface LatchkeyServer {
+  /** Starts to serve, and answers where. */
+  listen(): Promise<AddressInfo>;
+
+  /** Stops accepting, finishes what is in flight within the grace of the settings. The store stays open. */
+  close(): Promise<void>;
+}
+
+/** Creates a server that is not started yet. A mistake in the contract throws here. */
+export function createServer({
+  store,
+  settings,
+  log,
+  clock = Date.now,
+}: ServerOptions): LatchkeyServer {
+  const keyring = createKeyring(settings.peppers);
+  const grantGuard = createGrantGuard(settings.grantPolicy);
+  const handlerOptions = { store, keyring, grantGuard, clock, settings };
+  const implementations = [
+    implement(ApplicationService, createApplicationHandlers(handlerOptions)),
+    implement(SessionService, createSessionHandlers(handlerOptions)),
+  ];
+  const methods = implementations.flatMap(({ service }) => service.methods);
+  const interceptors = createInterceptors({ store, keyring, settings, log, methods });
+  const stopping = new AbortController();
+  const readiness = createReadiness(store, stopping.signal);
+
+  const rpc = createRpc({
+    implementations,
+    openImplementations: createOpenImplementations(implementations, readiness, stopping.signal),
+    interceptors,
+    bodyLimit: settings.bodyLimit,
+  });
+  const pages = createPages(readiness, settings.keyHeader);
+  const gateway = createGateway({
+    implementations,
+    interceptors,
+    bodyLimit: settings.bodyLimit,
+  });
+  const front = createFront({
+    cors: createCors(settings.corsOrigins, settings.keyHeader),
+    doors: [rpc, pages, gateway],
+    log,
+    isStopping: () => stopping.signal.aborted,
+  });
+  const listener = createListener({ onRequest: front, tls: settings.tls });
+
+  return {
+    listen: () => listener.listen(settings.port, settings.host),
+    close: () => {
+      stopping.abort();
+      return listener.close(settings.shutdownGrace);
+    },
+  };
+}
+
+/** The services about the server itself: health, and reflection on all services. */
+function createOpenImplementations(
+  implementations: readonly Implementation[],
+  readiness: Readiness,
+  stopping: AbortSignal,
+): Implementation[] {
+  const services = implementations.map(({ service }) => service);
+  const names = services.map(({ typeName }) => typeName);
+  const reflected = [...services, Health, ServerReflection, ServerReflectionAlpha];
+  const reflection = createReflectionHandlers(reflected, stopping);
+  return [
+    implement(Health, createHealthHandlers(readiness, names)),
+    implement(ServerReflection, reflection),
+    // The two versions of the service differ only in the name of their package.
+    { service: ServerReflectionAlpha, handlers: reflection as Implementation["handlers"] },
+  ];
+}

@@ -1,0 +1,8 @@
+import { describeApi } from "./api-contract.js";
+import { createGrpcApi } from "./support/api-grpc.js";
+
+describeApi({
+  client: "grpc",
+  statuses: "grpc",
+  connect: ({ port }) => createGrpcApi(`127.0.0.1:${port}`),
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from "@jest/globals";
+import { ConfigError, type Environment, readSettings } from "../src/config.js";
+
+function problemsOf(environment: Environment): readonly string[] {
+  try {
+    readSettings(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      return error.problems;
+    }
+    throw error;
+  }
+  return [];
+}
+
+describe("settings", () => {
+  it("need nothing: every one has a default", () => {
+    expect(readSettings({})).toMatchObject({
+      port: 8080,
+      store: { kind: "embedded", dataDir: "./data" },
+      keyHeader: "SVC-API-KEY",
+      sessionTtl: 180_000,
+      grantPolicy: "held",
+      peppers: [""],
+      corsOrigins: [],
+    });
+  });
+
+  it("take an empty variable for one that is not set", () => {
+    expect(readSettings({ PORT: "", MONGODB_URI: "" })).toEqual(readSettings({}));
+  });
+
+  it("use MongoDB where its address is given", () => {
+    expect(readSettings({ MONGODB_URI: "mongodb://db", MONGODB_DATABASE: "keys" }).store).toEqual({
+      kind: "mongodb",
+      uri: "mongodb://db",
+      database: "keys",
+    });
+  });
+
+  it.each([
+    ["180", 180_000],
+    ["500ms", 500],
+    ["3m", 180_000],
+    ["2h", 7_200_000],
+  ])("read the time %s", (text, milliseconds) => {
+    expect(readSettings({ SESSION_TTL: text }).sessionTtl).toBe(milliseconds);
+  });
+
+  it.each([
+    ["4096", 4096],
+    ["64kb", 65_536],
+    ["2MB", 2_097_152],
+  ])("read the size %s", (text, bytes) => {
+    expect(readSettings({ BODY_LIMIT: text }).bodyLimit).toBe(bytes);
+  });
+
+  it("read peppers newest first, where an empty one at the end stands for none", () => {
+    const [first, second] = ["a".repeat(16), "b".repeat(16)];
+    expect(readSettings({ KEY_PEPPER: `${first},${second},` }).peppers).toEqual([
+      first,
+      second,
+      "",
+    ]);
+  });
+
+  it("cannot be changed", () => {
+    expect(Object.isFrozen(readSettings({}))).toBe(true);
+  });
+
+  it("tell every problem at once, by the name of the variable", () => {
+    const problems = problemsOf({
+      PORT: "http",
+      SESSION_TTL: "soon",
+      GRANT_POLICY: "loose",
+      CORS_ORIGINS: "https://a.example/path",
+      KEY_HEADER: "bad header",
+      TLS_CERT: "/nowhere/cert.pem",
+      TLS_KEY: "/nowhere/key.pem",
+      MONGODB_URI: "localhost:27017",
+      BODY_LIMIT: "1tb",
+      LOG_LEVEL: "loud",
+      KEY_PEPPER: "short",
+      MONGODB_DATABASE: "a/b",
+    });
+    expect(problems.map((problem) => problem.split(" ")[0]).sort()).toEqual([
+      "BODY_LIMIT",
+      "CORS_ORIGINS",
+      "GRANT_POLICY",
+      "KEY_HEADER",
+      "KEY_PEPPER",
+      "LOG_LEVEL",
+      "MONGODB_DATABASE",
+      "MONGODB_URI",
+      "PORT",
+      "SESSION_TTL",
+      "TLS_CERT",
+      "TLS_KEY",
+    ]);
+  });
+
+  it("do not repeat a secret in what they tell", () => {
+    expect(problemsOf({ KEY_PEPPER: "hunter2" }).join()).not.toContain("hunter2");
+    expect(problemsOf({ MONGODB_URI: "http://u:hunter2@db" }).join()).not.toContain("hunter2");
+  });
+
+  it("refuse files that are no certificate and key", () => {
+    const problems = problemsOf({ TLS_CERT: "package.json", TLS_KEY: "package.json" });
+    expect(problems).toEqual([
+      "TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files",
+    ]);
+  });
+
+  it.each(["REQUEST_TIMEOUT", "SHUTDOWN_GRACE"])("refuse a %s that no timer can keep", (name) => {
+    expect(problemsOf({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
+  });
+
+  it.each(["connection", "Transfer-Encoding", "grpc-timeout", "content-type", "x-request-id"])(
+    "refuse the header %s for keys, which means something else",
+    (KEY_HEADER) => {
+      expect(problemsOf({ KEY_HEADER })).toHaveLength(1);
+    },
+  );
+
+  it("need the certificate and its key together", () => {
+    expect(problemsOf({ TLS_CERT: "package.json" })).toEqual([
+      "TLS_CERT and TLS_KEY go together: set both or none",
+    ]);
+  });
+
+  it("refuse a longest session that is shorter than the usual one", () => {
+    expect(problemsOf({ SESSION_TTL: "1h", SESSION_MAX_TTL: "1m" })).toHaveLength(1);
+  });
+});

@@ -1,0 +1,235 @@
+import { spawnSync } from "node:child_process";
+import {
+  type DescMethod,
+  fromJson,
+  getOption,
+  hasOption,
+  type JsonValue,
+} from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describe, expect, it } from "@jest/globals";
+import { http } from "../gen/google/api/annotations_pb.js";
+import {
+  access,
+  CallerKind,
+  errors,
+  http_status,
+  leaves_out,
+} from "../gen/latchkey/v1/options_pb.js";
+import { openapi } from "../gen/openapi.js";
+import { services, validationRules } from "../src/contract.js";
+import { Problem } from "../src/errors.js";
+import type { ProblemCode } from "../src/problem-catalogue.js";
+import { createEncoder } from "../src/server/rest/encode.js";
+
+interface Media {
+  readonly example: Record<string, JsonValue>;
+}
+
+interface Answer {
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, Media>>;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly example: JsonValue;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly description: string;
+  readonly security?: readonly unknown[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly responses: Readonly<Record<string, Answer>>;
+  readonly "x-required-permission"?: string;
+  readonly "x-callers"?: readonly string[];
+}
+
+/** The document with every reference to an answer replaced by the answer. */
+const paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> = JSON.parse(
+  JSON.stringify(openapi.paths),
+  (_, value) => {
+    const name = /^#\/components\/responses\/(.*)$/.exec(value?.$ref)?.[1];
+    return name ? (openapi.components.responses as Record<string, unknown>)[name] : value;
+  },
+);
+const operations = Object.values(paths).flatMap((verbs) => Object.values(verbs));
+
+const methods = services
+  .flatMap((service) => service.methods)
+  .filter((method) => hasOption(method, http))
+  .map((method) => {
+    const { pattern } = getOption(method, http);
+    const operation = paths[pattern.value ?? ""]?.[pattern.case ?? ""] as Operation;
+    return { name: method.name, method: method as DescMethod, operation };
+  });
+
+const application = ["paths", "/applications/{id}", "get"];
+const answer = ["responses", "200", "content", "application/json"];
+
+describe("the OpenAPI document", () => {
+  it("has nothing that a strict linter finds", () => {
+    expect(lint(openapi)).toEqual([]);
+  });
+
+  it("has much that a strict linter finds when it is broken", () => {
+    const broken: [rule: string, place: string[], value: unknown][] = [
+      ["struct", ["servers"], "/"],
+      ["info-license", ["info", "license"], undefined],
+      ["no-unresolved-refs", ["components", "schemas", "Pagination"], undefined],
+      ["security-defined", ["components", "securitySchemes"], {}],
+      ["operation-4xx-response", ["paths", "/healthz", "get", "responses", "400"], undefined],
+      ["operation-tag-defined", ["paths", "/healthz", "get", "tags"], ["Health"]],
+      ["no-invalid-parameter-examples", [...application, "parameters", "0", "example"], 7],
+      ["no-invalid-media-type-examples", [...application, ...answer, "example", "id"], "7"],
+      ["no-invalid-schema-examples", ["components", "schemas", "Problem", "examples"], [{}]],
+      ["response-contains-header", [...application, "responses", "200", "headers"], {}],
+    ];
+    const problems = lint(
+      broken.reduce((whole, [, at, value]) => change(whole, at, value), openapi),
+    );
+    expect(problems.map(({ rule }) => rule)).toEqual(
+      expect.arrayContaining(broken.map(([rule]) => rule)),
+    );
+  });
+
+  it("describes the methods that have a path, the probes and itself, and nothing else", () => {
+    const names = methods.map(({ method }) => method.localName);
+    expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
+      [...names, "getHealth", "getReadiness", "getOpenapi"].sort(),
+    );
+  });
+
+  it("names the key's header in one place", () => {
+    expect(openapi.components.securitySchemes.apiKey).toMatchObject({
+      type: "apiKey",
+      in: "header",
+      name: "SVC-API-KEY",
+    });
+    expect(JSON.stringify(openapi).match(/svc-api-key/gi)).toHaveLength(1);
+  });
+
+  it("asks for a key everywhere but at the probes", () => {
+    const open = operations.filter(({ security }) => security?.length === 0);
+    expect(open.map(({ operationId }) => operationId)).toEqual([
+      "getHealth",
+      "getReadiness",
+      "getOpenapi",
+    ]);
+    expect(openapi.security).toEqual([{ apiKey: [] }]);
+  });
+
+  it("shows a key only where one is made", () => {
+    const showing = methods.filter(({ operation }) =>
+      JSON.stringify(operation).includes("lk_prv_"),
+    );
+    expect(showing.map(({ name }) => name)).toEqual([
+      "CreateApplication",
+      "RegenerateApplicationKey",
+    ]);
+  });
+});
+
+describe.each(methods)("the operation of $name", ({ method, operation }) => {
+  const success = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));
+
+  it("states who may call it", () => {
+    const { permission, callers } = getOption(method, access);
+    expect(operation["x-required-permission"] ?? "").toBe(permission);
+    expect(operation.description).toContain(permission && `\`${permission}\``);
+    expect(operation["x-callers"]).not.toHaveLength(0);
+    if (callers.length > 0) {
+      expect(operation["x-callers"]).toEqual(callers.map((kind) => CallerKind[kind].toLowerCase()));
+    }
+  });
+
+  it("takes an example request that the service accepts", () => {
+    const parameters = (operation.parameters ?? []).filter(({ required }) => required);
+    const request = {
+      ...operation.requestBody?.content["application/json"]?.example,
+      ...Object.fromEntries(parameters.map(({ name, example }) => [name, example])),
+    };
+    const message = fromJson(method.input, request);
+    const validator = createValidator({ registry: validationRules });
+    expect(validator.validate(method.input, message).error).toBeUndefined();
+  });
+
+  it("answers with an example that the service could have written", () => {
+    const isEmpty = method.output.typeName === EmptySchema.typeName;
+    const [status, answer] = success ?? [];
+    expect(Number(status)).toBe(getOption(method, http_status) || (isEmpty ? 204 : 200));
+    if (isEmpty) {
+      expect(answer?.content).toBeUndefined();
+      return;
+    }
+    const example = answer?.content?.["application/json"]?.example ?? null;
+    const message = fromJson(method.output, example);
+    expect(JSON.parse(createEncoder(method.output)(message))).toEqual(example);
+    for (const path of getOption(method, leaves_out)) {
+      expect(example).not.toHaveProperty(path.replace(/^data\./, "data.0."));
+    }
+  });
+
+  it("lists the errors that can occur", () => {
+    const statuses = Object.keys(operation.responses).filter((status) => status >= "400");
+    const own = getOption(method, errors).map(
+      (code) => new Problem(code as ProblemCode, "").status,
+    );
+    const ofBody = operation.requestBody ? [413, 415] : [];
+    expect(statuses.map(Number)).toEqual([400, 401, 403, ...own, ...ofBody, 500, 503, 504]);
+  });
+});
+
+describe.each(operations)("the answers of $operationId", ({ responses }) => {
+  it("carry the request's id", () => {
+    for (const { headers } of Object.values(responses)) {
+      expect(headers).toHaveProperty("X-Request-Id");
+    }
+  });
+
+  it("are problems as the catalogue has them where they are errors", () => {
+    for (const [status, { content, headers }] of Object.entries(responses)) {
+      if (status < "400") {
+        continue;
+      }
+      expect(Object.keys(content ?? {})).toEqual(["application/problem+json"]);
+      const example = content?.["application/problem+json"]?.example;
+      const known = new Problem(example?.code as ProblemCode, "");
+      expect(known.status).toBe(Number(status));
+      expect(example).toMatchObject({
+        type: `urn:latchkey:problem:${known.word}`,
+        title: known.title,
+        status: known.status,
+      });
+      expect("WWW-Authenticate" in headers).toBe(status === "401");
+      expect("Retry-After" in headers).toBe(status === "503");
+    }
+  });
+});
+
+/** Runs the linter in a process of its own: it is made of ES modules, which jest does not load. */
+function lint(document: unknown): { rule: string; message: string }[] {
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--import", "tsx", "tools/openapi/lint.ts"],
+    { input: JSON.stringify(document), encoding: "utf8" },
+  );
+  if (stdout === "") {
+    throw new Error(stderr);
+  }
+  return JSON.parse(stdout);
+}
+
+/** A copy of an object with another value at some place in it. */
+function change<T extends object>(whole: T, [name = "", ...below]: string[], value: unknown): T {
+  const part = (whole as Record<string, object>)[name] ?? {};
+  const changed = below.length > 0 ? change(part, below, value) : value;
+  return Array.isArray(whole)
+    ? (whole.with(Number(name), changed) as T & unknown[])
+    : { ...whole, [name]: changed };
+}

@@ -1,0 +1,185 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { connect } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { uri, useMongo } from "./support/mongo.js";
+import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
+
+const running: LatchkeyProcess[] = [];
+
+function start(args: string[], environment: Record<string, string> = {}): LatchkeyProcess {
+  const started = runLatchkey(args, environment);
+  running.push(started);
+  return started;
+}
+
+afterEach(() => {
+  for (const { child } of running.splice(0)) {
+    child.kill("SIGKILL");
+  }
+});
+
+const mongo = useMongo();
+const listening = /listening at (http:\/\/[^"]+)"/;
+
+async function nameByKey(url: string, key: string): Promise<string> {
+  const response = await fetch(`${url}/applications/key`, { headers: { "SVC-API-KEY": key } });
+  return ((await response.json()) as { name: string }).name;
+}
+
+describe("the first start with an empty data folder", () => {
+  it("shows a key and a curl line that works when pasted", () =>
+    withFolder(async (DATA_DIR) => {
+      const service = start(["serve"], { DATA_DIR, PORT: "0" });
+      await service.until(listening);
+      const [, line = ""] = await service.until(/^ +(curl .*)$/m);
+      const { stdout } = await promisify(execFile)("sh", ["-c", line]);
+      expect(JSON.parse(stdout)).toMatchObject({
+        type: "management",
+        permissions: expect.arrayContaining([
+          "application:create",
+          "application:read",
+          "application:update",
+          "application:delete",
+        ]),
+      });
+    }));
+
+  it("is the only one that shows a key, and the key goes on working", () =>
+    withFolder(async (DATA_DIR) => {
+      const first = start(["serve"], { DATA_DIR, PORT: "0" });
+      const [key] = await first.until(/lk_mgt_[A-Za-z0-9]+/);
+      await first.until(listening);
+      first.child.kill("SIGTERM");
+      expect(await first.ended()).toBe(0);
+
+      const second = start(["serve"], { DATA_DIR, PORT: "0" });
+      const [, url = ""] = await second.until(listening);
+      expect(second.output.stdout).not.toContain("lk_mgt_");
+      expect(await nameByKey(url, key)).toBe("Bootstrap");
+    }));
+});
+
+describe.each(["embedded", "mongodb"])("latchkey bootstrap on the %s store", (kind) => {
+  async function withStore(use: (store: Record<string, string>) => Promise<void>): Promise<void> {
+    await (kind === "mongodb"
+      ? use({ MONGODB_URI: uri, MONGODB_DATABASE: mongo.createDatabase().databaseName })
+      : withFolder((DATA_DIR) => use({ DATA_DIR })));
+  }
+
+  async function bootstrap(args: string[], store: Record<string, string>) {
+    const command = start(["bootstrap", "--json", ...args], store);
+    expect(await command.ended()).toBe(0);
+    expect(command.output.stderr).toBe("");
+    expect(command.output.stdout.split("\n")).toHaveLength(2);
+    return JSON.parse(command.output.stdout);
+  }
+
+  it("prints one line of JSON, whose key works while the service runs", () =>
+    withStore(async (store) => {
+      const service = start(["serve"], { ...store, PORT: "0" });
+      const [, url = ""] = await service.until(listening);
+      const made = await bootstrap(["--name", "Platform team"], store);
+      expect(Object.keys(made)).toEqual(["tenant_id", "application_id", "key"]);
+      expect(await nameByKey(url, made.key)).toBe("Platform team");
+    }));
+
+  it("makes another tenant each time, or another application in the one that is named", () =>
+    withStore(async (store) => {
+      const first = await bootstrap([], store);
+      const second = await bootstrap([], store);
+      const third = await bootstrap(["--tenant", first.tenant_id.toUpperCase()], store);
+      expect(second.tenant_id).not.toBe(first.tenant_id);
+      expect(third.tenant_id).toBe(first.tenant_id);
+      expect(third.application_id).not.toBe(first.application_id);
+    }));
+});
+
+describe("what cannot work is told in one clear line, with an exit code that is not zero", () => {
+  async function complaint(args: string[], environment: Record<string, string>): Promise<string> {
+    const command = start(args, environment);
+    expect(await command.ended()).not.toBe(0);
+    expect(command.output.stdout).toBe("");
+    return command.output.stderr;
+  }
+
+  it("for a port that is taken", () =>
+    withFolder(async (DATA_DIR) => {
+      const other = createServer().listen(0, "127.0.0.1");
+      await new Promise((resolve) => other.once("listening", resolve));
+      const PORT = String((other.address() as AddressInfo).port);
+      const line = await complaint(["serve"], { DATA_DIR, PORT });
+      expect(line).toBe(
+        `latchkey: 127.0.0.1:${PORT} is taken by another program: stop it or set PORT to another port\n`,
+      );
+      other.close();
+    }));
+
+  it("for a data folder that cannot be written", () =>
+    withFolder(async (folder) => {
+      const file = join(folder, "file");
+      await writeFile(file, "not a folder");
+      const line = await complaint(["serve"], { DATA_DIR: join(file, "data"), PORT: "0" });
+      expect(line).toMatch(/^latchkey: The data folder \S+ cannot be used \(.*\): .*\n$/);
+    }));
+
+  it("for a MongoDB that cannot be reached, without its password", async () => {
+    const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
+    const line = await complaint(["serve"], { MONGODB_URI, PORT: "0" });
+    expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
+    expect(line).not.toContain("hunter2");
+  });
+
+  it("for settings, one line each", async () => {
+    const lines = await complaint(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
+    expect(lines.split("\n")).toEqual([
+      expect.stringMatching(/^latchkey: PORT must be/),
+      expect.stringMatching(/^latchkey: LOG_LEVEL must be/),
+      "",
+    ]);
+  });
+
+  it("for a tenant that is no UUID and a name that breaks the rules", () =>
+    withFolder(async (DATA_DIR) => {
+      expect(await complaint(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
+      const line = await complaint(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
+      expect(line).toBe("latchkey: name: must be at most 200 characters\n");
+    }));
+
+  it("for a command that does not exist", async () => {
+    expect(await complaint(["fly"], {})).toContain("unknown command 'fly'");
+  });
+});
+
+describe("SIGTERM", () => {
+  it("ends the service with 0 after it has said goodbye to open streams", () =>
+    withFolder(async (DATA_DIR) => {
+      const service = start(["serve"], { DATA_DIR, PORT: "0" });
+      const [, url = ""] = await service.until(listening);
+      const session = connect(url);
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/grpc.health.v1.Health/Watch",
+        "content-type": "application/grpc",
+        te: "trailers",
+      });
+      stream.end(Buffer.alloc(5));
+      const statuses: number[] = [];
+      await new Promise<void>((resolve, reject) => {
+        stream.on("error", reject);
+        stream.on("data", (frame: Buffer) => {
+          statuses.push(frame.at(-1) ?? 0);
+          service.child.kill("SIGTERM");
+        });
+        stream.on("end", resolve);
+      });
+      session.close();
+      expect(statuses).toEqual([1, 2]);
+      expect(await service.ended()).toBe(0);
+      expect(service.output.stdout).toContain('"msg":"stopped"');
+    }));
+});

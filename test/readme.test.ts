@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type ProblemCode, problemCatalogue } from "../src/problem-catalogue.js";
+import { startServer, type TestServer } from "./support/server.js";
+
+const readme = readFileSync("README.md", "utf8");
+
+/** The commands of a tour in the README, in order, as one script. */
+function scriptOf(tour: string): string {
+  const blocks = readme.matchAll(/<!-- tour: (\w+) -->\n```sh\n(.*?)```/gs);
+  return [...blocks].flatMap(([, name, script]) => (name === tour ? [script] : [])).join("\n");
+}
+
+describe("the tour in the README", () => {
+  let server: TestServer;
+  let key: string;
+
+  beforeAll(async () => {
+    server = await startServer();
+    ({ key } = await server.createTenant());
+  });
+
+  afterAll(() => server.close());
+
+  /** Runs a script as a reader would, but for the port. */
+  async function walk(tour: string): Promise<string> {
+    const script = scriptOf(tour).replaceAll("http://localhost:8080", server.url);
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
+      env: { ...process.env, SVC_API_KEY: key, LATCHKEY_URL: server.url },
+    });
+    return stdout;
+  }
+
+  it("works with curl", async () => {
+    const answers = (await walk("curl")).replaceAll("}{", "}\n{").trim().split("\n");
+    const [list, backend, session] = answers.map((answer) => JSON.parse(answer));
+    expect(list.data.map(({ name }: { name: string }) => name)).toContain("Web shop");
+    expect(backend.name).toBe("Backend");
+    expect(session.name).toBe("Web shop");
+  });
+
+  it("works with buf curl", async () => {
+    const output = await walk("buf");
+    expect(output).toContain('"key": "lk_prv_');
+    expect(output).toContain('"pagination"');
+  });
+
+  it("works with TypeScript over gRPC, and shows what is in the example", async () => {
+    expect(await walk("typescript")).toBe("a session of Web shop\n");
+    const [, excerpt = "missing"] = /```ts\n(.*?)```/s.exec(readme) ?? [];
+    expect(readFileSync("examples/tour.ts", "utf8")).toContain(excerpt);
+  });
+});
+
+describe("the settings in the README", () => {
+  it("are those that the service reads", () => {
+    const documented = [...readme.matchAll(/^\| (`[A-Z_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
+      names.match(/[A-Z_]+/g),
+    );
+    const source = readFileSync("src/config.ts", "utf8");
+    const read = [...source.matchAll(/read\("([A-Z_]+)"|read\(\n\s*"([A-Z_]+)"/g)].map(
+      ([, one, other]) => one ?? other,
+    );
+    expect([...documented].sort()).toEqual([...new Set(read)].sort());
+  });
+});
+
+describe("the errors in the documentation", () => {
+  it("are those of the catalogue, with their statuses", () => {
+    const page = readFileSync("docs/api.md", "utf8");
+    const rows = [...page.matchAll(/\| `([a-z_]+)` \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
+    const documented = Object.fromEntries(rows.map(([, word, status]) => [word, Number(status)]));
+    const known = Object.entries(problemCatalogue).map(([word, { status }]) => [word, status]);
+    expect(documented).toEqual(Object.fromEntries(known));
+    for (const [, word, , code] of rows) {
+      const { grpc } = problemCatalogue[word as ProblemCode];
+      const name = Code[grpc].replaceAll(/(?<=.)([A-Z])/g, "_$1").toUpperCase();
+      expect(["", name, name.replace("CANCELED", "CANCELLED")]).toContain(code);
+    }
+  });
+});

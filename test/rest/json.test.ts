@@ -1,0 +1,253 @@
+import { create, toJson } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  ApplicationSchema,
+  CreateApplicationRequestSchema,
+  ListApplicationsRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import { Problem } from "../../src/errors.js";
+import { newId } from "../../src/ids.js";
+import { makeKey } from "../../src/keys.js";
+import { createDecoder } from "../../src/server/rest/decode.js";
+import { createEncoder } from "../../src/server/rest/encode.js";
+import { parseJson } from "../../src/server/rest/parse-json.js";
+
+const none = new URLSearchParams();
+const parse = (text: string) => parseJson(Buffer.from(text));
+
+/** The complaints, by field, of a call that must be refused. */
+function complaintsOf(run: () => unknown): Record<string, string> {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Problem) {
+      return Object.fromEntries(error.violations.map(({ field, message }) => [field, message]));
+    }
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+describe("parsing a body", () => {
+  it("reads what JSON.parse reads", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), (text) => {
+        expect(parse(text)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it("throws nothing but problems, whatever the bytes", () => {
+    const bytes = fc.oneof(
+      fc.uint8Array(),
+      fc.string().map((text) => Buffer.from(text)),
+    );
+    fc.assert(
+      fc.property(bytes, (bytes) => {
+        try {
+          parseJson(bytes);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+    );
+  });
+
+  it("refuses a name given twice, also when it is spelled with escapes", () => {
+    expect(complaintsOf(() => parse('{"name":1,"name":2}'))).toHaveProperty("name");
+    expect(complaintsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
+  });
+
+  it("lets the same name stand in different objects", () => {
+    expect(parse('[{"a":{"a":"a"}},{"a":"\\"a\\":{"}]')).toEqual([
+      { a: { a: "a" } },
+      { a: '"a":{' },
+    ]);
+  });
+
+  it("refuses deep nesting, however deep", () => {
+    expect(complaintsOf(() => parse("[".repeat(500_000) + "]".repeat(500_000)))).toEqual({
+      request: "is nested deeper than 32 levels",
+    });
+  });
+
+  it("takes no longer for what is made to be slow", () => {
+    const escapes = `"${'\\"'.repeat(500_000)}`;
+    expect(complaintsOf(() => parse(escapes))).toHaveProperty("request");
+    expect(parse(`${escapes}"`)).toHaveLength(500_000);
+  });
+
+  it("refuses bytes that are not UTF-8", () => {
+    const bytes = Buffer.from([0x22, 0xc3, 0x28, 0x22]);
+    expect(complaintsOf(() => parseJson(bytes))).toEqual({ request: "is not valid UTF-8" });
+  });
+});
+
+describe("decoding a request", () => {
+  const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
+  const decode = (body: unknown) => decoder.decode(body, {}, none);
+
+  it("reads every field by its documented name", () => {
+    const body = {
+      name: "a",
+      type: "private",
+      permissions: ["token:read"],
+      rules: [{ priority: 2, container: "/a/", transform: "mask", permissions: ["token:read"] }],
+      expires_at: "2030-01-31T13:00:00.5+01:00",
+    };
+    expect(toJson(CreateApplicationRequestSchema, decode(body) as never)).toEqual({
+      name: "a",
+      type: "private",
+      permissions: ["token:read"],
+      rules: [{ priority: 2, container: "/a/", transform: "mask", permissions: ["token:read"] }],
+      expiresAt: "2030-01-31T12:00:00.500Z",
+    });
+  });
+
+  it("takes null for absent", () => {
+    expect(decode({ name: "a", rules: null, expires_at: null })).toEqual(
+      create(CreateApplicationRequestSchema, { name: "a" }),
+    );
+  });
+
+  it("names every field that is unknown or of the wrong type, at once", () => {
+    const body = {
+      nam: "a",
+      name: { $gt: "" },
+      permissions: ["a:b", 1, null],
+      rules: [{ priority: 1.5, conditions: {}, permissions: "a" }, 7],
+      expires_at: "tomorrow",
+      expiresAt: "2030-01-01T00:00:00Z",
+    };
+    expect(Object.keys(complaintsOf(() => decode(body))).sort()).toEqual([
+      "expiresAt",
+      "expires_at",
+      "nam",
+      "name",
+      "permissions[1]",
+      "permissions[2]",
+      "rules[0].conditions",
+      "rules[0].permissions",
+      "rules[0].priority",
+      "rules[1]",
+    ]);
+  });
+
+  it("tells only the first of very many faults", () => {
+    const permissions = Array(200_000).fill(1);
+    expect(Object.keys(complaintsOf(() => decode({ permissions })))).toHaveLength(10);
+  });
+
+  it("does not tell back a key that was sent as the name of a field", () => {
+    const key = makeKey("prv", newId(0));
+    expect(JSON.stringify(complaintsOf(() => decode({ [key]: 1 })))).not.toContain(key);
+  });
+
+  it.each([
+    ["2030-02-30T12:00:00Z"],
+    ["2030-01-31T24:00:00Z"],
+    ["2030-01-31"],
+    ["2030-01-31T12:00:00"],
+    [1_900_000_000],
+  ])("refuses %j for a moment", (expires_at) => {
+    expect(complaintsOf(() => decode({ expires_at }))).toHaveProperty("expires_at");
+  });
+
+  it("reads a moment in small letters", () => {
+    expect(decode({ expires_at: "2030-01-31t12:00:00z" })).toMatchObject({
+      expiresAt: timestampFromMs(Date.UTC(2030, 0, 31, 12)),
+    });
+  });
+
+  it("treats names that objects inherit as unknown", () => {
+    const body = JSON.parse('{"__proto__":{"name":"a"},"constructor":1,"toString":2}');
+    expect(Object.keys(complaintsOf(() => decode(body)))).toEqual([
+      "__proto__",
+      "constructor",
+      "toString",
+    ]);
+    expect(({} as { name?: string }).name).toBeUndefined();
+  });
+
+  it("refuses half of a surrogate pair", () => {
+    expect(complaintsOf(() => decode({ name: "\ud83d" }))).toHaveProperty("name");
+  });
+
+  it.each([[null], [[]], ["{}"], [7], [true]])("refuses a body that is %j", (body) => {
+    expect(complaintsOf(() => decode(body))).toEqual({ request: "must be an object" });
+  });
+
+  it("throws nothing but problems, whatever the JSON", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (body) => {
+        try {
+          decode(body);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+    );
+  });
+});
+
+describe("decoding a path and a query", () => {
+  it("takes the fields of the path from there and not from the body", () => {
+    const decoder = createDecoder(UpdateApplicationRequestSchema, ["id"], true);
+    expect(decoder.decode({ name: "a" }, { id: "42" }, none)).toMatchObject({
+      id: "42",
+      name: "a",
+    });
+    expect(complaintsOf(() => decoder.decode({ id: "43" }, { id: "42" }, none))).toHaveProperty(
+      "id",
+    );
+  });
+
+  const list = createDecoder(ListApplicationsRequestSchema, [], false);
+  const query = (text: string) => list.decode({}, {}, new URLSearchParams(text));
+
+  it("reads numbers, and repeated parameters as lists", () => {
+    expect(query("id=a&page=2&id=b")).toMatchObject({ id: ["a", "b"], page: 2 });
+  });
+
+  it("takes a parameter without a value for absent", () => {
+    expect(query("id=&page=&size=&start=")).toEqual(create(ListApplicationsRequestSchema));
+  });
+
+  it("refuses what it does not know, what is given twice and what is no number", () => {
+    const complaints = complaintsOf(() => query("pag=1&size=2&size=3&page=1e3"));
+    expect(Object.keys(complaints).sort()).toEqual(["pag", "page", "size"]);
+  });
+
+  it("refuses a field of the path that the request does not have", () => {
+    expect(() => createDecoder(UpdateApplicationRequestSchema, ["ID"], true)).toThrow(
+      "no field ID",
+    );
+  });
+});
+
+describe("encoding an answer", () => {
+  const encode = createEncoder(ApplicationSchema);
+
+  it("writes arrays always, absent optional fields never, dates with milliseconds", () => {
+    const application = create(ApplicationSchema, {
+      id: "1",
+      tenantId: "2",
+      name: 'a "b"\u2028',
+      type: "private",
+      rules: [{ priority: 1, transform: "mask", permissions: ["a:b"] }],
+      createdAt: timestampFromMs(Date.UTC(2030, 0, 1)),
+    });
+    expect(JSON.parse(encode(application))).toEqual({
+      id: "1",
+      tenant_id: "2",
+      name: 'a "b"\u2028',
+      type: "private",
+      permissions: [],
+      rules: [{ priority: 1, conditions: [], transform: "mask", permissions: ["a:b"] }],
+      created_at: "2030-01-01T00:00:00.000Z",
+    });
+  });
+});

@@ -1,0 +1,196 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../gen/grpc/health/v1/health_pb.js";
+import type { Bootstrapped } from "../src/bootstrap.js";
+import { createGrpcApi } from "./support/api-grpc.js";
+import { createRestApi } from "./support/api-rest.js";
+import { parseAnswers } from "./support/http.js";
+import { until } from "./support/mongo.js";
+import { callRaw, envelope } from "./support/raw-grpc.js";
+import { startServer, type TestServer } from "./support/server.js";
+import { type GatedStore, gated } from "./support/store.js";
+
+const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+
+// With an hour of grace, a server that waits for what it should not never closes.
+const patient = { SHUTDOWN_GRACE: "1h" };
+
+let base: TestServer;
+let server: TestServer;
+let store: GatedStore;
+let root: Bootstrapped;
+
+beforeEach(async () => {
+  base = await startServer();
+  store = gated(base.store);
+  root = await base.createTenant();
+  server = await startServer("lmdb", patient, store);
+});
+
+afterEach(async () => {
+  store.open();
+  await server.close().catch(() => {}); // Closed already by most tests.
+  await base.close();
+});
+
+/** Starts a call, and comes back when it is under way. */
+async function begin<T>(call: () => Promise<T>): Promise<{ readonly answer: Promise<T> }> {
+  store.shut();
+  const arrival = store.arrival();
+  const answer = call();
+  answer.catch(() => {});
+  await arrival;
+  return { answer };
+}
+
+async function isRefused(): Promise<boolean> {
+  const socket = connect(server.port, "127.0.0.1");
+  const outcome = await Promise.race([
+    once(socket, "connect").then(() => false),
+    once(socket, "error").then(() => true),
+  ]).catch(() => true);
+  socket.destroy();
+  return outcome;
+}
+
+describe("a server that closes", () => {
+  it("finishes a call over REST that is under way, and takes no new connections", async () => {
+    const { answer } = await begin(() => createRestApi(server.url).getApplicationByKey(root.key));
+    const closed = server.close();
+    await until(isRefused, 5_000);
+    store.open();
+    expect(await answer).toMatchObject({ id: root.applicationId });
+    await closed;
+  });
+
+  it("finishes a call over gRPC that is under way", async () => {
+    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const { answer } = await begin(() => api.getApplicationByKey(root.key));
+    const closed = server.close();
+    await until(isRefused, 5_000);
+    store.open();
+    expect(await answer).toMatchObject({ id: root.applicationId });
+    api.close();
+    await closed;
+  });
+
+  it("finishes a call whose body is still on its way", async () => {
+    const socket = connect(server.port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk;
+    });
+    const body = '{"name":""}';
+    socket.write(
+      `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nexpect: 100-continue\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    await until(async () => text.includes("100 Continue"), 5_000);
+    const closed = server.close();
+    await until(isRefused, 5_000);
+    socket.write(body);
+    await once(socket, "close");
+    expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
+    await closed;
+  });
+
+  it("answers what comes after on the same connection, says that it is stopping, and ends it", async () => {
+    const ask = (path: string) =>
+      `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n\r\n`;
+    const socket = connect(server.port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk;
+    });
+    await begin(async () => socket.write(ask("/applications/key")));
+    const closed = server.close();
+    socket.write(ask("/readyz"));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    store.open();
+    await once(socket, "close");
+    const [first, second] = parseAnswers(text);
+    expect([first?.status, second?.status]).toEqual([200, 503]);
+    expect(second?.headers.connection).toBe("close");
+    await closed;
+  });
+
+  it("ends connections of HTTP/1.1 that are kept for later", async () => {
+    const agent = new Agent({ keepAlive: true });
+    const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/healthz", agent });
+    outgoing.end();
+    const [incoming] = await once(outgoing, "response");
+    const { socket } = incoming;
+    await once(incoming.resume(), "end");
+    const ended = once(socket, "close");
+    await server.close();
+    await ended;
+    agent.destroy();
+  });
+
+  it("ends connections of HTTP/2 on which nothing is under way", async () => {
+    const session = connectHttp2(server.url);
+    const headers = { ":method": "GET", "content-type": "text/plain" };
+    await callRaw(server, "/healthz", { headers }, session);
+    const ended = once(session, "close");
+    await server.close();
+    await ended;
+  });
+
+  it("ends connections that have said nothing, and those that hung up", async () => {
+    const silent = connect(server.port, "127.0.0.1");
+    await once(silent, "connect");
+    const session = connectHttp2(server.url);
+    const { answer } = await begin(() =>
+      callRaw(
+        server,
+        byKeyRpc,
+        { headers: { "svc-api-key": root.key }, body: envelope("") },
+        session,
+      ),
+    );
+    session.destroy();
+    await answer.catch(() => {});
+    await server.close();
+    silent.destroy();
+  });
+
+  it("ends the stream of a watch, with its last word", async () => {
+    const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }));
+    const statuses: Status[] = [];
+    const ended = (async () => {
+      for await (const { status } of client.watch({})) {
+        statuses.push(status);
+      }
+    })();
+    await until(async () => statuses.length === 1, 5_000);
+    await server.close();
+    await ended;
+    expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING]);
+  });
+
+  it("leaves the store open", async () => {
+    await server.close();
+    await expect(base.store.ping()).resolves.toBeUndefined();
+  });
+});
+
+describe("a server that has closed for SHUTDOWN_GRACE", () => {
+  it("cuts off what is still under way", async () => {
+    const hasty = await startServer("lmdb", { SHUTDOWN_GRACE: "30ms" }, store);
+    const api = createGrpcApi(`127.0.0.1:${hasty.port}`);
+    const rest = await begin(() => createRestApi(hasty.url).getApplicationByKey(root.key));
+    const grpc = await begin(() => api.getApplicationByKey(root.key));
+    await hasty.close();
+    await expect(rest.answer).rejects.toThrow();
+    await expect(grpc.answer).rejects.toThrow();
+    api.close();
+  });
+});

@@ -1,0 +1,61 @@
+import {
+  type CallOptions,
+  type Client,
+  ConnectError,
+  createClient,
+  type Transport,
+} from "@connectrpc/connect";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
+import { type Api, ApiFailure, type Key } from "./api.js";
+
+/** The contract through a Connect transport, whichever protocol it speaks. */
+export function createConnectApi(transport: Transport): Api {
+  const applications: Client<typeof ApplicationService> = createClient(
+    ApplicationService,
+    transport,
+  );
+  const sessions: Client<typeof SessionService> = createClient(SessionService, transport);
+  return {
+    createApplication: (key, request) => told(applications.createApplication(request, as(key))),
+    listApplications: (key, request = {}) => told(applications.listApplications(request, as(key))),
+    getApplication: (key, request) => told(applications.getApplication(request, as(key))),
+    getApplicationByKey: (key) => told(applications.getApplicationByKey({}, as(key))),
+    updateApplication: (key, request) => told(applications.updateApplication(request, as(key))),
+    regenerateApplicationKey: (key, request) =>
+      told(applications.regenerateApplicationKey(request, as(key))),
+    deleteApplication: async (key, request) => {
+      await told(applications.deleteApplication(request, as(key)));
+    },
+    createSession: (key) => told(sessions.createSession({}, as(key))),
+    authorizeSession: async (key, request) => {
+      await told(sessions.authorizeSession(request, as(key)));
+    },
+    close: () => {},
+  };
+}
+
+function as(key: Key): CallOptions {
+  return key === undefined ? {} : { headers: { "SVC-API-KEY": key } };
+}
+
+async function told<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw toFailure(ConnectError.from(error));
+  }
+}
+
+function toFailure(error: ConnectError): ApiFailure {
+  const [info] = error.findDetails(ErrorInfoSchema);
+  const [bad] = error.findDetails(BadRequestSchema);
+  const errors: Record<string, string[]> = {};
+  for (const { field, description } of bad?.fieldViolations ?? []) {
+    errors[field] = [...(errors[field] ?? []), description];
+  }
+  const reason = info?.reason.toLowerCase() ?? "";
+  const requestId = info?.metadata.request_id ?? "";
+  return new ApiFailure(reason, error.code, error.rawMessage, errors, requestId);
+}

@@ -1,0 +1,57 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  Application,
+  CreateApplicationRequestSchema,
+  ListApplicationsRequestSchema,
+  ListApplicationsResponse,
+  UpdateApplicationRequestSchema,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import type {
+  AuthorizeSessionRequestSchema,
+  CreateSessionResponse,
+} from "../../gen/latchkey/v1/session_service_pb.js";
+
+/** A key, or `undefined` for a caller that sends none. */
+export type Key = string | undefined;
+
+/** Every method of the contract, whatever the protocol. */
+export interface Api {
+  createApplication(
+    key: Key,
+    request: MessageInitShape<typeof CreateApplicationRequestSchema>,
+  ): Promise<Application>;
+  listApplications(
+    key: Key,
+    request?: MessageInitShape<typeof ListApplicationsRequestSchema>,
+  ): Promise<ListApplicationsResponse>;
+  getApplication(key: Key, request: { id: string }): Promise<Application>;
+  getApplicationByKey(key: Key): Promise<Application>;
+  updateApplication(
+    key: Key,
+    request: MessageInitShape<typeof UpdateApplicationRequestSchema>,
+  ): Promise<Application>;
+  regenerateApplicationKey(key: Key, request: { id: string }): Promise<Application>;
+  deleteApplication(key: Key, request: { id: string }): Promise<void>;
+  createSession(key: Key): Promise<CreateSessionResponse>;
+  authorizeSession(
+    key: Key,
+    request: MessageInitShape<typeof AuthorizeSessionRequestSchema>,
+  ): Promise<void>;
+  close(): void;
+}
+
+/** A call that was refused, in the words of any protocol. */
+export class ApiFailure extends Error {
+  constructor(
+    /** The stable word. */
+    readonly reason: string,
+    /** The status of the protocol: that of HTTP for REST, otherwise that of gRPC. */
+    readonly status: number,
+    override readonly message: string,
+    /** What is wrong, by field. */
+    readonly errors: Readonly<Record<string, string[]>>,
+    readonly requestId: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The command `latchkey` in a process of its own. */
+export interface LatchkeyProcess {
+  readonly child: ChildProcess;
+  /** All that it wrote so far. */
+  readonly output: { stdout: string; stderr: string };
+  /** Resolves when its output matches, and fails when it ends before that. */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves with its exit code when it has ended. */
+  ended(): Promise<number | null>;
+}
+
+export function runLatchkey(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): LatchkeyProcess {
+  const { PATH = "" } = process.env;
+  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], {
+    env: { PATH, HOST: "127.0.0.1", ...environment },
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (text) => {
+    output.stdout += text;
+  });
+  child.stderr.on("data", (text) => {
+    output.stderr += text;
+  });
+  const closed = once(child, "close");
+  return {
+    child,
+    output,
+    async until(pattern) {
+      for (;;) {
+        const match = pattern.exec(output.stdout);
+        if (match) {
+          return match;
+        }
+        if (child.exitCode !== null) {
+          throw new Error(`it ended with ${child.exitCode}: ${output.stderr}`);
+        }
+        await Promise.race([once(child.stdout, "data"), closed]);
+      }
+    },
+    async ended() {
+      await closed;
+      return child.exitCode;
+    },
+  };
+}
+
+/** Gives a test a folder of its own and removes it afterwards. */
+export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "latchkey-process-"));
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

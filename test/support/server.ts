@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MongoClient } from "mongodb";
+import pino from "pino";
+import { type Bootstrapped, bootstrap } from "../../src/bootstrap.js";
+import { type Environment, readSettings } from "../../src/config.js";
+import { newId } from "../../src/ids.js";
+import { createKeyring } from "../../src/keys.js";
+import { createServer } from "../../src/server/server.js";
+import { openLmdbStore } from "../../src/store/lmdb.js";
+import { openMongoStore } from "../../src/store/mongo.js";
+import type { Clock, Store } from "../../src/store/store.js";
+import { createTestClock, type TestClock } from "./clock.js";
+
+export type Engine = "lmdb" | "mongo";
+export const engines: readonly Engine[] = ["lmdb", "mongo"];
+
+export interface TestServer {
+  readonly url: string;
+  readonly port: number;
+  readonly store: Store;
+  readonly clock: TestClock;
+  /** Every line that the server logged, parsed. */
+  readonly logs: Record<string, unknown>[];
+  /** A tenant of its own, with a key that may do everything in it. */
+  createTenant(): Promise<Bootstrapped>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a real server on a free port of this machine, on a real and empty
+ * store, or on one that is given, which is then left open.
+ */
+export async function startServer(
+  engine: Engine = "lmdb",
+  environment: Environment = {},
+  given?: Store,
+): Promise<TestServer> {
+  const settings = readSettings({ HOST: "127.0.0.1", PORT: "0", ...environment });
+  const clock = createTestClock();
+  const { store, remove } = given
+    ? { store: given, remove: undefined }
+    : await openers[engine](clock.now);
+  const logs: Record<string, unknown>[] = [];
+  const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
+  const server = createServer({ store, settings, log, clock: clock.now });
+  const { port } = await server.listen();
+  return {
+    url: `${settings.tls ? "https" : "http"}://127.0.0.1:${port}`,
+    port,
+    store,
+    clock,
+    logs,
+    createTenant: () => bootstrap({ store, keyring: createKeyring(settings.peppers) }),
+    close: async () => {
+      await server.close();
+      if (remove) {
+        await store.close();
+        await remove();
+      }
+    },
+  };
+}
+
+interface OpenedStore {
+  readonly store: Store;
+  remove(): Promise<void>;
+}
+
+const openers: Readonly<Record<Engine, (clock: Clock) => Promise<OpenedStore>>> = {
+  async lmdb(clock) {
+    const path = await mkdtemp(join(tmpdir(), "latchkey-test-"));
+    const store = await openLmdbStore({ path, clock });
+    return { store, remove: () => rm(path, { recursive: true, force: true }) };
+  },
+
+  async mongo(clock) {
+    const uri = process.env.MONGODB_TEST_URI ?? "";
+    const database = `latchkey-${newId(Date.now()).slice(-17)}`;
+    const store = await openMongoStore({ uri, database, clock });
+    return {
+      store,
+      async remove() {
+        const client = await new MongoClient(uri).connect();
+        await client.db(database).dropDatabase();
+        await client.close();
+      },
+    };
+  },
+};

@@ -1,0 +1,51 @@
+import { EventEmitter, once } from "node:events";
+import type { ApplicationStore, SessionStore, Store } from "../../src/store/store.js";
+
+interface StoreChanges {
+  readonly applications?: Partial<ApplicationStore>;
+  readonly sessions?: Partial<SessionStore>;
+  readonly ping?: Store["ping"];
+}
+
+/** A store that does some things in another way. */
+export function changed(store: Store, { applications, sessions, ping }: StoreChanges): Store {
+  return {
+    applications: { ...store.applications, ...applications },
+    sessions: { ...store.sessions, ...sessions },
+    now: () => store.now(),
+    ping: ping ?? (() => store.ping()),
+    close: () => store.close(),
+  };
+}
+
+/** A store that makes the reads of applications wait while its gate is shut. */
+export interface GatedStore extends Store {
+  shut(): void;
+  open(): void;
+  /** Resolves when the next read stands at the gate. */
+  arrival(): Promise<void>;
+}
+
+export function gated(store: Store): GatedStore {
+  const events = new EventEmitter().setMaxListeners(0);
+  let isShut = false;
+  const find: ApplicationStore["find"] = async (id) => {
+    if (isShut) {
+      const opened = once(events, "open");
+      events.emit("arrival");
+      await opened;
+    }
+    return store.applications.find(id);
+  };
+  return {
+    ...changed(store, { applications: { find } }),
+    shut() {
+      isShut = true;
+    },
+    open() {
+      isShut = false;
+      events.emit("open");
+    },
+    arrival: async () => void (await once(events, "arrival")),
+  };
+}

@@ -1,0 +1,54 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Facts } from "./facts.js";
+import { listOf } from "./prose.js";
+
+/** Who may call a method, in a sentence. */
+export function accessOf(facts: Facts, method: DescMethod): string {
+  const { permission, callers } = facts.access(method);
+  const needs: string[] = [];
+  if (callers.length > 0) {
+    needs.push(`the key of ${oneOf(callers)}`);
+  }
+  if (permission) {
+    const holders = listOf(holdersOf(facts, method, permission), "conjunction");
+    const only = holders && `, which only ${holders} applications can be given`;
+    needs.push(`the permission \`${permission}\`${only}`);
+  }
+  return needs.length > 0 ? `Needs ${needs.join(" and ")}.` : "Any key that works will do.";
+}
+
+/** The kinds of caller that can get in: those let in, less those that cannot hold the permission. */
+export function callersOf(facts: Facts, method: DescMethod): string[] {
+  const { permission, callers } = facts.access(method);
+  const holders = permission ? holdersOf(facts, method, permission) : [];
+  return facts.callerKinds.filter(
+    (kind) =>
+      (callers.length === 0 || callers.includes(kind)) &&
+      // Types of application hold or do not hold a permission; a session holds what it is given.
+      (holders.length === 0 || holders.includes(kind) || kind === "session"),
+  );
+}
+
+/** What the service says to a caller that may not call a method. */
+export function refusalOf(facts: Facts, method: DescMethod): string {
+  const { permission, callers } = facts.access(method);
+  const kind = facts.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
+  const caller = `the ${kind} application "Storefront" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213)`;
+  return callers.length > 0
+    ? `This needs the key of ${oneOf(callers)}. Yours belongs to ${caller}.`
+    : `This needs the permission ${permission}, and ${caller} does not hold it.`;
+}
+
+/** The types of application that may hold a permission; empty means every type. */
+function holdersOf(facts: Facts, method: DescMethod, permission: string): readonly string[] {
+  const declared = facts.permissions(method.parent).find(({ name }) => name === permission);
+  if (!declared) {
+    throw new Error(`${method} asks for ${permission}, which its service does not declare`);
+  }
+  return declared.holders;
+}
+
+function oneOf(callers: readonly string[]): string {
+  const labels = callers.map((kind) => (kind === "session" ? kind : `${kind} application`));
+  return `a ${listOf(labels, "disjunction")}`;
+}

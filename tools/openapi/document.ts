@@ -1,0 +1,81 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Schema } from "@bufbuild/protoplugin";
+import { createFacts, type Permission } from "./facts.js";
+import { headers } from "./headers.js";
+import { info } from "./info.js";
+import type { Json } from "./json.js";
+import { createOperations } from "./operations.js";
+import { createProbes, probesTag } from "./probes.js";
+import { createProblems, problemSchema } from "./problems.js";
+import { commentOf, paragraphs } from "./prose.js";
+import { createSchemas } from "./schemas.js";
+
+const contract = "latchkey.v1";
+
+/** Builds the document of every method of the contract that is bound to a REST path. */
+export function createDocument({ files, allFiles }: Schema): Json {
+  const facts = createFacts(allFiles);
+  const schemas = createSchemas(facts);
+  const problems = createProblems();
+  const describe = createOperations({ facts, schemas, problems });
+
+  const ours = files.filter(({ proto }) => proto.package === contract);
+  const tags: Json[] = [];
+  const paths: Record<string, Json> = {};
+  for (const service of ours.flatMap((file) => file.services)) {
+    const methods = service.methods.flatMap((method) => {
+      const http = facts.http(method);
+      return http ? [{ method, http }] : [];
+    });
+    if (methods.length > 0) {
+      tags.push({
+        name: tagOf(service),
+        description: describeService(service, facts.permissions(service)),
+      });
+    }
+    for (const { method, http } of methods) {
+      paths[http.path] = {
+        ...paths[http.path],
+        [http.verb]: describe(method, http, tagOf(service)),
+      };
+    }
+  }
+
+  return {
+    openapi: "3.1.0",
+    info,
+    servers: [{ url: "/" }],
+    security: [{ apiKey: [] }],
+    tags: [...tags, probesTag],
+    paths: { ...paths, ...createProbes(problems) },
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: "apiKey",
+          in: "header",
+          // The only place that names the header: operators can choose another.
+          name: "SVC-API-KEY",
+          description: "The key of an application or of a session.",
+        },
+      },
+      headers,
+      responses: problems.components,
+      schemas: { ...schemas.components, Problem: problemSchema },
+    },
+  };
+}
+
+function tagOf({ name }: DescService): string {
+  return `${name.replace(/Service$/, "")}s`;
+}
+
+function describeService(
+  service: DescService,
+  permissions: readonly Permission[],
+): string | undefined {
+  const rows = permissions.map(({ name, allows }) => `- \`${name}\`: ${allows}`);
+  return paragraphs(
+    commentOf(service),
+    rows.length > 0 ? `Permissions:\n\n${rows.join("\n")}` : "",
+  );
+}

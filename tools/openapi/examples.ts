@@ -1,0 +1,103 @@
+import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { Facts } from "./facts.js";
+import { moment } from "./fields.js";
+import type { FieldRules } from "./rules.js";
+import { isValid, type Validate } from "./validate.js";
+
+/** Composes examples of messages from the examples in the rules of their fields. */
+export interface Examples {
+  /** A message that keeps all its rules, as a caller may send it. */
+  request(message: DescMessage): JsonObject;
+  /** A message as the service answers it, less the fields at these paths. */
+  answer(message: DescMessage, leftOut: readonly string[]): JsonObject;
+}
+
+interface Mode {
+  readonly isAnswer: boolean;
+  /** The paths of fields to leave out, from the message at hand. */
+  readonly leftOut: readonly string[];
+}
+
+export function createExamples(facts: Facts, validate: Validate): Examples {
+  function firstValid(message: DescMessage, mode: Mode): JsonObject {
+    for (const example of candidates(message, mode)) {
+      if (isValid(validate(message, example))) {
+        return example;
+      }
+    }
+    throw new Error(`the examples of the fields of ${message} break its rules`);
+  }
+
+  /** All fields of a message together, then all but one: its rules may forbid some together. */
+  function* candidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
+    const fields = message.fields.filter(({ name }) => !mode.leftOut.includes(name));
+    for (const absent of [undefined, ...fields.toReversed()]) {
+      yield* combine(fields, absent, mode);
+    }
+  }
+
+  function* combine(
+    [field, ...others]: readonly DescField[],
+    absent: DescField | undefined,
+    mode: Mode,
+  ): Generator<JsonObject> {
+    if (!field) {
+      yield {};
+      return;
+    }
+    for (const rest of combine(others, absent, mode)) {
+      if (field !== absent) {
+        for (const value of values(field, mode)) {
+          yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
+        }
+      } else if (mode.isAnswer && field.fieldKind === "list") {
+        // Answers write empty lists.
+        yield { [field.name]: [], ...rest };
+      } else {
+        yield rest;
+      }
+    }
+  }
+
+  function* values(field: DescField, mode: Mode): Generator<JsonValue> {
+    const example = exampleIn(facts.fieldRules(field));
+    if (example !== undefined) {
+      yield example;
+    } else if (field.message) {
+      yield* candidates(field.message, { ...mode, leftOut: below(field, mode.leftOut) });
+    } else {
+      throw new Error(`${field} has no example in its rules`);
+    }
+  }
+
+  return {
+    request: (message) => firstValid(message, { isAnswer: false, leftOut: [] }),
+    answer: (message, leftOut) => {
+      for (const path of leftOut) {
+        assertField(message, path);
+      }
+      return firstValid(message, { isAnswer: true, leftOut });
+    },
+  };
+}
+
+function exampleIn(rules: FieldRules): JsonValue | undefined {
+  const { string, int32, timestamp } = rules.repeated?.items ?? rules;
+  return string?.example?.[0] ?? int32?.example?.[0] ?? timestamp?.example?.map(moment)[0];
+}
+
+function below(field: DescField, paths: readonly string[]): string[] {
+  const prefix = `${field.name}.`;
+  return paths.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
+}
+
+function assertField(message: DescMessage, path: string): void {
+  let parent: DescMessage | undefined = message;
+  for (const name of path.split(".")) {
+    const field: DescField | undefined = parent?.fields.find((field) => field.name === name);
+    if (!field) {
+      throw new Error(`${message} has no field ${path} to leave out`);
+    }
+    parent = field.message;
+  }
+}

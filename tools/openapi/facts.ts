@@ -1,0 +1,123 @@
+import {
+  createRegistry,
+  type DescExtension,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type JsonObject,
+  type Registry,
+  toJson,
+} from "@bufbuild/protobuf";
+import type { FieldRules, Rule } from "./rules.js";
+
+/** What the options of the protos say about the things that carry them. */
+export interface Facts {
+  readonly registry: Registry;
+  /** Every kind of caller, by its name in lower case. */
+  readonly callerKinds: readonly string[];
+
+  http(method: DescMethod): HttpBinding | undefined;
+  access(method: DescMethod): Access;
+  /** The status of a successful answer, where the method states one. */
+  httpStatus(method: DescMethod): number | undefined;
+  errors(method: DescMethod): readonly string[];
+  leavesOut(method: DescMethod): readonly string[];
+  permissions(service: DescService): readonly Permission[];
+
+  messageRules(message: DescMessage): readonly Rule[];
+  fieldRules(field: DescField): FieldRules;
+  /** What those of the rules mean that are our own extensions. */
+  predefinedRules(rules: object): readonly Rule[];
+}
+
+export interface HttpBinding {
+  readonly verb: "get" | "put" | "post" | "delete";
+  readonly path: string;
+  /** The request fields that stand in the path. */
+  readonly pathFields: readonly string[];
+  readonly hasBody: boolean;
+}
+
+export interface Access {
+  readonly permission: string | undefined;
+  /** Empty lets in every kind. */
+  readonly callers: readonly string[];
+}
+
+export interface Permission {
+  readonly name: string;
+  readonly allows: string;
+  /** Empty means every type of application. */
+  readonly holders: readonly string[];
+}
+
+const verbs = ["get", "put", "post", "delete"] as const;
+type Carrier = DescMethod | DescService | DescMessage | DescField | DescExtension;
+
+export function createFacts(files: readonly DescFile[]): Facts {
+  const registry = createRegistry(...files);
+
+  /** Reads an option as JSON, where all that is unset is absent. */
+  function read<T>(carrier: Carrier, option: string): T | undefined {
+    const { options } = carrier.proto;
+    const schema = options && registry.getMessage(options.$typeName);
+    if (!schema) {
+      return undefined;
+    }
+    const json = toJson(schema, options, { registry, useProtoFieldName: true }) as JsonObject;
+    return json[`[${option}]`] as T | undefined;
+  }
+
+  return {
+    registry,
+    callerKinds: (registry.getEnum("latchkey.v1.CallerKind")?.values ?? [])
+      .filter(({ number }) => number !== 0)
+      .map(({ name }) => kindOf(name)),
+
+    http: (method) => {
+      const rule = read<Record<string, string>>(method, "google.api.http");
+      return rule && bindingOf(method, rule);
+    },
+    access: (method) => {
+      const access = read<{ permission?: string; callers?: string[] }>(
+        method,
+        "latchkey.v1.access",
+      );
+      return { permission: access?.permission, callers: (access?.callers ?? []).map(kindOf) };
+    },
+    httpStatus: (method) => read(method, "latchkey.v1.http_status"),
+    errors: (method) => read(method, "latchkey.v1.errors") ?? [],
+    leavesOut: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
+    permissions: (service) =>
+      (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
+        ...permission,
+        holders: (permission.holders ?? []).map(kindOf),
+      })),
+
+    messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
+    fieldRules: (field) => read(field, "buf.validate.field") ?? {},
+    predefinedRules: (rules) =>
+      Object.keys(rules)
+        .map((name) => registry.getExtension(name.replace(/^\[|\]$/g, "")))
+        .filter((extension) => extension !== undefined)
+        .flatMap(
+          (extension) => read<{ cel: Rule[] }>(extension, "buf.validate.predefined")?.cel ?? [],
+        ),
+  };
+}
+
+function bindingOf(method: DescMethod, rule: Record<string, string>): HttpBinding {
+  const verb = verbs.find((name) => rule[name] !== undefined);
+  const path = verb && rule[verb];
+  if (!verb || !path || /[{}]/.test(path.replace(/\{\w+\}/g, ""))) {
+    throw new Error(`${method} has an http rule that this plugin cannot read`);
+  }
+  const pathFields = [...path.matchAll(/\{(\w+)\}/g)].map(([, field]) => field as string);
+  return { verb, path, pathFields, hasBody: rule.body === "*" };
+}
+
+function kindOf(enumValue: string): string {
+  return enumValue.replace("CALLER_KIND_", "").toLowerCase();
+}

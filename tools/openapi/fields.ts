@@ -1,0 +1,100 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import type { Facts } from "./facts.js";
+import type { Json } from "./json.js";
+import { commentOf, paragraphs, sentencesOf } from "./prose.js";
+import type { FieldRules, Int32Rules, Rule, StringRules } from "./rules.js";
+
+/** Names the schema of a message, for use where a field holds one. */
+type ReferTo = (message: DescMessage) => Json;
+
+/** The JSON schema of a field: its type and its rules. */
+export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): Json {
+  const rules = facts.fieldRules(field);
+  const description = (own: readonly Rule[]) => paragraphs(commentOf(field), ...sentencesOf(own));
+  if (field.fieldKind !== "list") {
+    const own = ownRules(facts, rules);
+    return { ...valueSchema(facts, field, rules, referTo), description: description(own) };
+  }
+  const items = rules.repeated?.items ?? {};
+  return {
+    type: "array",
+    description: description(rules.cel ?? []),
+    minItems: count(rules.repeated?.min_items),
+    maxItems: count(rules.repeated?.max_items),
+    uniqueItems: rules.repeated?.unique,
+    items: {
+      ...valueSchema(facts, field, items, referTo),
+      description: paragraphs(...sentencesOf(ownRules(facts, items))),
+    },
+  };
+}
+
+/** The schema of one value: that of the field, or of one item of it. */
+function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo: ReferTo): Json {
+  if (field.message?.typeName === "google.protobuf.Timestamp") {
+    return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(moment) };
+  }
+  if (field.message) {
+    return referTo(field.message);
+  }
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return stringSchema(facts, rules.string ?? {}, rules.required ?? false);
+    case ScalarType.INT32:
+      return int32Schema(rules.int32 ?? {});
+    case ScalarType.BOOL:
+      return { type: "boolean" };
+    default:
+      throw new Error(`${field} is of a type that this plugin has no JSON schema for yet`);
+  }
+}
+
+function stringSchema(facts: Facts, rules: StringRules, required: boolean): Json {
+  const isFree = !rules.in && !rules.uuid;
+  return {
+    type: "string",
+    format: rules.uuid ? "uuid" : undefined,
+    enum: rules.in,
+    // A text that is required is not empty: that is what protovalidate checks.
+    minLength: count(rules.min_len) ?? (required && isFree ? 1 : undefined),
+    maxLength: count(rules.max_len),
+    pattern: rules.pattern ?? facts.predefinedRules(rules).map(patternOf).find(Boolean),
+    examples: rules.example,
+  };
+}
+
+function int32Schema(rules: Int32Rules): Json {
+  return {
+    type: "integer",
+    format: "int32",
+    minimum: rules.gte,
+    exclusiveMinimum: rules.gt,
+    maximum: rules.lte,
+    exclusiveMaximum: rules.lt,
+    examples: rules.example,
+  };
+}
+
+/** The rules on a value that are written in CEL, which JSON schema can only tell in words. */
+function ownRules(facts: Facts, rules: FieldRules): Rule[] {
+  return [...(rules.cel ?? []), ...facts.predefinedRules(rules.string ?? {})];
+}
+
+/**
+ * The pattern that a rule of our own checks with, where every dialect of
+ * regular expressions reads it alike: not those with character classes of
+ * Unicode, over which code generators stumble.
+ */
+function patternOf({ expression }: Rule): string | undefined {
+  const pattern = /this\.matches\('(.*)'\)$/.exec(expression)?.[1];
+  return pattern?.includes("\\") ? undefined : pattern;
+}
+
+/** A moment as the service writes it, with milliseconds. */
+export function moment(timestamp: string): string {
+  return new Date(timestamp).toISOString();
+}
+
+function count(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}

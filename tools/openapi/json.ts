@@ -1,0 +1,6 @@
+/** A part of the document. What is `undefined` in it is not written. */
+export type Json = { readonly [name: string]: unknown };
+
+export function refer(section: "headers" | "responses" | "schemas", name: string): Json {
+  return { $ref: `#/components/${section}/${name}` };
+}

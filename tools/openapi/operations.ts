@@ -1,0 +1,132 @@
+import type { DescField, DescMethod, JsonObject } from "@bufbuild/protobuf";
+import { accessOf, callersOf, refusalOf } from "./access.js";
+import { createExamples } from "./examples.js";
+import type { Facts, HttpBinding } from "./facts.js";
+import { headersOf } from "./headers.js";
+import type { Json } from "./json.js";
+import { findMistake } from "./mistakes.js";
+import type { Occurrence, Problems } from "./problems.js";
+import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "./prose.js";
+import { isRequired, type Schemas } from "./schemas.js";
+import { createValidate } from "./validate.js";
+
+interface OperationsOptions {
+  readonly facts: Facts;
+  readonly schemas: Schemas;
+  readonly problems: Problems;
+}
+
+/** Describes methods as operations of their REST bindings. */
+export function createOperations({ facts, schemas, problems }: OperationsOptions) {
+  const validate = createValidate(facts);
+  const examples = createExamples(facts, validate);
+
+  function parametersOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json[] {
+    const isParameter = ({ name }: DescField) => !http.hasBody || http.pathFields.includes(name);
+    return input.fields.filter(isParameter).map((field) => {
+      const isInPath = http.pathFields.includes(field.name);
+      const required = isInPath || isRequired(facts, field);
+      return {
+        name: field.name,
+        in: isInPath ? "path" : "query",
+        required,
+        description: commentOf(field),
+        ...(field.fieldKind === "list" && { style: "form", explode: true }),
+        schema: schemas.parameter(field),
+        // The others have theirs in their schema: a first try needs none of them.
+        example: required ? example[field.name] : undefined,
+      };
+    });
+  }
+
+  /** The body is the message less the fields in the path; where none are left, there is none. */
+  function bodyOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json | undefined {
+    const fields = input.fields.filter(({ name }) => !http.pathFields.includes(name));
+    if (!http.hasBody || fields.length === 0) {
+      return undefined;
+    }
+    const body = Object.fromEntries(fields.map(({ name }) => [name, example[name]]));
+    return {
+      required: true,
+      content: {
+        "application/json": { schema: schemas.request(input, http.pathFields), example: body },
+      },
+    };
+  }
+
+  function successOf(method: DescMethod): Json {
+    const { output } = method;
+    const status = facts.httpStatus(method);
+    if (output.typeName === "google.protobuf.Empty") {
+      return { [status ?? 204]: { description: "Done: there is no body.", headers: headersOf() } };
+    }
+    const leftOut = facts.leavesOut(method);
+    const without = listOf(
+      leftOut.map((path) => `\`${path}\``),
+      "conjunction",
+    );
+    return {
+      [status ?? 200]: {
+        description: commentOf(output) + (without && ` Without ${without}.`),
+        headers: headersOf(),
+        content: {
+          "application/json": {
+            schema: schemas.answer(output),
+            example: examples.answer(output, leftOut),
+          },
+        },
+      },
+    };
+  }
+
+  function errorsOf(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
+    const isOpen = callersOf(facts, method).length === facts.callerKinds.length;
+    const codes = [
+      "invalid_request",
+      "unauthenticated",
+      ...(isOpen && !facts.access(method).permission ? [] : ["permission_denied"]),
+      ...facts.errors(method),
+      ...(hasBody ? ["body_too_large", "unsupported_media_type"] : []),
+      "internal",
+      "store_unavailable",
+      "deadline_exceeded",
+    ];
+    const mistake = findMistake(method.input, example, validate) ?? unknownParameter;
+    const own: Record<string, Occurrence> = {
+      invalid_request: { detail: detailOf(mistake), errors: mistake },
+      permission_denied: { detail: refusalOf(facts, method) },
+    };
+    return problems.responses(codes, own);
+  }
+
+  return (method: DescMethod, http: HttpBinding, tag: string): Json => {
+    const [summary, rest] = splitSummary(commentOf(method));
+    const rules = http.hasBody ? [] : facts.messageRules(method.input);
+    const example = examples.request(method.input);
+    const parameters = parametersOf(method, http, example);
+    const requestBody = bodyOf(method, http, example);
+    return {
+      operationId: method.localName,
+      tags: [tag],
+      summary,
+      description: paragraphs(rest, ...sentencesOf(rules), accessOf(facts, method)),
+      "x-required-permission": facts.access(method).permission,
+      "x-callers": callersOf(facts, method),
+      parameters: parameters.length > 0 ? parameters : undefined,
+      requestBody,
+      responses: {
+        ...successOf(method),
+        ...errorsOf(method, requestBody !== undefined, example),
+      },
+    };
+  };
+}
+
+/** The mistake that can be made where there is nothing to say. */
+const unknownParameter = { page: ["is not a parameter of this path"] };
+
+function detailOf(errors: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(errors)
+    .flatMap(([field, messages]) => messages.map((message) => `${field}: ${message}`))
+    .join("; ");
+}

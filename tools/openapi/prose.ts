@@ -1,0 +1,34 @@
+import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
+import { getComments } from "@bufbuild/protoplugin";
+import type { Rule } from "./rules.js";
+
+/** The comment of a declaration: a line for each paragraph. */
+export function commentOf(desc: Exclude<AnyDesc, DescFile>): string {
+  const comment = getComments(desc).leading;
+  if (!comment) {
+    throw new Error(`${desc} has no comment to describe it with`);
+  }
+  return comment
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.trim().replace(/\s*\n\s*/g, " "))
+    .join("\n\n");
+}
+
+/** Takes the first sentence off a text, without its full stop. */
+export function splitSummary(text: string): [summary: string, rest: string] {
+  const end = text.search(/\.(\s|$)/);
+  return [text.slice(0, end), text.slice(end + 1).trim()];
+}
+
+/** What rules tell those who break them, as sentences. */
+export function sentencesOf(rules: readonly Rule[]): string[] {
+  return rules.map(({ message }) => `${message[0]?.toUpperCase()}${message.slice(1)}.`);
+}
+
+export function paragraphs(...texts: readonly string[]): string | undefined {
+  return texts.filter((text) => text !== "").join("\n\n") || undefined;
+}
+
+export function listOf(words: readonly string[], type: "conjunction" | "disjunction"): string {
+  return new Intl.ListFormat("en", { type }).format(words);
+}

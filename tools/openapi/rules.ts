@@ -1,0 +1,43 @@
+/** A rule in CEL, with what is told to people who break it. */
+export interface Rule {
+  readonly message: string;
+  readonly expression: string;
+}
+
+/**
+ * The protovalidate rules of a field or of the items of a list, as the JSON
+ * mapping writes them: 64-bit numbers are text, and rules of our own stand
+ * under `[their.full.name]`.
+ */
+export interface FieldRules {
+  readonly required?: boolean;
+  readonly cel?: readonly Rule[];
+  readonly string?: StringRules;
+  readonly int32?: Int32Rules;
+  readonly repeated?: RepeatedRules;
+  readonly timestamp?: { readonly example?: readonly string[] };
+}
+
+export interface StringRules {
+  readonly min_len?: string;
+  readonly max_len?: string;
+  readonly pattern?: string;
+  readonly in?: readonly string[];
+  readonly uuid?: boolean;
+  readonly example?: readonly string[];
+}
+
+export interface Int32Rules {
+  readonly lt?: number;
+  readonly lte?: number;
+  readonly gt?: number;
+  readonly gte?: number;
+  readonly example?: readonly number[];
+}
+
+export interface RepeatedRules {
+  readonly min_items?: string;
+  readonly max_items?: string;
+  readonly unique?: boolean;
+  readonly items?: FieldRules;
+}
