@@ -1,0 +1,24 @@
+/** The part of autocannon that is used here; it has no types of its own. */
+declare module "autocannon" {
+  interface Options {
+    readonly url: string;
+    readonly connections: number;
+    /** In seconds. */
+    readonly duration: number;
+    readonly requests: readonly { readonly headers: Readonly<Record<string, string>> }[];
+  }
+
+  interface Result {
+    /** Connections that broke, and answers that did not come in time. */
+    readonly errors: number;
+  }
+
+  interface Run extends Promise<Result> {
+    on(
+      event: "response",
+      listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
+    ): this;
+  }
+
+  export default function autocannon(options: Options): Run;
+}

@@ -1,0 +1,24 @@
+/** The middle of some figures, and how far they are apart. */
+export interface Spread {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export function spreadOf(figures: readonly number[]): Spread {
+  const sorted = figures.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  const below = sorted[Math.floor(middle)] ?? Number.NaN;
+  const above = sorted[Math.ceil(middle)] ?? Number.NaN;
+  return {
+    median: (below + above) / 2,
+    low: sorted[0] ?? Number.NaN,
+    high: sorted.at(-1) ?? Number.NaN,
+  };
+}
+
+/** The figure that this many percent of the others do not exceed. */
+export function percentile(figures: readonly number[], percent: number): number {
+  const sorted = Float64Array.from(figures).sort();
+  return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
+}
