@@ -91,17 +91,25 @@ describe("a deadline", () => {
     ["grpc-timeout", "2147484S"],
     ["connect-timeout-ms", "9999999999"],
   ])("that lies further ahead than timers reach changes nothing: %s %s", async (name, far) => {
-    store.shut();
-    const arrival = store.arrival();
+    const lists = gated(base.store, "list");
+    const other = await startServer("lmdb", {}, lists);
+    lists.shut();
+    const arrival = lists.arrival();
     const isConnect = name === "connect-timeout-ms";
-    const answer = isConnect
-      ? call({ "content-type": "application/json", [name]: far }, Buffer.from("{}"))
-      : call({ [name]: far });
+    const answer = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
+      headers: {
+        ...keyHeader(),
+        [name]: far,
+        ...(isConnect && { "content-type": "application/json" }),
+      },
+      body: isConnect ? "{}" : envelope(""),
+    });
     await arrival;
     await new Promise((resolve) => setTimeout(resolve, 20));
-    store.open();
+    lists.open();
     const { status, headers } = await answer;
     expect([status, headers["grpc-status"]]).toEqual([200, isConnect ? undefined : "0"]);
+    await other.close();
   });
 
   it("that a gRPC client sets is kept by the server too", async () => {

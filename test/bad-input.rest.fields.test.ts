@@ -199,6 +199,13 @@ describe("text", () => {
     },
   );
 
+  it("with half of a surrogate pair is told what is wrong with it", async () => {
+    for (const name of halves) {
+      const answer = await call(operations.create, { ...operations.create.body, name });
+      expect(expectProblem(answer, 400, "invalid_request").detail).toContain("surrogate pair");
+    }
+  });
+
   it("of 201 characters is too long for a name, whatever their size", async () => {
     for (const name of ["a".repeat(201), "🗝".repeat(201), "é".repeat(201)]) {
       const answer = await call(operations.create, { ...operations.create.body, name });

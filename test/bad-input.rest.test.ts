@@ -136,36 +136,40 @@ describe("the key is looked at before the body", () => {
 });
 
 describe("a body of JSON that is not as it should be", () => {
-  it.each<[what: string, body: string | Uint8Array]>([
-    ["nothing but a brace", "{"],
-    ["a trailing comma", '{"name":"a",}'],
-    ["a comment", '{/* */"name":"a"}'],
-    ["single quotes", "{'name':'a'}"],
-    ["two values", "{}{}"],
-    ["a byte order mark twice", "\ufeff\ufeff{}"],
-    ["NaN", '{"name":NaN}'],
-    ["an array", "[]"],
-    ["a string", '"name"'],
-    ["a number", "42"],
-    ["null", "null"],
-    ["a name given twice", '{"name":"a","name":"b"}'],
-    ["a name given twice, once with escapes", '{"name":"a","n\\u0061me":"b"}'],
-    ["a name given twice deep inside", '{"rules":[{"priority":1,"priority":2}]}'],
-    ["33 levels of nesting", "[".repeat(33) + "]".repeat(33)],
-    ["100000 levels of nesting", "[".repeat(100_000) + "]".repeat(100_000)],
-    ["a megabyte of brackets", "[".repeat(1024 * 1024)],
-    ["a megabyte of braces with names", '{"a":'.repeat(200_000)],
-    ["a megabyte of quotes", '"'.repeat(1024 * 1024)],
-    ["a megabyte of backslashes", `"${"\\".repeat(1024 * 1024 - 2)}`],
-    ["a string that does not end", `{"name":"${"a".repeat(100_000)}`],
-    ["bytes that are not UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
-    ["an overlong UTF-8 slash", Buffer.from('{"name":"\xc0\xaf"}', "latin1")],
-    ["a surrogate encoded as UTF-8", Buffer.from('{"name":"\xed\xa0\x80"}', "latin1")],
-    ["UTF-16", Buffer.from('{"name":"a"}', "utf16le")],
-    ["a NUL", '{"name":"a"}\u0000'],
-    ["compressed bytes", Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])],
-  ])("is refused: %s", async (_what, body) => {
-    expectProblem(await create(body), 400, "invalid_request");
+  const good = JSON.stringify(application);
+  const nested = (levels: number) => '{"a":'.repeat(levels) + good + "}".repeat(levels);
+  const bytes = (name: string) => Buffer.from(good.replace('"a"', `"${name}"`), "latin1");
+
+  it.each<[what: string, body: string | Uint8Array, complaint: RegExp]>([
+    ["nothing but a brace", "{", /not valid JSON/],
+    ["a trailing comma", good.replace("}", ",}"), /not valid JSON/],
+    ["a comment", good.replace("{", "{/* */"), /not valid JSON/],
+    ["single quotes", good.replaceAll('"', "'"), /not valid JSON/],
+    ["two values", good + good, /not valid JSON/],
+    ["a byte order mark twice", `\ufeff\ufeff${good}`, /not valid JSON/],
+    ["NaN", good.replace('"a"', "NaN"), /not valid JSON/],
+    ["a NUL", `${good}\u0000`, /not valid JSON/],
+    ["a megabyte of quotes", '"'.repeat(1024 * 1024), /not valid JSON/],
+    ["a megabyte of backslashes", `"${"\\".repeat(1024 * 1024 - 2)}`, /not valid JSON/],
+    ["a string that does not end", `{"name":"${"a".repeat(100_000)}`, /not valid JSON/],
+    ["an array", `[${good}]`, /must be an object/],
+    ["a string", JSON.stringify(good), /must be an object/],
+    ["a number", "42", /must be an object/],
+    ["null", "null", /must be an object/],
+    ["a name given twice", good.replace("{", '{"name":"b",'), /name: is given twice/],
+    ["one of them with escapes", good.replace("{", '{"n\\u0061me":"b",'), /name: is given twice/],
+    ["a name given twice inside", '{"rules":[{"priority":1,"priority":2}]}', /given twice/],
+    ["33 levels of nesting", nested(33), /nested deeper/],
+    ["100000 levels of nesting", nested(100_000), /nested deeper/],
+    ["a megabyte of brackets", "[".repeat(1024 * 1024), /not valid JSON|nested deeper/],
+    ["a megabyte of braces with names", '{"a":'.repeat(200_000), /not valid JSON|nested/],
+    ["bytes that are not UTF-8", bytes("\xff\xfe"), /not valid UTF-8/],
+    ["an overlong UTF-8 slash", bytes("\xc0\xaf"), /not valid UTF-8/],
+    ["a surrogate encoded as UTF-8", bytes("\xed\xa0\x80"), /not valid UTF-8/],
+    ["compressed bytes", Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]), /not valid UTF-8/],
+    ["UTF-16", Buffer.from(good, "utf16le"), /not valid JSON/],
+  ])("is refused: %s", async (_what, body, complaint) => {
+    expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(complaint);
   });
 
   it("of many mistakes tells the first ten and how many more there are", async () => {

@@ -9,6 +9,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../gen/grpc/health/v1/health_pb.js";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
@@ -174,6 +175,23 @@ describe("a server that closes", () => {
     await server.close();
     await ended;
     expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING]);
+  });
+
+  it("ends a stream of reflection that waits for its next question", async () => {
+    const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
+    let answers = 0;
+    const questions = (async function* () {
+      yield { messageRequest: { case: "listServices", value: "" } } as const;
+      await new Promise(() => {}); // The next one never comes.
+    })();
+    const ended = (async () => {
+      for await (const _answer of client.serverReflectionInfo(questions)) {
+        answers++;
+      }
+    })();
+    await until(async () => answers === 1, 5_000);
+    await server.close();
+    await ended;
   });
 
   it("leaves the store open", async () => {

@@ -52,7 +52,6 @@ describe("a MongoDB that fails", () => {
       now: store.now(),
       ping: store.ping(),
     };
-    const started = performance.now();
     const ends = Object.entries(calls).map(async ([name, call]) => [
       name,
       await call.then(
@@ -60,10 +59,7 @@ describe("a MongoDB that fails", () => {
         (error) => (error instanceof StoreUnavailable && error.cause ? "unavailable" : error),
       ),
     ]);
-    return {
-      ends: Object.fromEntries(await Promise.all(ends)),
-      took: performance.now() - started,
-    };
+    return Object.fromEntries(await Promise.all(ends));
   }
 
   const allEndAs = (end: "done" | "unavailable") =>
@@ -89,16 +85,16 @@ describe("a MongoDB that fails", () => {
   ])("because it %s is unavailable, and as good as before afterwards", async (_, failure) => {
     const failCommands = ["find", "findAndModify", "delete", "aggregate", "hello"];
     await fail("alwaysOn", { failCommands, ...failure });
-    const { ends } = await callAll().finally(() => fail("off"));
+    const ends = await callAll().finally(() => fail("off"));
     expect(ends).toEqual(allEndAs("unavailable"));
     await until(answers, 10_000);
-    expect((await callAll()).ends).toEqual(allEndAs("done"));
+    expect(await callAll()).toEqual(allEndAs("done"));
   });
 
   it("because it has no majority to write to is unavailable for writes", async () => {
     const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
     await fail("alwaysOn", { failCommands: ["findAndModify", "delete"], writeConcernError });
-    const { ends } = await callAll().finally(() => fail("off"));
+    const ends = await callAll().finally(() => fail("off"));
     expect(ends).toMatchObject({ create: "unavailable", delete: "unavailable", find: "done" });
   });
 
@@ -123,20 +119,17 @@ describe("a MongoDB that fails", () => {
     expect(await store.applications.delete(tenantId, id)).toBe(true);
   });
 
-  it("because it is frozen is unavailable within seconds, and as good as before when it thaws", async () => {
+  it("because it is frozen is unavailable, and as good as before when it thaws", async () => {
     process.kill(mongod.pid, "SIGSTOP");
-    const { ends, took } = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
+    const ends = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
     expect(ends).toEqual(allEndAs("unavailable"));
-    expect(took).toBeLessThan(10_000);
     await until(answers, 10_000);
-    expect((await callAll()).ends).toEqual(allEndAs("done"));
+    expect(await callAll()).toEqual(allEndAs("done"));
   });
 
-  it("because it was killed is unavailable within seconds", async () => {
+  it("because it was killed is unavailable", async () => {
     process.kill(mongod.pid, "SIGKILL");
-    const { ends, took } = await callAll();
-    expect(ends).toEqual(allEndAs("unavailable"));
-    expect(took).toBeLessThan(10_000);
+    expect(await callAll()).toEqual(allEndAs("unavailable"));
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { Db, Document } from "mongodb";
 import { openMongoStore } from "../src/store/mongo.js";
 import { anApplication } from "./store-contract/fixtures.js";
-import { useMongo } from "./support/mongo.js";
+import { uri, useMongo } from "./support/mongo.js";
 
 const { createDatabase, open } = useMongo();
 
@@ -70,26 +70,30 @@ describe("opening", () => {
     await db.createCollection("applications", { viewOn: "others", pipeline: [] });
     const error = await open(db).catch((error) => error);
     expect(error.message).toMatch(
-      /^The database latchkey_test_.* at .* cannot be prepared \(.*\): .*\.$/,
+      /^The database latchkey-.* at .* cannot be prepared \(.*\): .*\.$/,
     );
   });
 
   it("says in one sentence what is wrong with an unreachable MongoDB, and no secrets", async () => {
-    const started = performance.now();
-    const at = "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tls=false";
+    const at =
+      "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tlsCertificateKeyFilePassword=a@s3cr3t";
     const error = await openMongoStore({ uri: at, database: "x" }).catch((error) => error);
     expect(error.message).toMatch(
       /^MongoDB at 127\.0\.0\.1:1,127\.0\.0\.1:2 cannot be reached \(.*ECONNREFUSED.*\): check that .*\.$/,
     );
     expect(inspect(error, { depth: 9 })).not.toMatch(/someone|s3cr3t/);
-    expect(performance.now() - started).toBeLessThan(7_000);
   });
 
-  it("takes the limits that the URI sets before its own", async () => {
-    const started = performance.now();
-    const at = "mongodb://127.0.0.1:1/?serverselectiontimeoutms=300";
-    await expect(openMongoStore({ uri: at, database: "x" })).rejects.toThrow("cannot be reached");
-    expect(performance.now() - started).toBeLessThan(3_000);
+  it("takes the options that the URI sets before its own", async () => {
+    const db = createDatabase();
+    const named = new URL(uri);
+    named.searchParams.set("appname", "named-in-the-uri");
+    await open(db, { uri: named.href });
+    const connections = db.client
+      .db("admin")
+      .aggregate([{ $currentOp: { idleConnections: true } }]);
+    const names = (await connections.toArray()).map(({ appName }) => appName);
+    expect(names).toContain("named-in-the-uri");
   });
 
   it("says so of a URI that is none, and no secrets", async () => {

@@ -135,14 +135,22 @@ function failure(errorCode: Code, errorMessage: string): Answer {
 /** Passes messages on until they end or the server stops. */
 async function* until<T>(stopping: AbortSignal, messages: AsyncIterable<T>): AsyncIterable<T> {
   const iterator = messages[Symbol.asyncIterator]();
+  // A signal of its own, so that streams leave nothing behind on the one that all share.
+  const end = AbortSignal.any([stopping]);
+  let stop = () => {};
   const stopped = new Promise<undefined>((resolve) => {
-    stopping.addEventListener("abort", () => resolve(undefined), { once: true });
+    stop = () => resolve(undefined);
   });
-  while (!stopping.aborted) {
-    const next = await Promise.race([iterator.next(), stopped]);
-    if (!next || next.done) {
-      return;
+  end.addEventListener("abort", stop);
+  try {
+    while (!end.aborted) {
+      const next = await Promise.race([iterator.next(), stopped]);
+      if (!next || next.done) {
+        return;
+      }
+      yield next.value;
     }
-    yield next.value;
+  } finally {
+    end.removeEventListener("abort", stop);
   }
 }

@@ -18,7 +18,7 @@ export function changed(store: Store, { applications, sessions, ping }: StoreCha
   };
 }
 
-/** A store that makes the reads of applications wait while its gate is shut. */
+/** A store that makes some reads of applications wait while its gate is shut. */
 export interface GatedStore extends Store {
   shut(): void;
   open(): void;
@@ -26,19 +26,24 @@ export interface GatedStore extends Store {
   arrival(): Promise<void>;
 }
 
-export function gated(store: Store): GatedStore {
+/** Puts a gate before the reads by id, which authentication makes, or before lists. */
+export function gated(store: Store, method: "find" | "list" = "find"): GatedStore {
   const events = new EventEmitter().setMaxListeners(0);
   let isShut = false;
-  const find: ApplicationStore["find"] = async (id) => {
+  const pass = async () => {
     if (isShut) {
       const opened = once(events, "open");
       events.emit("arrival");
       await opened;
     }
-    return store.applications.find(id);
+  };
+  const { applications } = store;
+  const behindGate: Pick<ApplicationStore, "find" | "list"> = {
+    find: (id) => pass().then(() => applications.find(id)),
+    list: (query) => pass().then(() => applications.list(query)),
   };
   return {
-    ...changed(store, { applications: { find } }),
+    ...changed(store, { applications: { [method]: behindGate[method] } }),
     shut() {
       isShut = true;
     },
