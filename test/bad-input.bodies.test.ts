@@ -129,9 +129,13 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
     });
   });
 
-  it("is refused by gRPC-Web as a resource that is exhausted", async () => {
-    const { answer } = await upload(createRpc, "application/grpc-web+proto", options);
-    expect(answer.body).toContain("grpc-status: 8\r\n");
+  it("is refused by gRPC-Web and gRPC as a resource that is exhausted", async () => {
+    const web = await upload(createRpc, "application/grpc-web+proto", options);
+    expect(web.answer.body).toContain("grpc-status: 8\r\n");
+    if (options.http2) {
+      const { answer } = await upload(createRpc, "application/grpc", options);
+      expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": "8" } });
+    }
   });
 });
 

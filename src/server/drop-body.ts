@@ -1,5 +1,5 @@
 import { constants } from "node:http2";
-import type { Request } from "./http.js";
+import type { Exchange, Request } from "./http.js";
 
 /** How much of a body is read and dropped, so that its sender gets to see the answer. */
 const patience = 8 * 1024 * 1024;
@@ -19,6 +19,7 @@ export function dropBody(request: Request): void {
     }
   });
   request.resume();
+  cutOffSlow(request);
 }
 
 /** How long the sender of a body may take over HTTP/2. Over HTTP/1.1 Node sees to it. */
@@ -33,7 +34,19 @@ export function cutOffSlow(request: Request): void {
   }
 }
 
+/** How long one that has its answer may take to hang up by itself. Trailers are on their way meanwhile. */
+const farewell = 1_000;
+
+/** Cuts off the sender of a stream that has its answer and does not hang up. */
+export function cutOffWhenAnswered({ request, response }: Exchange): void {
+  const answer = "stream" in response ? response.stream : response;
+  answer.once("finish", () => setTimeout(() => cutOff(request), farewell).unref());
+}
+
 function cutOff(request: Request): void {
+  if (request.complete) {
+    return;
+  }
   if ("stream" in request) {
     request.stream.close(constants.NGHTTP2_NO_ERROR);
   } else {

@@ -8,7 +8,7 @@ import {
 import { callKey } from "../caller.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../errors.js";
 import type { Interceptors } from "../interceptors/interceptors.js";
-import { dropBody } from "./drop-body.js";
+import { cutOffWhenAnswered, dropBody } from "./drop-body.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "./grpc-message.js";
 import { type Exchange, send } from "./http.js";
 import type { Implementation } from "./implementation.js";
@@ -53,7 +53,7 @@ export function createRpc(options: RpcOptions): (exchange: Exchange) => Promise<
     if (call.handler.method.methodKind === "unary") {
       dropBody(request);
     } else {
-      response.once("finish", () => dropBody(request));
+      cutOffWhenAnswered(exchange);
     }
     await universalResponseToNodeResponse(withReadableMessage(answer), response);
     return true;
