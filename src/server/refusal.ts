@@ -10,6 +10,9 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import type { Problem } from "../errors.js";
 
+/** The status of the library's answer to a content type that is of no protocol. */
+export const unsupportedMediaType = 415;
+
 /** How long the prefix of a message is in gRPC and gRPC-Web. */
 export const envelopeSize = 5;
 

@@ -16,7 +16,7 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
 import { cutOffSlow } from "./drop-body.js";
 import { askForBody, type Exchange } from "./http.js";
-import { envelopeSize, readError, refuse } from "./refusal.js";
+import { envelopeSize, readError, refuse, unsupportedMediaType } from "./refusal.js";
 
 interface RpcCallOptions {
   readonly handler: UniversalHandler;
@@ -52,6 +52,17 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
     async (request) => request as unknown as UnaryResponse,
   );
 
+  /** Throws where the caller may not make the call, or its time for it runs out. */
+  async function admitInTime(request: UnaryRequest): Promise<void> {
+    const deadline = createDeadlineSignal(takeTimeout(request.header));
+    try {
+      const signal = AbortSignal.any([request.signal, deadline.signal]);
+      await admit({ ...request, signal });
+    } finally {
+      deadline.cleanup();
+    }
+  }
+
   /** Writes the line about a call that never began, and answers what its caller may see. */
   async function note(reason: unknown, request: UnaryRequest): Promise<Problem> {
     const fail = observe(() => Promise.reject(reason));
@@ -70,14 +81,10 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
       const refuseFor = async (reason: unknown) =>
         refuse(handler, request, await note(reason, asked));
 
-      const deadline = createDeadlineSignal(takeTimeout(request.header));
       try {
-        const signal = AbortSignal.any([request.signal, deadline.signal]);
-        await admit({ ...asked, signal });
+        await admitInTime(asked);
       } catch (reason) {
         return refuseFor(reason);
-      } finally {
-        deadline.cleanup();
       }
       if (Number(request.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
         return refuseFor(bodyTooLarge(bodyLimit));
@@ -88,7 +95,7 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
       }
       try {
         const answer = await handler(request);
-        return call.logged || answer.status === 415
+        return call.logged || answer.status === unsupportedMediaType
           ? answer
           : refuseFor(unreadable(await readError(answer), bodyLimit));
       } catch (reason) {

@@ -12,9 +12,9 @@ import { cutOffWhenAnswered, dropBody } from "./drop-body.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "./grpc-message.js";
 import { type Exchange, send } from "./http.js";
 import type { Implementation } from "./implementation.js";
+import { unsupportedMediaType } from "./refusal.js";
 import { createRpcCall, type RpcCall } from "./rpc-call.js";
 
-const unsupportedMediaType = 415;
 const jsonOptions = {
   // A mistyped name must not be taken for a field that was left out.
   ignoreUnknownFields: false,
