@@ -10,10 +10,7 @@ interface AuthenticateOptions {
   readonly keyHeader: string;
 }
 
-/**
- * Finds out whose key came with a call, unless that is known already, and
- * refuses the call where it is nobody's.
- */
+/** Finds out whose key came with a call, and refuses the call where it is nobody's. */
 export function createAuthenticateInterceptor(options: AuthenticateOptions): Interceptor {
   const { store, keyring, keyHeader } = options;
 
@@ -36,7 +33,7 @@ export function createAuthenticateInterceptor(options: AuthenticateOptions): Int
 
   return (next) => async (request) => {
     const call = request.contextValues.get(callKey);
-    call.caller ??= await identify(request.header.get(keyHeader) ?? "");
+    call.caller = await identify(request.header.get(keyHeader) ?? "");
     if (!call.caller) {
       throw unauthenticated(keyHeader);
     }

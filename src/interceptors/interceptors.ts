@@ -22,6 +22,7 @@ interface InterceptorOptions {
 /** The interceptors of every call, in order, the outermost first. */
 export interface Interceptors {
   readonly observe: Interceptor;
+  readonly deadline: Interceptor;
   /** Those that tell by the headers alone whether a call may be made. */
   readonly admission: readonly Interceptor[];
   /** Those that need the message. */
@@ -35,8 +36,8 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
   const { keyHeader, requestTimeout, bodyLimit } = settings;
   return {
     observe: createObserveInterceptor(log),
+    deadline: createDeadlineInterceptor(requestTimeout),
     admission: [
-      createDeadlineInterceptor(requestTimeout),
       createAuthenticateInterceptor({ store, keyring, keyHeader }),
       createAuthorizeInterceptor(methods),
     ],

@@ -14,6 +14,7 @@ import {
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
+import { chain } from "./chain.js";
 import { cutOffSlow } from "./drop-body.js";
 import { askForBody, type Exchange } from "./http.js";
 import { envelopeSize, readError, refuse, unsupportedMediaType } from "./refusal.js";
@@ -32,8 +33,6 @@ export interface RpcCall {
   serve(exchange: Exchange, request: UniversalServerRequest): Promise<UniversalServerResponse>;
 }
 
-type Next = (request: UnaryRequest) => Promise<UnaryResponse>;
-
 const longestTimer = 2 ** 31 - 1;
 const timeoutHeaders = [
   ["grpc-timeout", parseGrpcTimeout],
@@ -47,10 +46,7 @@ const timeoutHeaders = [
  */
 export function createRpcCall(options: RpcCallOptions): RpcCall {
   const { handler, observe, admission, bodyLimit } = options;
-  const admit = admission.reduceRight<Next>(
-    (next, interceptor) => interceptor(next as Parameters<Interceptor>[0]) as Next,
-    async (request) => request as unknown as UnaryResponse,
-  );
+  const admit = chain(admission, async (request) => request as unknown as UnaryResponse);
 
   /** Throws where the caller may not make the call, or its time for it runs out. */
   async function admitInTime(request: UnaryRequest): Promise<void> {

@@ -63,14 +63,14 @@ export function createRpc(options: RpcOptions): (exchange: Exchange) => Promise<
 /** The calls that are served, by their paths. */
 function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
   const { interceptors, bodyLimit } = options;
-  const { observe, admission, inspection, open } = interceptors;
+  const { observe, deadline, admission, inspection, open } = interceptors;
   const router = createConnectRouter({
     readMaxBytes: bodyLimit,
     acceptCompression: [compressionGzip, compressionBrotli],
     jsonOptions,
   });
   for (const { service, handlers } of options.implementations) {
-    router.service(service, handlers, { interceptors: [observe, ...admission, ...inspection] });
+    router.service(service, handlers, { interceptors: [observe, deadline, ...inspection] });
   }
   for (const { service, handlers } of options.openImplementations) {
     router.service(service, handlers, { interceptors: [observe, ...open] });
@@ -78,7 +78,7 @@ function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
   const openServices = new Set(options.openImplementations.map(({ service }) => service));
   return new Map(
     router.handlers.map((handler) => {
-      const needed = openServices.has(handler.service) ? [] : admission;
+      const needed = openServices.has(handler.service) ? [] : [deadline, ...admission];
       const call = createRpcCall({ handler, observe, admission: needed, bodyLimit });
       return [handler.requestPath, call];
     }),

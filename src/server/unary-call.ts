@@ -5,9 +5,9 @@ import {
   type HandlerContext,
   type Interceptor,
   type UnaryRequest,
-  type UnaryResponse,
 } from "@connectrpc/connect";
 import { type Call, callKey } from "../caller.js";
+import { chain, type Next } from "./chain.js";
 import type { UnaryHandler } from "./implementation.js";
 
 /** Gets the message of a call, which may not have arrived yet. */
@@ -35,8 +35,6 @@ interface UnaryAnswer {
   readonly message: unknown;
   readonly header: Headers;
 }
-
-type Next = (request: UnaryRequest) => Promise<UnaryResponse>;
 
 const receiveKey = createContextKey<Receive>(() => Promise.reject(new Error("nothing to receive")));
 
@@ -79,10 +77,7 @@ export function createUnaryCall(
     };
   };
 
-  const run = [...before, receiveMessage, ...after].reduceRight<Next>(
-    (next, interceptor) => interceptor(next as Parameters<Interceptor>[0]) as Next,
-    answer,
-  );
+  const run = chain([...before, receiveMessage, ...after], answer);
 
   return ({ call, receive, ...common }) => {
     const contextValues = createContextValues().set(callKey, call).set(receiveKey, receive);

@@ -8,7 +8,7 @@ import {
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, ApiFailure, type Key } from "./api.js";
+import { type Api, type ApiFailure, failureOf, type Key } from "./api.js";
 
 /** The contract through a Connect transport, whichever protocol it speaks. */
 export function createConnectApi(transport: Transport): Api {
@@ -50,12 +50,6 @@ async function told<T>(call: Promise<T>): Promise<T> {
 
 function toFailure(error: ConnectError): ApiFailure {
   const [info] = error.findDetails(ErrorInfoSchema);
-  const [bad] = error.findDetails(BadRequestSchema);
-  const errors: Record<string, string[]> = {};
-  for (const { field, description } of bad?.fieldViolations ?? []) {
-    errors[field] = [...(errors[field] ?? []), description];
-  }
-  const reason = info?.reason.toLowerCase() ?? "";
-  const requestId = info?.metadata.request_id ?? "";
-  return new ApiFailure(reason, error.code, error.rawMessage, errors, requestId);
+  const [badRequest] = error.findDetails(BadRequestSchema);
+  return failureOf(error.code, error.rawMessage, info, badRequest);
 }

@@ -6,13 +6,11 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, ApiFailure, type Key } from "./api.js";
+import { type Api, type ApiFailure, failureOf, type Key } from "./api.js";
+import { readDetails } from "./raw-grpc.js";
 
 /** The contract through @grpc/grpc-js, which shares no code with the server. */
 export function createGrpcApi(address: string): Api {
@@ -61,31 +59,7 @@ export function createGrpcApi(address: string): Api {
 }
 
 function toFailure(error: ServiceError): ApiFailure {
-  const details = readDetails(error.metadata.get("grpc-status-details-bin")[0]);
-  const info = details.map((any) => anyUnpack(any, ErrorInfoSchema)).find(Boolean);
-  const bad = details.map((any) => anyUnpack(any, BadRequestSchema)).find(Boolean);
-  const errors: Record<string, string[]> = {};
-  for (const { field, description } of bad?.fieldViolations ?? []) {
-    errors[field] = [...(errors[field] ?? []), description];
-  }
-  const reason = info?.reason.toLowerCase() ?? "";
-  const requestId = info?.metadata.request_id ?? "";
-  return new ApiFailure(reason, error.code, error.details, errors, requestId);
-}
-
-/** The details in a google.rpc.Status, whose third field they are. */
-function readDetails(status: string | Buffer | undefined): Any[] {
-  const details: Any[] = [];
-  if (status instanceof Uint8Array) {
-    const reader = new BinaryReader(status);
-    while (reader.pos < reader.len) {
-      const [field, wireType] = reader.tag();
-      if (field === 3) {
-        details.push(fromBinary(AnySchema, reader.bytes()));
-      } else {
-        reader.skip(wireType, field);
-      }
-    }
-  }
-  return details;
+  const [status = ""] = error.metadata.get("grpc-status-details-bin");
+  const { info, badRequest } = readDetails(Buffer.from(status));
+  return failureOf(error.code, error.details, info, badRequest);
 }

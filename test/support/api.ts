@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { BadRequest, ErrorInfo } from "../../gen/google/rpc/error_details_pb.js";
 import type {
   Application,
   CreateApplicationRequestSchema,
@@ -54,4 +55,19 @@ export class ApiFailure extends Error {
   ) {
     super(message);
   }
+}
+
+/** A failure from the status of gRPC and the details that came with it. */
+export function failureOf(
+  code: number,
+  message: string,
+  info: ErrorInfo | undefined,
+  badRequest: BadRequest | undefined,
+): ApiFailure {
+  const errors: Record<string, string[]> = {};
+  for (const { field, description } of badRequest?.fieldViolations ?? []) {
+    errors[field] = [...(errors[field] ?? []), description];
+  }
+  const reason = info?.reason.toLowerCase() ?? "";
+  return new ApiFailure(reason, code, message, errors, info?.metadata.request_id ?? "");
 }

@@ -10,6 +10,7 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
+import { parseTemplate } from "../../src/server/rest/template.js";
 import type { FieldRules, Rule } from "./rules.js";
 
 /** What the options of the protos say about the things that carry them. */
@@ -111,10 +112,10 @@ export function createFacts(files: readonly DescFile[]): Facts {
 function bindingOf(method: DescMethod, rule: Record<string, string>): HttpBinding {
   const verb = verbs.find((name) => rule[name] !== undefined);
   const path = verb && rule[verb];
-  if (!verb || !path || /[{}]/.test(path.replace(/\{\w+\}/g, ""))) {
+  if (!verb || !path) {
     throw new Error(`${method} has an http rule that this plugin cannot read`);
   }
-  const pathFields = [...path.matchAll(/\{(\w+)\}/g)].map(([, field]) => field as string);
+  const pathFields = parseTemplate(path).flatMap((part) => ("field" in part ? part.field : []));
   return { verb, path, pathFields, hasBody: rule.body === "*" };
 }
 

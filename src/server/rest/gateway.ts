@@ -34,7 +34,7 @@ export function createGateway(options: GatewayOptions): (exchange: Exchange) => 
     }
   }
 
-  async function serve(exchange: Exchange): Promise<void> {
+  return async (exchange) => {
     const path = splitPath(exchange.path);
     const { method = "" } = exchange.request;
     const match = path && router.match(method === "HEAD" ? "GET" : method, path);
@@ -50,10 +50,6 @@ export function createGateway(options: GatewayOptions): (exchange: Exchange) => 
       );
     }
     await match.route(exchange, match.fields);
-  }
-
-  return async (exchange) => {
-    await serve(exchange);
     return true;
   };
 }
@@ -67,12 +63,12 @@ function createRoute(
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
   const decoder = createDecoder(method.input, pathFields, hasBody);
   const encode = status === 204 ? () => "" : createEncoder(method.output);
-  const { observe, admission, inspection } = options.interceptors;
+  const { observe, deadline, admission, inspection } = options.interceptors;
   const handler = unaryHandler(implementation, method);
   const run = createUnaryCall({
     method,
     handler,
-    before: [observe, ...admission],
+    before: [observe, deadline, ...admission],
     after: inspection,
   });
 
