@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import type { Clock, Store } from "../src/store/store.js";
 import { describeApplications } from "./store-contract/applications.js";
+import { describeChanges } from "./store-contract/changes.js";
 import { describeExpiry } from "./store-contract/expiry.js";
 import { describeLists } from "./store-contract/lists.js";
 import { describeRaces } from "./store-contract/races.js";
@@ -14,6 +15,8 @@ export interface TestStore {
   readonly store: Store;
   /** Opens the same data once more, as another process would. */
   another(): Promise<Store>;
+  /** Sweeps from now on; of an engine that tells an expiry no sooner, and whose tests do not sweep else. */
+  sweep?(): Promise<unknown>;
   /** Closes all that was opened, and removes the data. */
   destroy(): Promise<void>;
 }
@@ -43,5 +46,6 @@ export function describeStore(name: string, open: (clock: Clock) => Promise<Test
     describeTenants(() => subject);
     describeRaces(() => subject);
     describeSharing(() => subject);
+    describeChanges(() => subject);
   });
 }

@@ -1,10 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { Db, Document } from "mongodb";
-import { aGrant, anApplication, aSession, createBoth, must } from "./store-contract/fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  must,
+} from "./store-contract/fixtures.js";
+import { useFollowers } from "./support/follow.js";
 import { uri, useMongo } from "./support/mongo.js";
 
 const { createDatabase, open } = useMongo();
+const follow = useFollowers();
 
 /** The commands that work gives rise to, as the server's profiler saw them, with their plans. */
 async function profile(db: Db, work: () => Promise<unknown>): Promise<Document[]> {
@@ -52,6 +61,34 @@ describe("a list in MongoDB", () => {
         expect(hasSortStage).toBeUndefined();
         expect(docsExamined).toBeLessThanOrEqual(20);
       }
+    }
+  });
+});
+
+describe("a scan for what has expired in MongoDB", () => {
+  it("reads in the index, and reads nothing that has not", async () => {
+    const db = createDatabase();
+    const store = await open(db);
+    const expiresAt = (await store.now()) + hour;
+    for (let n = 0; n < 30; n++) {
+      const owner = await store.applications.create(anApplication({ expiresAt }));
+      await store.sessions.create(aSession(owner));
+    }
+    const follower = follow(store, randomUUID(), { beat: 1 });
+    await follower.next();
+    const seen = await profile(db, async () => {
+      for (let beats = 0; beats < 3; beats++) {
+        await follower.next();
+      }
+    });
+    const scans = seen.filter(({ command }) => command.aggregate === "applications");
+    expect(scans.length).toBeGreaterThan(0);
+    for (const { planSummary, docsExamined, keysExamined } of scans) {
+      expect({ planSummary, docsExamined }).toEqual({
+        planSummary: "IXSCAN { expires_at: 1 }",
+        docsExamined: 0,
+      });
+      expect(keysExamined).toBeLessThanOrEqual(2);
     }
   });
 });

@@ -5,8 +5,8 @@ import { reach } from "../src/store/mongo/reach.js";
 import { openMongoStore } from "../src/store/mongo.js";
 import { type NewApplication, type Store, StoreUnavailable } from "../src/store/store.js";
 import { aGrant, anApplication, aSession, createBoth } from "./store-contract/fixtures.js";
-import { until } from "./support/mongo.js";
 import { type Mongod, startMongod } from "./support/mongod.js";
+import { until } from "./support/until.js";
 
 describe("a MongoDB that fails", () => {
   let mongod: Mongod;
@@ -43,11 +43,13 @@ describe("a MongoDB that fails", () => {
       create: store.applications.create(anApplication()),
       isEmpty: store.applications.isEmpty(),
       find: store.applications.find(id),
+      findExpired: store.applications.findExpired(id),
       list: store.applications.list({ tenantId, size: 1, from: { page: 2 } }),
       update: store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
       delete: store.applications.delete(tenantId, newId(Date.now())),
       createSession: store.sessions.create(session),
       findSession: store.sessions.find(session.id),
+      findExpiredSession: store.sessions.findExpired(session.id),
       authorize: store.sessions.authorize(aGrant(session)),
       now: store.now(),
       ping: store.ping(),
@@ -65,8 +67,8 @@ describe("a MongoDB that fails", () => {
   const allEndAs = (end: "done" | "unavailable") =>
     Object.fromEntries(
       [
-        ...["create", "isEmpty", "find", "list", "update", "delete"],
-        ...["createSession", "findSession", "authorize", "now", "ping"],
+        ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete"],
+        ...["createSession", "findSession", "findExpiredSession", "authorize", "now", "ping"],
       ].map((name) => [name, end]),
     );
 

@@ -12,7 +12,7 @@ describe("opening", () => {
     (await db.collection(name).indexes()).map(({ key, expireAfterSeconds, unique }) =>
       JSON.stringify({ key, expireAfterSeconds, unique }),
     );
-  const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":0}';
+  const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":600}';
   const listing = '{"key":{"tenant_id":1,"_id":-1}}';
   const validatorOf = async (db: Db, name: string): Promise<Document> => {
     const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();

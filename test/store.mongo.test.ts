@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from "@jest/globals";
 import { type Db, type Document, UUID } from "mongodb";
-import { type Store, StoreUnavailable } from "../src/store/store.js";
+import { expiredRetention, type Store, StoreUnavailable } from "../src/store/store.js";
 import {
   aGrant,
   anApplication,
@@ -10,7 +10,8 @@ import {
   must,
 } from "./store-contract/fixtures.js";
 import { describeStore } from "./store-contract.js";
-import { until, useMongo } from "./support/mongo.js";
+import { useMongo } from "./support/mongo.js";
+import { until } from "./support/until.js";
 
 const { createDatabase, open } = useMongo();
 
@@ -81,17 +82,26 @@ describe("the clock of the database", () => {
     expect(await store.applications.list(page)).toEqual({ items: [], more: false, total: 0 });
   });
 
-  it("is followed by the sweeping of what has expired", async () => {
+  it("is followed by the sweeping of what expired long enough ago", async () => {
     const db = createDatabase();
     const store = await open(db);
-    await createBoth(store, 100);
-    await store.applications.create(anApplication({ expiresAt: (await store.now()) + 100 }));
-    const count = (name: string) => db.collection(name).countDocuments();
-    expect(await count("sessions")).toBe(1);
-    expect(await count("applications")).toBe(2);
-    // A server other than ours may sweep but once a minute.
-    await until(async () => (await count("sessions")) === 0, 90_000);
-    await until(async () => (await count("applications")) === 1, 90_000);
+    const { application, session } = await createBoth(store, 1);
+    const now = await store.now();
+    const { tenantId } = application;
+    const [old, recent] = [
+      await store.applications.create(anApplication({ tenantId, expiresAt: now })),
+      await store.applications.create(anApplication({ tenantId, expiresAt: now })),
+    ];
+    const longAgo = { $set: { expires_at: new Date(now - expiredRetention) } };
+    for (const [name, id] of Object.entries({ applications: old.id, sessions: session.id })) {
+      const documents = db.collection<{ _id: UUID }>(name);
+      await documents.updateOne({ _id: new UUID(id) }, longAgo);
+      // A server other than ours may sweep but once a minute.
+      const isSwept = async () => !(await documents.findOne({ _id: new UUID(id) }));
+      await until(isSwept, 90_000);
+    }
+    expect(await store.applications.findExpired(old.id)).toBeUndefined();
+    expect(await store.applications.findExpired(recent.id)).toEqual(recent);
   }, 200_000);
 });
 

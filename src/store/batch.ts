@@ -1,3 +1,5 @@
+import { nextTurn } from "../next-turn.js";
+
 /**
  * Makes a lookup by key of a load by many keys. Lookups that start in one turn
  * of the event loop share one load, at most `limit` keys large. A load holds
@@ -12,9 +14,7 @@ export function createBatcher<K, V>(
 
   function gather() {
     const keys = new Set<K>();
-    // An immediate, not a microtask: each socket that is read in a turn runs
-    // its microtasks before the next one, and would share with nobody.
-    const found = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    const found = nextTurn().then(() => {
       gathering = undefined;
       return load([...keys]);
     });

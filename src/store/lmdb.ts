@@ -1,6 +1,9 @@
 import { createApplicationIndex } from "./lmdb/application-index.js";
 import { createApplicationStore } from "./lmdb/applications.js";
+import { createChangeLog } from "./lmdb/change-log.js";
+import { createChangeFeed } from "./lmdb/changes.js";
 import { openEnvironment } from "./lmdb/environment.js";
+import { createLogWatch } from "./lmdb/log-watch.js";
 import { createRecords } from "./lmdb/records.js";
 import { createSessionStore } from "./lmdb/sessions.js";
 import { startSweeper } from "./lmdb/sweeper.js";
@@ -10,7 +13,7 @@ export interface LmdbStoreOptions {
   /** The folder of the data; it is made where it is missing. Several processes may share it. */
   readonly path: string;
   readonly clock?: Clock;
-  /** Milliseconds between sweeps of what has expired. */
+  /** Milliseconds between sweeps of what has expired: an expiry is told as late as that. */
   readonly sweepInterval?: number;
   /** Milliseconds after which a write that is not done is given up. */
   readonly writeTimeout?: number;
@@ -24,12 +27,13 @@ export interface LmdbStoreOptions {
 export async function openLmdbStore({
   path,
   clock = Date.now,
-  sweepInterval = 10_000,
+  sweepInterval = 1_000,
   writeTimeout = 5_000,
 }: LmdbStoreOptions): Promise<Store> {
   const environment = await openEnvironment(path, writeTimeout);
-  const { tables } = environment;
+  const { id, tables } = environment;
   const index = createApplicationIndex(tables);
+  const log = createChangeLog(tables, clock);
   const applications = createRecords<ApplicationRecord>(environment, tables.applications, [
     "keyHash",
   ]);
@@ -37,11 +41,21 @@ export async function openLmdbStore({
     "keyHash",
     "nonceHash",
   ]);
-  const sweeper = startSweeper(environment, applications, index, clock, sweepInterval);
+  const sweeper = startSweeper({
+    environment,
+    applications,
+    sessions,
+    index,
+    log,
+    clock,
+    interval: sweepInterval,
+  });
 
   return {
-    applications: createApplicationStore(environment, applications, index, clock),
-    sessions: createSessionStore(environment, sessions, applications, clock),
+    id,
+    applications: createApplicationStore(environment, applications, index, log, clock),
+    sessions: createSessionStore(environment, sessions, applications, log, clock),
+    changes: createChangeFeed(environment, log, createLogWatch(environment, log)),
 
     async now() {
       return clock();

@@ -1,5 +1,6 @@
 import { ReadConcern } from "mongodb";
 import { createApplicationStore } from "./mongo/applications.js";
+import { createChangeFeed } from "./mongo/changes.js";
 import { connect, prepare } from "./mongo/connect.js";
 import { limits, reach } from "./mongo/reach.js";
 import { applicationsName, sessionsName } from "./mongo/schema.js";
@@ -21,7 +22,7 @@ export interface MongoStoreOptions {
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { uri, database, clock } = options;
-  await prepare(uri, database);
+  const id = await prepare(uri, database);
   const client = await connect(uri);
   // Stated here, where no `w=1` or `readPreference` in the URI reaches.
   const db = client.db(database, {
@@ -33,9 +34,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const applications = createApplicationStore(db.collection(applicationsName), time);
   const sessions = createSessionStore(db.collection(sessionsName), applications, time);
 
+  const momentOf = clock ?? ((wallTime: Date) => wallTime.getTime());
+  const changes = createChangeFeed({ db, time, momentOf });
+
   return {
+    id,
     applications,
     sessions,
+    changes,
 
     async now() {
       if (clock) {
@@ -50,6 +56,9 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
       await reach(() => db.collection(applicationsName).findOne({}, first));
     },
 
-    close: () => client.close(),
+    async close() {
+      await changes.close();
+      await client.close();
+    },
   };
 }

@@ -16,8 +16,11 @@
  * A call that cannot reach the data throws {@link StoreUnavailable}.
  */
 export interface Store {
+  /** Tells these data from all others. It is known to the service only, and shown to nobody. */
+  readonly id: string;
   readonly applications: ApplicationStore;
   readonly sessions: SessionStore;
+  readonly changes: ChangeFeed;
 
   /** The store's clock. */
   now(): Promise<number>;
@@ -38,6 +41,9 @@ export interface ApplicationStore {
 
   /** Reads an application of any tenant, for authentication. */
   find(id: string): Promise<ApplicationRecord | undefined>;
+
+  /** Reads an application that has expired and is still kept, to tell why its key is refused. */
+  findExpired(id: string): Promise<ApplicationRecord | undefined>;
 
   /** Reads applications of a tenant, newest (greatest id) first. */
   list(query: ListQuery): Promise<ApplicationPage>;
@@ -66,6 +72,9 @@ export interface SessionStore {
   /** Reads a session together with its application. */
   find(id: string): Promise<SessionWithApplication | undefined>;
 
+  /** Reads a session that has expired, or whose application has, where both are still kept. */
+  findExpired(id: string): Promise<SessionWithApplication | undefined>;
+
   /**
    * Spends the nonce of a session and gives it its grants, in one atomic step:
    * of any number of calls with the same nonce one answers `authorized`.
@@ -74,7 +83,66 @@ export interface SessionStore {
   authorize(grant: SessionGrant): Promise<"authorized" | "used" | "unknown">;
 }
 
-export type ApplicationType = "private" | "public" | "management";
+export interface ChangeFeed {
+  /**
+   * Follows what happens to the credentials of a tenant, from a position or
+   * from when it is first asked for a batch. Answers one at once, then one
+   * with each change, and one without changes where none come for `beat`
+   * milliseconds.
+   *
+   * A change is told after it took effect and at least once. Where some may
+   * have been missed, because the position is too old or the reader too slow,
+   * the next batch says so. An expiry is told within seconds of its moment,
+   * not of the sweep. What ends an application is not told again of each of
+   * its sessions. Ends when the signal is given.
+   */
+  follow(options: FollowOptions): AsyncIterable<ChangeBatch>;
+}
+
+export interface FollowOptions {
+  readonly tenantId: string;
+  /** The position of an earlier batch, of these data. */
+  readonly after?: string | undefined;
+  readonly beat: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ChangeBatch {
+  /** In their order, at most {@link largestBatch}. */
+  readonly changes: readonly Change[];
+  /** Whether changes before these may be missing: what was known before this batch is to be forgotten. */
+  readonly missed: boolean;
+  /** What to follow from after this batch. */
+  readonly position: string;
+  /**
+   * The moment up to which nothing is missing, as `performance.now()` tells
+   * time, and never before the feed was first asked. Absent where more follows
+   * at once.
+   */
+  readonly completeUntil?: number | undefined;
+}
+
+/** How many changes a batch may hold. */
+export const largestBatch = 1_000;
+
+/** How long changes are kept for those that come back, in milliseconds. */
+export const changeRetention = 10 * 60_000;
+
+/** How long what has expired is kept, so that it can be told from what never was, in milliseconds. */
+export const expiredRetention = 10 * 60_000;
+
+/** Something that makes what was known of a key wrong. */
+export interface Change {
+  readonly kind: "updated" | "regenerated" | "deleted" | "expired" | "authorized";
+  readonly applicationId: string;
+  /** Absent where it is about the application. */
+  readonly sessionId?: string | undefined;
+  /** When it took effect: of an expiry, the moment that was set for it. */
+  readonly at: number;
+}
+
+export const applicationTypes = ["private", "public", "management"] as const;
+export type ApplicationType = (typeof applicationTypes)[number];
 
 export interface ConditionRecord {
   readonly attribute: string;
@@ -108,6 +176,8 @@ export interface NewApplication extends Grants {
 }
 
 export interface ApplicationRecord extends NewApplication {
+  /** Differs with each change of the record. */
+  readonly version: number;
   readonly createdAt: number;
   readonly modifiedBy?: string | undefined;
   readonly modifiedAt?: number | undefined;
@@ -148,6 +218,8 @@ export interface NewSession {
 
 export interface SessionRecord extends Grants {
   readonly id: string;
+  /** Differs with each change of the record. */
+  readonly version: number;
   readonly tenantId: string;
   readonly applicationId: string;
   readonly keyHash: Uint8Array;

@@ -12,7 +12,8 @@ export function describeApplications(subject: () => Subject): void {
       const expiresAt = clock.now() + hour;
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
       const created = await store.applications.create(given);
-      expect(created).toEqual({ ...given, createdAt: clock.now() });
+      const createdAt = clock.now();
+      expect(created).toEqual({ ...given, createdAt, version: expect.any(Number) });
       clock.advance(1);
       expect(await store.applications.find(given.id)).toEqual(created);
     });
@@ -116,7 +117,8 @@ export function describeApplications(subject: () => Subject): void {
         modifiedBy: randomUUID(),
       };
       const updated = await store.applications.update(tenantId, id, () => change);
-      expect(updated).toEqual({ ...created, ...change, modifiedAt: clock.now() });
+      const version = expect.any(Number);
+      expect(updated).toEqual({ ...created, ...change, modifiedAt: clock.now(), version });
       clock.advance(5);
       expect(await store.applications.find(id)).toEqual(updated);
     });
@@ -130,7 +132,19 @@ export function describeApplications(subject: () => Subject): void {
       await store.applications.update(given.tenantId, given.id, () => ({ modifiedBy }));
       const modifiedAt = clock.now();
       const found = await store.applications.find(given.id);
-      expect(found).toEqual({ ...created, modifiedBy, modifiedAt });
+      const version = expect.any(Number);
+      expect(found).toEqual({ ...created, modifiedBy, modifiedAt, version });
+    });
+
+    it("gives the application another version each time, though nothing else differs", async () => {
+      const { store } = subject();
+      const { id, tenantId, version } = await store.applications.create(anApplication());
+      const versions = new Set([version]);
+      for (let count = 1; count < 5; count++) {
+        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+        versions.add(must(await store.applications.find(id)).version);
+      }
+      expect(versions.size).toBe(5);
     });
 
     it("is shown the application as it is", async () => {

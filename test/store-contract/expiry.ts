@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../src/ids.js";
 import type { Subject } from "../store-contract.js";
-import { aGrant, anApplication, aSession, createBoth, hour, idsOf } from "./fixtures.js";
+import { aGrant, anApplication, aSession, createBoth, hour, idsOf, must } from "./fixtures.js";
 
 /** Each of these is looked at a millisecond before the end, when all is there, and at the end, when it is gone. */
 export function describeExpiry(subject: () => Subject): void {
@@ -22,6 +23,17 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.applications.find(id)).toEqual(ending);
       clock.advance(1);
       expect(await store.applications.find(id)).toBeUndefined();
+    });
+
+    it("is found as expired from then on", async () => {
+      const { store, clock, ending, id, tenantId, staying } = await createEnding();
+      expect(await store.applications.findExpired(id)).toBeUndefined();
+      clock.advance(1);
+      expect(await store.applications.findExpired(id)).toEqual(ending);
+      await store.applications.delete(tenantId, staying.id);
+      for (const other of [staying.id, newId(Date.now())]) {
+        expect(await store.applications.findExpired(other)).toBeUndefined();
+      }
     });
 
     it("is listed and counted until then", async () => {
@@ -104,6 +116,15 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
     });
 
+    it("is found with its sessions as expired from then on", async () => {
+      const { store, clock, ending, session } = await createEnding();
+      const before = must(await store.sessions.find(session.id));
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+      clock.advance(1);
+      expect(await store.sessions.findExpired(session.id)).toEqual(before);
+      expect(before.application).toEqual(ending);
+    });
+
     it("that had ended before it was created is not there", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now();
@@ -120,6 +141,20 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.find(session.id)).toBeUndefined();
+    });
+
+    it("is found as expired from then on, unless its application is gone", async () => {
+      const { store, clock } = subject();
+      const [one, two] = [await createBoth(store), await createBoth(store)];
+      clock.advance(hour - 1);
+      expect(await store.sessions.findExpired(one.session.id)).toBeUndefined();
+      clock.advance(1);
+      const { created: session, application } = one;
+      expect(await store.sessions.findExpired(session.id)).toEqual({ session, application });
+      await store.applications.delete(two.application.tenantId, two.application.id);
+      for (const id of [two.session.id, newId(Date.now())]) {
+        expect(await store.sessions.findExpired(id)).toBeUndefined();
+      }
     });
 
     it("can be authorized until then", async () => {

@@ -87,6 +87,10 @@ export async function createBoth(store: Store, ttl = hour) {
   return { application, session, created };
 }
 
+export function update(store: Store, { tenantId, id }: ApplicationRecord) {
+  return store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+}
+
 export function must<T>(value: T | undefined): T {
   if (value === undefined) {
     throw new Error("It should be there.");

@@ -39,6 +39,7 @@ export function describeRaces(subject: () => Subject): void {
       for (const [index, outcome] of outcomes.entries()) {
         expect(outcome).toMatchObject(must(changes[index]));
       }
+      expect(new Set(outcomes.map((outcome) => outcome?.version)).size).toBe(20);
       const found = must(await store.applications.find(id));
       const winner = changes.find(({ name }) => name === found.name);
       expect(found).toMatchObject(must(winner));

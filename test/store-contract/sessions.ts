@@ -28,6 +28,7 @@ export function describeSessions(subject: () => Subject): void {
         rules: [],
         createdAt: clock.now(),
         expiresAt: clock.now() + ttl,
+        version: expect.any(Number),
       });
       expect(created).not.toHaveProperty("authorizedAt");
       expect(created).not.toHaveProperty("authorizedBy");
@@ -98,7 +99,10 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.sessions.authorize(aGrant(session, { authorizedBy }))).toBe("authorized");
       const found = await store.sessions.find(session.id);
       const authorizedAt = clock.now();
-      expect(found?.session).toEqual({ ...created, ...grants, authorizedAt, authorizedBy });
+      const version = expect.any(Number);
+      const given = { ...grants, authorizedAt, authorizedBy, version };
+      expect(found?.session).toEqual({ ...created, ...given });
+      expect(found?.session.version).not.toBe(created.version);
     });
 
     it("changes the end of the session where it is given one", async () => {

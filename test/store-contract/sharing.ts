@@ -5,6 +5,12 @@ import { aGrant, anApplication, aSession, idsOf } from "./fixtures.js";
 
 export function describeSharing(subject: () => Subject): void {
   describe("two that share the data", () => {
+    it("know it by the same id", async () => {
+      const { store, another } = subject();
+      expect(store.id).toMatch(/./);
+      expect((await another()).id).toBe(store.id);
+    });
+
     it("see what the other wrote as soon as it is acknowledged", async () => {
       const { store, another } = subject();
       const other = await another();
@@ -66,6 +72,7 @@ export function describeSharing(subject: () => Subject): void {
       await store.sessions.create(session);
       await store.close();
       const next = await another();
+      expect(next.id).toBe(store.id);
       expect(await next.applications.find(created.id)).toEqual(created);
       expect(await next.sessions.find(session.id)).toBeDefined();
     });

@@ -6,17 +6,19 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, type ApiFailure, failureOf, type Key } from "./api.js";
+import { type ApiFailure, failureOf, type Key, type StreamingApi } from "./api.js";
 
 /** The contract through a Connect transport, whichever protocol it speaks. */
-export function createConnectApi(transport: Transport): Api {
+export function createConnectApi(transport: Transport, close = () => {}): StreamingApi {
   const applications: Client<typeof ApplicationService> = createClient(
     ApplicationService,
     transport,
   );
   const sessions: Client<typeof SessionService> = createClient(SessionService, transport);
+  const access: Client<typeof AccessService> = createClient(AccessService, transport);
   return {
     createApplication: (key, request) => told(applications.createApplication(request, as(key))),
     listApplications: (key, request = {}) => told(applications.listApplications(request, as(key))),
@@ -32,7 +34,15 @@ export function createConnectApi(transport: Transport): Api {
     authorizeSession: async (key, request) => {
       await told(sessions.authorizeSession(request, as(key)));
     },
-    close: () => {},
+    checkAccess: (key, request) => told(access.checkAccess(request, as(key))),
+    batchCheckAccess: (key, request) => told(access.batchCheckAccess(request, as(key))),
+    whoAmI: (key) => told(access.whoAmI({}, as(key))),
+    listPermissions: (key, request = {}) => told(access.listPermissions(request, as(key))),
+    watchCredentials: (key, request, signal) =>
+      toldEach(access.watchCredentials(request, { ...as(key), signal })),
+    streamCheckAccess: (key, checks, signal) =>
+      toldEach(access.streamCheckAccess(checks, { ...as(key), signal })),
+    close,
   };
 }
 
@@ -43,6 +53,14 @@ function as(key: Key): CallOptions {
 async function told<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
+  } catch (error) {
+    throw toFailure(ConnectError.from(error));
+  }
+}
+
+async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* answers;
   } catch (error) {
     throw toFailure(ConnectError.from(error));
   }

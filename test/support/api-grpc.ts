@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import {
   create,
+  type DescMethod,
   type DescMethodUnary,
   fromBinary,
   type MessageInitShape,
@@ -7,34 +9,28 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, type ApiFailure, failureOf, type Key } from "./api.js";
+import { type ApiFailure, failureOf, type Key, type StreamingApi } from "./api.js";
 import { readDetails } from "./raw-grpc.js";
 
 /** The contract through @grpc/grpc-js, which shares no code with the server. */
-export function createGrpcApi(address: string): Api {
+export function createGrpcApi(address: string): StreamingApi {
   const client = new Client(address, credentials.createInsecure());
   const { method: application } = ApplicationService;
   const { method: session } = SessionService;
+  const { method: access } = AccessService;
 
   function call<M extends DescMethodUnary>(
     method: M,
     key: Key,
     request: MessageInitShape<M["input"]>,
   ): Promise<MessageShape<M["output"]>> {
-    const metadata = new Metadata();
-    if (key !== undefined) {
-      metadata.set("svc-api-key", key);
-    }
+    const { path, write, read, make } = codecOf(method);
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(
-        `/${method.parent.typeName}/${method.name}`,
-        (message: MessageShape<M["input"]>) => Buffer.from(toBinary(method.input, message)),
-        (bytes) => fromBinary(method.output, bytes) as MessageShape<M["output"]>,
-        create(method.input, request as never) as MessageShape<M["input"]>,
-        metadata,
-        (error, message) => (error ? reject(toFailure(error)) : resolve(message as never)),
+      client.makeUnaryRequest(path, write, read, make(request), as(key), (error, message) =>
+        error ? reject(toFailure(error)) : resolve(message as never),
       );
     });
   }
@@ -54,8 +50,62 @@ export function createGrpcApi(address: string): Api {
     authorizeSession: async (key, request) => {
       await call(session.authorizeSession, key, request);
     },
+    checkAccess: (key, request) => call(access.checkAccess, key, request),
+    batchCheckAccess: (key, request) => call(access.batchCheckAccess, key, request),
+    whoAmI: (key) => call(access.whoAmI, key, {}),
+    listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
+
+    watchCredentials(key, request, signal) {
+      const { path, write, read, make } = codecOf(access.watchCredentials);
+      const stream = client.makeServerStreamRequest(path, write, read, make(request), as(key));
+      signal.addEventListener("abort", () => stream.cancel());
+      return toldEach(stream);
+    },
+
+    streamCheckAccess(key, checks, signal) {
+      const { path, write, read, make } = codecOf(access.streamCheckAccess);
+      const stream = client.makeBidiStreamRequest(path, write, read, as(key));
+      signal.addEventListener("abort", () => stream.cancel());
+      void (async () => {
+        for await (const check of checks) {
+          if (!stream.write(make(check))) {
+            await once(stream, "drain");
+          }
+        }
+        stream.end();
+      })();
+      return toldEach(stream);
+    },
+
     close: () => client.close(),
   };
+}
+
+function as(key: Key): Metadata {
+  const metadata = new Metadata();
+  if (key !== undefined) {
+    metadata.set("svc-api-key", key);
+  }
+  return metadata;
+}
+
+function codecOf<M extends DescMethod>({ parent, name, input, output }: M) {
+  type Input = MessageShape<M["input"]>;
+  type Output = MessageShape<M["output"]>;
+  return {
+    path: `/${parent.typeName}/${name}`,
+    write: (message: Input) => Buffer.from(toBinary(input, message)),
+    read: (bytes: Uint8Array) => fromBinary(output, bytes) as Output,
+    make: (request: MessageInitShape<M["input"]>) => create(input, request as never) as Input,
+  };
+}
+
+async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* answers;
+  } catch (error) {
+    throw toFailure(error as ServiceError);
+  }
 }
 
 function toFailure(error: ServiceError): ApiFailure {

@@ -7,6 +7,14 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import {
+  BatchCheckAccessRequestSchema,
+  BatchCheckAccessResponseSchema,
+  CheckAccessRequestSchema,
+  CheckAccessResponseSchema,
+  ListPermissionsResponseSchema,
+  WhoAmIResponseSchema,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import {
   ApplicationSchema,
   CreateApplicationRequestSchema,
   ListApplicationsResponseSchema,
@@ -93,6 +101,21 @@ export function createRestApi(url: string): Api {
     authorizeSession: async (key, request) => {
       const body = write(AuthorizeSessionRequestSchema, request);
       expectStatus((await call(key, "POST", "/sessions/authorize", 204, body)).length, 0, "a body");
+    },
+    checkAccess: async (key, request) => {
+      const body = write(CheckAccessRequestSchema, request);
+      return read(CheckAccessResponseSchema, await call(key, "POST", "/access/check", 200, body));
+    },
+    batchCheckAccess: async (key, request) => {
+      const body = write(BatchCheckAccessRequestSchema, request);
+      const text = await call(key, "POST", "/access/check-batch", 200, body);
+      return read(BatchCheckAccessResponseSchema, text);
+    },
+    whoAmI: async (key) => read(WhoAmIResponseSchema, await call(key, "GET", "/whoami", 200)),
+    listPermissions: async (key, { type } = {}) => {
+      const query = type === undefined ? "" : `?${new URLSearchParams({ type })}`;
+      const text = await call(key, "GET", `/permissions${query}`, 200);
+      return read(ListPermissionsResponseSchema, text);
     },
     close: () => {},
   };

@@ -1,6 +1,19 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BadRequest, ErrorInfo } from "../../gen/google/rpc/error_details_pb.js";
 import type {
+  BatchCheckAccessRequestSchema,
+  BatchCheckAccessResponse,
+  CheckAccessRequestSchema,
+  CheckAccessResponse,
+  ListPermissionsRequestSchema,
+  ListPermissionsResponse,
+  StreamCheckAccessRequestSchema,
+  StreamCheckAccessResponse,
+  WatchCredentialsRequestSchema,
+  WatchCredentialsResponse,
+  WhoAmIResponse,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import type {
   Application,
   CreateApplicationRequestSchema,
   ListApplicationsRequestSchema,
@@ -15,7 +28,7 @@ import type {
 /** A key, or `undefined` for a caller that sends none. */
 export type Key = string | undefined;
 
-/** Every method of the contract, whatever the protocol. */
+/** Every method of the contract that does not stream, whatever the protocol. */
 export interface Api {
   createApplication(
     key: Key,
@@ -38,7 +51,39 @@ export interface Api {
     key: Key,
     request: MessageInitShape<typeof AuthorizeSessionRequestSchema>,
   ): Promise<void>;
+  checkAccess(
+    key: Key,
+    request: MessageInitShape<typeof CheckAccessRequestSchema>,
+  ): Promise<CheckAccessResponse>;
+  batchCheckAccess(
+    key: Key,
+    request: MessageInitShape<typeof BatchCheckAccessRequestSchema>,
+  ): Promise<BatchCheckAccessResponse>;
+  whoAmI(key: Key): Promise<WhoAmIResponse>;
+  listPermissions(
+    key: Key,
+    request?: MessageInitShape<typeof ListPermissionsRequestSchema>,
+  ): Promise<ListPermissionsResponse>;
   close(): void;
+}
+
+/** What a client of a stream sends. */
+export type StreamedCheck = MessageInitShape<typeof StreamCheckAccessRequestSchema>;
+
+/** The methods that stream too, for protocols that can. A stream that is refused fails with {@link ApiFailure}. */
+export interface StreamingApi extends Api {
+  watchCredentials(
+    key: Key,
+    request: MessageInitShape<typeof WatchCredentialsRequestSchema>,
+    signal: AbortSignal,
+  ): AsyncIterable<WatchCredentialsResponse>;
+
+  /** Over HTTP/2 only. */
+  streamCheckAccess(
+    key: Key,
+    checks: AsyncIterable<StreamedCheck>,
+    signal: AbortSignal,
+  ): AsyncIterable<StreamCheckAccessResponse>;
 }
 
 /** A call that was refused, in the words of any protocol. */
@@ -70,4 +115,12 @@ export function failureOf(
   }
   const reason = info?.reason.toLowerCase() ?? "";
   return new ApiFailure(reason, code, message, errors, info?.metadata.request_id ?? "");
+}
+
+/** The key of an application that was just made, or whose key was just renewed. */
+export function keyOf({ key }: Application): string {
+  if (key === undefined) {
+    throw new Error("the answer has no key");
+  }
+  return key;
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/globals";
-import type { Application } from "../../gen/latchkey/v1/application_service_pb.js";
 import type { Bootstrapped } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config.js";
+import { keyOf } from "./api.js";
 import { createRestApi } from "./api-rest.js";
 import { send } from "./http.js";
 import { startServer, type TestServer } from "./server.js";
@@ -37,7 +37,7 @@ export function useBadInputTarget(environment: Environment = {}): BadInputTarget
   };
 
   beforeAll(async () => {
-    const server = await startServer("lmdb", environment);
+    const server = await startServer("lmdb", { environment });
     const root = await server.createTenant();
     const api = createRestApi(server.url);
     const make = (type: string) =>
@@ -67,11 +67,4 @@ export function useBadInputTarget(environment: Environment = {}): BadInputTarget
   afterAll(() => target.server?.close());
 
   return target;
-}
-
-export function keyOf({ key }: Application): string {
-  if (key === undefined) {
-    throw new Error("the answer has no key");
-  }
-  return key;
 }

@@ -26,7 +26,10 @@ export function useChildren() {
     child.stdout.setEncoding("utf8").on("data", (text) => {
       output += text;
     });
-    const closed = once(child, "close");
+    let hasEnded = false;
+    const closed = once(child, "close").then(() => {
+      hasEnded = true;
+    });
 
     return {
       /** All that it has told so far. */
@@ -38,10 +41,10 @@ export function useChildren() {
       /** What it tells in a line, as soon as it does. */
       async line(index: number) {
         while (this.lines().length <= index) {
-          await Promise.race([once(child.stdout, "data"), closed]);
-          if (child.exitCode !== null && this.lines().length <= index) {
-            throw new Error(`It has ended with ${child.exitCode}.`);
+          if (hasEnded) {
+            throw new Error(`It has ended with ${child.exitCode ?? child.signalCode}.`);
           }
+          await Promise.race([once(child.stdout, "data"), closed]);
         }
         return this.lines()[index];
       },

@@ -8,8 +8,9 @@
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
 import { openLmdbStore } from "../../src/store/lmdb.js";
-import { type NewSession, StoreUnavailable } from "../../src/store/store.js";
+import { changeRetention, type NewSession, StoreUnavailable } from "../../src/store/store.js";
 import { aGrant, anApplication, aSession, must, rule, times } from "../store-contract/fixtures.js";
+import { openLog } from "./lmdb-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
 
@@ -68,6 +69,58 @@ const tasks: Record<string, () => Promise<void>> = {
       }
     };
     await Promise.all(times(8, work));
+  },
+
+  /** Changes the application given many times, as soon as it is told to: its key every other time. */
+  async alternate() {
+    const store = await openLmdbStore({ path });
+    const { id, tenantId } = must(await store.applications.find(argument));
+    tell({ ready: true });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    for (let count = 0; count < 50; count++) {
+      await store.applications.update(tenantId, id, ({ name }) => ({
+        name: String(Number(name) + 1),
+        ...(Number(name) % 2 === 1 && { keyHash: Buffer.from(name) }),
+        modifiedBy: id,
+      }));
+    }
+    tell({ done: true });
+    await store.close();
+    process.stdin.destroy();
+  },
+
+  /** Makes changes, and sees to it that all but the last are pruned. */
+  async outlive() {
+    let now = Date.now();
+    const store = await openLmdbStore({ path, clock: () => now, sweepInterval: 5 });
+    const log = openLog(path);
+    const { id, tenantId } = must(await store.applications.find(argument));
+    for (let count = 0; count < 4; count++) {
+      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+    }
+    now += changeRetention + 1;
+    while (log.entries().length > 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await log.close();
+    await store.close();
+  },
+
+  /** Opens a store and tells its id. */
+  async identify() {
+    const store = await openLmdbStore({ path });
+    tell({ id: store.id });
+    await store.close();
+  },
+
+  /** Follows a tenant for a while, and leaves without a word. */
+  async follow() {
+    const store = await openLmdbStore({ path });
+    const { signal } = new AbortController();
+    const feed = store.changes.follow({ tenantId: argument, beat: 1, signal });
+    const batches = feed[Symbol.asyncIterator]();
+    await batches.next();
+    await batches.next();
   },
 
   /** Writes one by one, then many at once, and tells when each is called and acknowledged. */

@@ -36,23 +36,6 @@ interface Binary {
   readonly libraries?: string;
 }
 
-declare global {
-  var testMongod: Mongod | undefined;
-}
-
-/**
- * One MongoDB for the whole run, and each test file takes a database of its
- * own in it. jest calls this before the first test (`globalSetup`), and loads
- * it in a way that knows nothing of our imports: hence no file beside this.
- */
-export default async function setup(): Promise<void> {
-  if (process.env.MONGODB_TEST_URI) {
-    return;
-  }
-  globalThis.testMongod = await startMongod();
-  process.env.MONGODB_TEST_URI = globalThis.testMongod.uri;
-}
-
 /** Starts a replica set of one member, which dies with this process. */
 export async function startMongod(): Promise<Mongod> {
   const missed: string[] = [];

@@ -30,7 +30,10 @@ export function runLatchkey(
   child.stderr.on("data", (text) => {
     output.stderr += text;
   });
-  const closed = once(child, "close");
+  let hasEnded = false;
+  const closed = once(child, "close").then(() => {
+    hasEnded = true;
+  });
   return {
     child,
     output,
@@ -40,8 +43,9 @@ export function runLatchkey(
         if (match) {
           return match;
         }
-        if (child.exitCode !== null) {
-          throw new Error(`it ended with ${child.exitCode}: ${output.stderr}`);
+        if (hasEnded) {
+          const how = child.exitCode ?? child.signalCode;
+          throw new Error(`it ended with ${how}: ${output.stderr}`);
         }
         await Promise.race([once(child.stdout, "data"), closed]);
       }

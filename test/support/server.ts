@@ -28,20 +28,27 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
+export interface TestServerOptions {
+  readonly environment?: Environment;
+  /** The store to serve, which is left open when the server is closed. */
+  readonly store?: Store | undefined;
+  /** How often an embedded store of its own removes what has expired, in milliseconds. */
+  readonly sweepInterval?: number;
+}
+
 /**
  * Starts a real server on a free port of this machine, on a real and empty
- * store, or on one that is given, which is then left open.
+ * store where none is given.
  */
 export async function startServer(
   engine: Engine = "lmdb",
-  environment: Environment = {},
-  given?: Store,
+  { environment = {}, store: given, sweepInterval }: TestServerOptions = {},
 ): Promise<TestServer> {
   const settings = readSettings({ HOST: "127.0.0.1", PORT: "0", ...environment });
   const clock = createTestClock();
   const { store, remove } = given
     ? { store: given, remove: undefined }
-    : await openers[engine](clock.now);
+    : await openers[engine](clock.now, sweepInterval);
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({ store, settings, log, clock: clock.now });
@@ -68,10 +75,12 @@ interface OpenedStore {
   remove(): Promise<void>;
 }
 
-const openers: Readonly<Record<Engine, (clock: Clock) => Promise<OpenedStore>>> = {
-  async lmdb(clock) {
+type Opener = (clock: Clock, sweepInterval?: number) => Promise<OpenedStore>;
+
+const openers: Readonly<Record<Engine, Opener>> = {
+  async lmdb(clock, sweepInterval = 1_000) {
     const path = await mkdtemp(join(tmpdir(), "latchkey-test-"));
-    const store = await openLmdbStore({ path, clock });
+    const store = await openLmdbStore({ path, clock, sweepInterval });
     return { store, remove: () => rm(path, { recursive: true, force: true }) };
   },
 

@@ -10,8 +10,10 @@ interface StoreChanges {
 /** A store that does some things in another way. */
 export function changed(store: Store, { applications, sessions, ping }: StoreChanges): Store {
   return {
+    id: store.id,
     applications: { ...store.applications, ...applications },
     sessions: { ...store.sessions, ...sessions },
+    changes: store.changes,
     now: () => store.now(),
     ping: ping ?? (() => store.ping()),
     close: () => store.close(),

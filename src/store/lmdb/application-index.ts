@@ -7,6 +7,7 @@ import {
   idAtEnd,
   momentBytes,
   momentKey,
+  nothing,
   tenantKey,
   tenantMomentKey,
 } from "./keys.js";
@@ -34,8 +35,6 @@ export function createApplicationIndex({
   applicationEnds,
   tenantEnds,
 }: Tables): ApplicationIndex {
-  const nothing = Buffer.alloc(0);
-
   function addToCount(tenantId: string, change: number): void {
     const count = Number(counts.get(tenantId) ?? 0) + change;
     if (count === 0) {

@@ -7,6 +7,7 @@ import type {
   ListQuery,
 } from "../store.js";
 import type { ApplicationIndex } from "./application-index.js";
+import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
 import type { Records } from "./records.js";
 
@@ -22,6 +23,7 @@ export function createApplicationStore(
   { read, write }: Environment,
   records: Records<ApplicationRecord>,
   index: ApplicationIndex,
+  log: ChangeLog,
   clock: Clock,
 ): ApplicationStore {
   function getAlive(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
@@ -56,6 +58,13 @@ export function createApplicationStore(
       });
     },
 
+    async findExpired(id) {
+      return read(() => {
+        const record = records.find(id);
+        return isAlive(record, clock()) ? undefined : record;
+      });
+    },
+
     async list(query) {
       return read(() => {
         const now = clock();
@@ -78,6 +87,8 @@ export function createApplicationStore(
           refusal = { reason };
           return undefined;
         }
+        const kind = changed.keyHash ? "regenerated" : "updated";
+        log.append(tenantId, { kind, applicationId: id, at: now });
         return records.put({
           ...current,
           name: changed.name ?? current.name,
@@ -96,12 +107,14 @@ export function createApplicationStore(
 
     async delete(tenantId, id) {
       return write(() => {
-        const record = getAlive(tenantId, id, clock());
+        const now = clock();
+        const record = getAlive(tenantId, id, now);
         if (!record) {
           return false;
         }
         records.remove(id);
         index.remove(record);
+        log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
         return true;
       });
     },

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
 import { resolve } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
@@ -7,8 +8,14 @@ import { writeId } from "./keys.js";
 
 const { ETIMEDOUT } = constants.errno;
 
-/** Written into each folder; to be raised when older code could no longer read it. */
-const knownSchema = 1;
+/**
+ * Written into each folder; to be raised when older code could no longer read
+ * it, or would write what newer code cannot rely on.
+ *
+ * 1: the first.
+ * 2: an id, and a log of changes, which older code would not write.
+ */
+const knownSchema = 2;
 
 export interface Tables {
   /** Facts about the folder. */
@@ -20,14 +27,21 @@ export interface Tables {
   readonly byTenant: Database<Buffer, Buffer>;
   /** By tenant, how many rows it has in `byTenant`. */
   readonly counts: Database<string, string>;
-  /** By moment and id: what there is to sweep. */
+  /** By moment and id: what ends when. */
   readonly applicationEnds: Database<Buffer, Buffer>;
   readonly sessionEnds: Database<Buffer, Buffer>;
+  /** By moment and id: which records have ended, and are to be removed then. */
+  readonly endedApplications: Database<Buffer, Buffer>;
+  readonly endedSessions: Database<Buffer, Buffer>;
   /** By tenant, moment and id, so that a tenant's expired rows can be left out of its count. */
   readonly tenantEnds: Database<Buffer, Buffer>;
+  /** By number, ascending: what happened to applications and sessions. */
+  readonly changes: Database<string, Buffer>;
 }
 
 export interface Environment {
+  /** Tells these data from all others. */
+  readonly id: string;
   readonly tables: Tables;
 
   /** Runs reads on one snapshot, which holds all that any process acknowledged before. */
@@ -40,7 +54,10 @@ export interface Environment {
    */
   write<T>(work: () => T): Promise<T>;
 
-  /** Tells apart the transactions that run in `write`: no two that are committed have the same. */
+  /** Sets the one listener, which is called after each `write` of this process that is on disk, before it resolves. */
+  onWrite(listener: () => void): void;
+
+  /** Tells apart the commits of `write`: each has a greater one than those before it. */
   transactionId(): number;
 
   close(): Promise<void>;
@@ -55,11 +72,12 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
     await prepareFolder(path);
     root = openRoot(path);
     const meta = root.openDB<string, string>("meta", { encoding: "string" });
-    schema = await readSchema(root, meta);
+    const facts = await upgrade(root, meta);
+    schema = facts.schema;
     if (schema <= knownSchema) {
       const tables = openTables(root, meta);
       await syncFolder(path);
-      return createEnvironment(path, root, tables, writeTimeout);
+      return createEnvironment(path, facts.id, root, tables, writeTimeout);
     }
   } catch (error) {
     await root?.close();
@@ -106,28 +124,35 @@ function openTables(root: RootDatabase<Buffer, Buffer>, meta: Tables["meta"]): T
     counts: root.openDB("counts", { ...byId, encoding: "string" }),
     applicationEnds: root.openDB("application-ends", byKey),
     sessionEnds: root.openDB("session-ends", byKey),
+    endedApplications: root.openDB("ended-applications", byKey),
+    endedSessions: root.openDB("ended-sessions", byKey),
     tenantEnds: root.openDB("tenant-ends", byKey),
+    changes: root.openDB("changes", { ...byKey, encoding: "string" }),
   };
 }
 
-/** Which schema the folder has; a new one is given ours. */
-async function readSchema(root: RootDatabase, meta: Tables["meta"]): Promise<number> {
+/** Gives a folder that is new or of an older schema what it lacks. One of a newer schema stays as it is. */
+async function upgrade(root: RootDatabase, meta: Tables["meta"]) {
   return root.childTransaction(() => {
-    const schema = meta.get("schema");
-    if (schema === undefined) {
+    const schema = Number(meta.get("schema") ?? 0);
+    const id = meta.get("id") ?? randomUUID();
+    if (schema < knownSchema) {
       meta.put("schema", String(knownSchema));
+      meta.put("id", id);
     }
-    return Number(schema ?? knownSchema);
+    return { schema: Math.max(schema, knownSchema), id };
   });
 }
 
 function createEnvironment(
   path: string,
+  id: string,
   root: RootDatabase<Buffer, Buffer>,
   tables: Tables,
   writeTimeout: number,
 ): Environment {
   let closing: Promise<void> | undefined;
+  let noteWrite = () => {};
 
   /** What LMDB and the system report has a number; all else is a mistake of ours, and stays as it is. */
   function translate(error: unknown): unknown {
@@ -145,6 +170,7 @@ function createEnvironment(
   }
 
   return {
+    id,
     tables,
 
     read(work) {
@@ -161,10 +187,16 @@ function createEnvironment(
     async write(work) {
       refuseIfClosed();
       try {
-        return await within(writeTimeout, root.childTransaction(work));
+        const result = await within(writeTimeout, root.childTransaction(work));
+        noteWrite();
+        return result;
       } catch (error) {
         throw translate(await causeOf(error));
       }
+    },
+
+    onWrite(listener) {
+      noteWrite = listener;
     },
 
     transactionId: () => root.getWriteTxnId(),

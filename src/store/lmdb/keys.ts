@@ -5,6 +5,7 @@
  *     tenant, id       a tenant's applications by age
  *     moment, id       what ends when
  *     tenant, moment, id
+ *     number           8 bytes, what came when
  *
  * A moment is a double: those of positive numbers, infinity included, sort as
  * the numbers do.
@@ -12,6 +13,10 @@
 
 const idSize = 16;
 const momentSize = 8;
+const numberSize = 8;
+
+/** The value of rows whose key says all. */
+export const nothing = Buffer.alloc(0);
 
 const digits = new Uint8Array(128);
 for (let digit = 0; digit < 16; digit++) {
@@ -70,6 +75,16 @@ export function momentBytes(moment: number): Buffer {
   const bytes = Buffer.allocUnsafe(momentSize);
   bytes.writeDoubleBE(moment, 0);
   return bytes;
+}
+
+export function numberKey(number: number): Buffer {
+  const key = Buffer.allocUnsafe(numberSize);
+  key.writeBigUInt64BE(BigInt(number), 0);
+  return key;
+}
+
+export function numberOf(key: Buffer): number {
+  return Number(key.readBigUInt64BE(0));
 }
 
 /** The bytes of the id that a key ends with. */

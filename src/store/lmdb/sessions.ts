@@ -1,17 +1,35 @@
 import { timingSafeEqual } from "node:crypto";
-import type { ApplicationRecord, Clock, SessionRecord, SessionStore } from "../store.js";
+import type {
+  ApplicationRecord,
+  Clock,
+  SessionRecord,
+  SessionStore,
+  SessionWithApplication,
+} from "../store.js";
 import { isAlive } from "./applications.js";
+import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
-import { momentKey } from "./keys.js";
+import { momentKey, nothing } from "./keys.js";
 import type { Records } from "./records.js";
 
 export function createSessionStore(
   { read, write, tables }: Environment,
   sessions: Records<SessionRecord>,
   applications: Records<ApplicationRecord>,
+  log: ChangeLog,
   clock: Clock,
 ): SessionStore {
-  const nothing = Buffer.alloc(0);
+  /** Reads what is not swept, expired or not. */
+  function findBoth(id: string): SessionWithApplication | undefined {
+    const session = sessions.find(id);
+    const application = session && applications.find(session.applicationId);
+    return application && { session, application };
+  }
+
+  function areAlive({ session, application }: SessionWithApplication): boolean {
+    const now = clock();
+    return isAlive(session, now) && isAlive(application, now);
+  }
 
   return {
     async create({ ttl, ...session }) {
@@ -29,13 +47,15 @@ export function createSessionStore(
 
     async find(id) {
       return read(() => {
-        const now = clock();
-        const session = sessions.find(id);
-        if (!isAlive(session, now)) {
-          return undefined;
-        }
-        const application = applications.find(session.applicationId);
-        return isAlive(application, now) ? { session, application } : undefined;
+        const both = findBoth(id);
+        return both && areAlive(both) ? both : undefined;
+      });
+    },
+
+    async findExpired(id) {
+      return read(() => {
+        const both = findBoth(id);
+        return both && !areAlive(both) ? both : undefined;
       });
     },
 
@@ -67,6 +87,8 @@ export function createSessionStore(
           authorizedAt: now,
           authorizedBy: grant.authorizedBy,
         });
+        const { id: sessionId, applicationId, tenantId } = session;
+        log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
         return "authorized";
       });
     },

@@ -1,4 +1,5 @@
 import type { Collection, Document } from "mongodb";
+import { isId } from "../../ids.js";
 import type { ApplicationStore, ListQuery } from "../store.js";
 import {
   type ApplicationDocument,
@@ -43,6 +44,15 @@ export function createApplicationStore(
     },
 
     find: createLookup(documents, time, toApplication),
+
+    async findExpired(id) {
+      if (!isId(id)) {
+        return undefined;
+      }
+      const filter = { _id: uuid(id), ...expired(time) };
+      const found = await reach(() => documents.findOne(filter, limits));
+      return found ? toApplication(found) : undefined;
+    },
 
     async list(query) {
       const { size, from } = query;

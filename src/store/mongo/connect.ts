@@ -1,5 +1,5 @@
 import { MongoClient, type MongoClientOptions, MongoServerError } from "mongodb";
-import { prepareSchema } from "./schema.js";
+import { prepareSchema, readDataId } from "./schema.js";
 
 /**
  * With these a dead or frozen primary is noticed in seconds; the driver's own
@@ -19,8 +19,11 @@ export async function connect(uri: string): Promise<MongoClient> {
   return connectWith(uri, unlessGiven(uri, defaultOptions));
 }
 
-/** Makes or migrates the schema, over a connection that waits: an index on many documents takes its time. */
-export async function prepare(uri: string, database: string): Promise<void> {
+/**
+ * Makes or migrates the schema, over a connection that waits: an index on many
+ * documents takes its time. Answers the id of the data.
+ */
+export async function prepare(uri: string, database: string): Promise<string> {
   const client = await connectWith(uri, {
     ...unlessGiven(uri, defaultOptions),
     socketTimeoutMS: 0,
@@ -30,7 +33,9 @@ export async function prepare(uri: string, database: string): Promise<void> {
     if (!hello.setName && hello.msg !== "isdbgrid") {
       throw new Error("it is not a replica set");
     }
-    await prepareSchema(client.db(database, { writeConcern: { w: "majority" } }));
+    const db = client.db(database, { writeConcern: { w: "majority" } });
+    await prepareSchema(db);
+    return await readDataId(db);
   } catch (cause) {
     const what = `The database ${database} at ${hosts(uri)} cannot be prepared`;
     const hint =

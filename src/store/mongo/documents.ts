@@ -1,6 +1,12 @@
 import { Binary, type Document, UUID } from "mongodb";
 import { idFromBytes } from "../../ids.js";
-import type { ApplicationRecord, ApplicationType, RuleRecord, SessionRecord } from "../store.js";
+import type {
+  ApplicationRecord,
+  ApplicationType,
+  Change,
+  RuleRecord,
+  SessionRecord,
+} from "../store.js";
 
 export interface ApplicationDocument {
   readonly _id: Binary;
@@ -48,6 +54,7 @@ export function toApplication(document: ApplicationDocument): ApplicationRecord 
     ...(modified_at && { modifiedAt: modified_at.getTime() }),
     ...(modified_by && { modifiedBy: fromUuid(modified_by) }),
     ...(expires_at && { expiresAt: expires_at.getTime() }),
+    version: document.version,
   };
 }
 
@@ -65,7 +72,18 @@ export function toSession(document: SessionDocument): SessionRecord {
     expiresAt: document.expires_at.getTime(),
     ...(authorized_at && { authorizedAt: authorized_at.getTime() }),
     ...(authorized_by && { authorizedBy: fromUuid(authorized_by) }),
+    version: authorized_at ? 2 : 1,
   };
+}
+
+/** Whom a change of a document is about: only that of a session names an application. */
+export function subjectOf(
+  id: Binary,
+  application: Binary | undefined,
+): Pick<Change, "applicationId" | "sessionId"> {
+  return application
+    ? { applicationId: fromUuid(application), sessionId: fromUuid(id) }
+    : { applicationId: fromUuid(id) };
 }
 
 /** A rule as it is stored: the fields that we know, and of these the ones that are there. */

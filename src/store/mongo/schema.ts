@@ -1,6 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { type Db, type Document, MongoServerError } from "mongodb";
+import { Binary, type Db, type Document, MongoServerError } from "mongodb";
+import { expiredRetention } from "../store.js";
+import { fromUuid } from "./documents.js";
 
 export const applicationsName = "applications";
 export const sessionsName = "sessions";
@@ -13,7 +15,10 @@ interface Index {
   readonly options: { readonly expireAfterSeconds?: number };
 }
 
-const sweep: Index = { key: byExpiry, options: { expireAfterSeconds: 0 } };
+const sweep: Index = {
+  key: byExpiry,
+  options: { expireAfterSeconds: expiredRetention / 1_000 },
+};
 const listing: Index = { key: byTenant, options: {} };
 
 const strings = { bsonType: "array", items: { bsonType: "string" } };
@@ -105,7 +110,7 @@ const collections = [
 
 const majority = { writeConcern: { w: "majority" } };
 
-/** Makes collections, validators and indexes, or changes those that differ; again, where another instance came between. */
+/** Makes collections and indexes, or changes those that differ; again, where another instance came between. */
 export async function prepareSchema(db: Db): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -125,20 +130,35 @@ export async function prepareSchema(db: Db): Promise<void> {
   }
 }
 
+/** The id that the database gave to the applications: another where they are dropped and made anew. */
+export async function readDataId(db: Db): Promise<string> {
+  const [applications] = await db
+    .listCollections({ name: applicationsName }, { nameOnly: false })
+    .toArray();
+  const { uuid }: Document = applications?.info ?? {};
+  if (!(uuid instanceof Binary)) {
+    throw new Error("the collection of applications has no id");
+  }
+  return fromUuid(uuid);
+}
+
 async function prepareCollection(db: Db, name: string, schema: Document): Promise<void> {
-  const validation = {
+  const wanted = {
     validator: { $jsonSchema: schema },
     validationLevel: "strict",
     validationAction: "error",
+    // Whose a deleted document was, only its image from before tells.
+    changeStreamPreAndPostImages: { enabled: true },
   };
   const [existing] = await db.listCollections({ name }, { nameOnly: false }).toArray();
   if (!existing) {
-    await db.createCollection(name, validation);
+    await db.createCollection(name, wanted);
     return;
   }
-  const { validator, validationLevel, validationAction }: Document = existing.options ?? {};
-  if (!isDeepStrictEqual({ validator, validationLevel, validationAction }, validation)) {
-    await db.command({ collMod: name, ...validation, ...majority });
+  const options: Document = existing.options ?? {};
+  const current = Object.fromEntries(Object.keys(wanted).map((key) => [key, options[key]]));
+  if (!isDeepStrictEqual(current, wanted)) {
+    await db.command({ collMod: name, ...wanted, ...majority });
   }
 }
 

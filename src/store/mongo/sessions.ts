@@ -1,4 +1,5 @@
 import type { Collection } from "mongodb";
+import { isId } from "../../ids.js";
 import type { ApplicationStore, SessionStore } from "../store.js";
 import {
   date,
@@ -46,6 +47,25 @@ export function createSessionStore(
       const session = await lookup(id);
       const application = session && (await applications.find(session.applicationId));
       return application && { session, application };
+    },
+
+    async findExpired(id) {
+      if (!isId(id)) {
+        return undefined;
+      }
+      const document = await reach(() => documents.findOne({ _id: uuid(id) }, limits));
+      if (!document) {
+        return undefined;
+      }
+      const session = toSession(document);
+      const { applicationId } = session;
+      const ended = await applications.findExpired(applicationId);
+      if (ended) {
+        return { session, application: ended };
+      }
+      const application = await applications.find(applicationId);
+      const isAlive = application && (await lookup(id));
+      return application && !isAlive ? { session, application } : undefined;
     },
 
     async authorize(grant) {

@@ -12,7 +12,8 @@ export const timeOf =
   () =>
     new Date(clock());
 
-const endOfTime = new Date(8.64e15);
+/** The last moment that a date can tell. */
+export const endOfTime = new Date(8.64e15);
 
 /** Matches what has not expired; TTL indexes sweep too late to be relied on. */
 export const alive = (time: Time): Document => ({

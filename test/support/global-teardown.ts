@@ -1,4 +1,4 @@
-/** Stops what the setup in mongod.ts started; a run that follows, as in watch mode, starts anew. */
+/** Stops what global-setup.ts started; a run that follows, as in watch mode, starts anew. */
 export default async function teardown(): Promise<void> {
   if (globalThis.testMongod) {
     await globalThis.testMongod.stop();

@@ -1,0 +1,43 @@
+/** Keeps values by id, each of one version of what it was made from, as long as they are asked for often. */
+export interface Generations<Value> {
+  get(id: string, version: number): Value | undefined;
+  /** Keeps a value in place of that of another version, and answers it. */
+  add(id: string, version: number, value: Value, weight: number): Value;
+}
+
+/**
+ * Values are held in two generations, of which each may weigh so much: when
+ * the younger one is full the older one is dropped. To take a value from the
+ * older one brings it into the younger one. Memory is thus bounded, without
+ * any record of when each value was last asked for.
+ */
+export function createGenerations<Value>(generationWeight: number): Generations<Value> {
+  type Kept = { version: number; value: Value; weight: number };
+  let young = new Map<string, Kept>();
+  let old = young;
+  let weight = 0;
+
+  function keep(id: string, kept: Kept): Value {
+    if (weight + kept.weight > generationWeight) {
+      old = young;
+      young = new Map();
+      weight = 0;
+    }
+    young.set(id, kept);
+    weight += kept.weight;
+    return kept.value;
+  }
+
+  return {
+    get(id, version) {
+      const kept = young.get(id);
+      if (kept?.version === version) {
+        return kept.value;
+      }
+      const older = old.get(id);
+      return older?.version === version ? keep(id, older) : undefined;
+    },
+
+    add: (id, version, value, weight) => keep(id, { version, value, weight }),
+  };
+}

@@ -1,0 +1,137 @@
+import { type Db, MongoServerError } from "mongodb";
+import { StoreUnavailable } from "../store.js";
+import { type Bell, createBell } from "./bell.js";
+import { createChangePublisher, type PublisherOptions } from "./change-publisher.js";
+import { type EventStream, openEventStream, type Step } from "./event-stream.js";
+import { scanExpiries } from "./expiry-scan.js";
+import { markOf, type Position } from "./position.js";
+import { reach } from "./reach.js";
+import type { RecentChanges } from "./recent-changes.js";
+import type { Time } from "./time.js";
+
+export interface ChangeSource extends Pick<PublisherOptions, "momentOf"> {
+  readonly db: Db;
+  readonly time: Time;
+}
+
+/**
+ * Publishes what happens in a store to all who follow it, from one change
+ * stream and from scans for what has expired. The two vouch for each other:
+ * a scan counts once the stream has told all that the scan could have seen.
+ * Then nothing that took effect before the scan began is missing.
+ */
+export interface ChangeHub {
+  readonly recent: RecentChanges;
+  /** The moment up to which all is published, as `performance.now()` tells time. */
+  readonly completeUntil: number;
+  /** Why it publishes no more. */
+  readonly failure: Error | undefined;
+
+  /** Rings a bell when there is something for a tenant, and whenever `completeUntil` moves; soon, at first. */
+  join(tenantId: string, bell: Bell): void;
+  leave(bell: Bell): void;
+
+  /** Publishes no more, for a reason that followers are told. Resolves when nothing is held open. */
+  stop(reason?: Error): Promise<void>;
+}
+
+/** How long to wait between scans, in milliseconds. */
+const scanInterval = 250;
+
+/** Starts to publish what is after a position, and throws where that is not known any more. */
+export async function startChangeHub(source: ChangeSource, start: Position): Promise<ChangeHub> {
+  const stream = openEventStream(source.db, start.mark);
+  try {
+    const first = await reach(() => stream.next());
+    return publishFrom(source, start, stream, first);
+  } catch (error) {
+    await stream.close();
+    throw error;
+  }
+}
+
+function publishFrom(
+  source: ChangeSource,
+  start: Position,
+  stream: EventStream,
+  first: Step,
+): ChangeHub {
+  const { db, time, momentOf } = source;
+  const publisher = createChangePublisher({ start, momentOf });
+  const { recent } = publisher;
+  const scanBell = createBell();
+  const streamBell = createBell();
+  let isRunning = true;
+  let stopped = Promise.resolve();
+  let failure: Error | undefined;
+  let passed = "";
+
+  async function readStream() {
+    for (let step = first; isRunning; step = await reach(() => stream.next())) {
+      publisher.publishStep(step);
+      passed = step.passed;
+      streamBell.ring();
+    }
+  }
+
+  async function scan() {
+    while (isRunning) {
+      const found = await scanExpiries(db, time, recent.position.scannedTo);
+      const seen = markOf(found.clusterTime, 1);
+      while (isRunning && passed < seen) {
+        await streamBell.wait();
+      }
+      if (isRunning) {
+        publisher.publishScan(found);
+        await scanBell.wait(found.isAll ? scanInterval : 0);
+      }
+    }
+  }
+
+  const loops = [readStream(), scan()].map((loop) =>
+    loop.catch((error) => void stop(asFailure(error))),
+  );
+
+  function stop(reason?: Error): Promise<void> {
+    if (isRunning) {
+      isRunning = false;
+      failure = reason;
+      stopped = closeStream();
+      streamBell.ring();
+      scanBell.ring();
+      publisher.ringAll();
+    }
+    return stopped;
+  }
+
+  async function closeStream() {
+    await stream.close();
+    await Promise.all(loops);
+    // Again, for the driver may have been about to open it anew.
+    await stream.close();
+  }
+
+  return {
+    recent,
+    get completeUntil() {
+      return publisher.completeUntil;
+    },
+    get failure() {
+      return failure;
+    },
+
+    join(tenantId, bell) {
+      publisher.join(tenantId, bell);
+      scanBell.ring();
+    },
+    leave: publisher.leave,
+    stop,
+  };
+}
+
+/** The server may refuse to go on, as where the stream fell behind its memory; to start anew then helps. */
+function asFailure(error: unknown): Error {
+  return error instanceof MongoServerError
+    ? new StoreUnavailable("MongoDB tells no more changes now.", { cause: error })
+    : (error as Error);
+}

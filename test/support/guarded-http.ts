@@ -1,0 +1,58 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Guard } from "../../src/client/guard.js";
+import type { MiddlewareOptions } from "../../src/client/middleware.js";
+import { defaultKeyHeader } from "../../src/key-header.js";
+import {
+  createScriptedGuard,
+  describeMiddleware,
+  type GuardedService,
+  keys,
+  type Outcome,
+  type Sent,
+} from "./guarded-service.js";
+import { send } from "./http.js";
+
+/** Calls a guarded service over HTTP. */
+export async function callOverHttp(
+  port: number,
+  { keys, header = defaultKeyHeader }: Sent,
+): Promise<Outcome> {
+  const sent = keys.length > 0 ? { [header]: [...keys] } : {};
+  const answer = await send({ port }, "/tokens/card-1", { headers: sent });
+  const { date: _date, ...headers } = answer.headers;
+  return {
+    status: answer.status,
+    detail: answer.status === 200 ? "" : detailIn(answer.body),
+    headers,
+    everything: JSON.stringify([answer.status, headers, answer.body]),
+  };
+}
+
+function detailIn(body: string): string {
+  return JSON.parse(body).detail ?? "";
+}
+
+type Start = (guard: Guard, options: MiddlewareOptions<unknown>) => Promise<GuardedService>;
+
+/** What every middleware for HTTP does. */
+export function describeHttpMiddleware(name: string, start: Start): void {
+  describeMiddleware(name, { protocol: "http", start });
+
+  describe(`${name}: bodies`, () => {
+    it.each([
+      [keys.unknown, 401, "unauthenticated", "A valid key is required"],
+      [keys.missing, 403, "permission_denied", "The key does not allow this"],
+      [keys.invalid, 400, "invalid_request", "The request is not valid"],
+      [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
+    ])("tell the problem of %s", async (key, status, code, title) => {
+      const service = await start(createScriptedGuard(), { permission: "token:read" });
+      const { headers, everything, detail } = await service.call({ keys: [key] });
+      await service.close();
+      const [, , body] = JSON.parse(everything);
+      expect(headers["content-type"]).toBe("application/problem+json");
+      expect(headers["content-length"]).toBe(String(body.length));
+      const type = `urn:latchkey:problem:${code}`;
+      expect(JSON.parse(body)).toEqual({ type, title, status, detail, code });
+    });
+  });
+}

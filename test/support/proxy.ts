@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A way to a server that a test can block. */
+export interface TcpProxy {
+  readonly url: string;
+  /** How many connections there are. */
+  connections(): number;
+  /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `mend`. */
+  pause(): void;
+  /** Ends all connections, and each new one at once. */
+  cut(): void;
+  /** Lets nothing pass on the connections that there are, ever again; new ones work. */
+  abandon(): void;
+  /** Works again. */
+  mend(): void;
+  /** Leads new connections to another port, and ends those that there are. */
+  leadTo(port: number): void;
+  close(): Promise<void>;
+}
+
+export async function startProxy(port: number): Promise<TcpProxy> {
+  const pairs = new Set<readonly Socket[]>();
+  const abandoned = new Set<readonly Socket[]>();
+  let state: "open" | "paused" | "cut" = "open";
+
+  function endAll(): void {
+    for (const socket of [...pairs, ...abandoned].flat()) {
+      socket.destroy();
+    }
+    pairs.clear();
+    abandoned.clear();
+  }
+
+  const server = createServer((near) => {
+    if (state === "cut") {
+      near.destroy();
+      return;
+    }
+    const far = connect(port, "127.0.0.1");
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    join(near, far);
+    join(far, near);
+    near.once("close", () => pairs.delete(pair));
+    if (state === "paused") {
+      stop(pair);
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => pairs.size,
+
+    pause() {
+      state = "paused";
+      pairs.forEach(stop);
+    },
+
+    cut() {
+      state = "cut";
+      endAll();
+    },
+
+    abandon() {
+      for (const pair of pairs) {
+        stop(pair);
+        abandoned.add(pair);
+      }
+      pairs.clear();
+    },
+
+    mend() {
+      state = "open";
+      for (const socket of [...pairs].flat()) {
+        socket.resume();
+      }
+    },
+
+    leadTo(other) {
+      port = other;
+      endAll();
+    },
+
+    async close() {
+      endAll();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+function join(from: Socket, to: Socket): void {
+  from.setNoDelay();
+  from.on("data", (bytes) => to.write(bytes));
+  from.on("error", () => {});
+  from.on("close", () => to.destroy());
+}
+
+function stop(pair: readonly Socket[]): void {
+  for (const socket of pair) {
+    socket.pause();
+  }
+}
