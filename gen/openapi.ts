@@ -25,6 +25,10 @@ export const openapi = {
   ],
   "tags": [
     {
+      "name": "Access",
+      "description": "Answers what a key may do, and why, so that no other service has to interpret permissions and rules by itself.\n\nPermissions:\n\n- `access:check`: Ask what any key of the tenant may do, and watch for changes of it."
+    },
+    {
       "name": "Applications",
       "description": "Manages applications, the named API keys of a tenant. Everything happens inside the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change applications and regenerate their keys.\n- `application:delete`: Delete applications."
     },
@@ -38,6 +42,485 @@ export const openapi = {
     }
   ],
   "paths": {
+    "/access/check": {
+      "post": {
+        "operationId": "checkAccess",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Decides whether a key may do something, with a token or without, and says why",
+        "description": "The key in the body is the subject, the key of an application or session of the caller's tenant. That it may not is an answer like any other, with `allowed` false, and not an error.\n\nNeeds the permission `access:check`, which only private and management applications can be given.",
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/CheckAccessRequest"
+              },
+              "example": {
+                "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                "permission": "token:read",
+                "token": {
+                  "id": "card-4242",
+                  "container": "/pci/customer-42/"
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The answer to a check, and the reason for it.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/CheckAccessResponse"
+                },
+                "example": {
+                  "allowed": true,
+                  "transform": "mask",
+                  "decided_by": {
+                    "rule": {
+                      "place": 0,
+                      "priority": 1,
+                      "description": "Cards may be read, masked"
+                    }
+                  },
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "checked_at": "2027-01-01T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "key": [
+                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "The key works, but does not allow this.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:permission_denied",
+                  "title": "The key does not allow this",
+                  "status": 403,
+                  "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                  "code": "permission_denied",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/access/check-batch": {
+      "post": {
+        "operationId": "batchCheckAccess",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Decides up to 1,000 checks at once, and answers in their order",
+        "description": "A check that breaks a rule is answered with `invalid_request` and does not spoil the others.\n\nNeeds the permission `access:check`, which only private and management applications can be given.",
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/BatchCheckAccessRequest"
+              },
+              "example": {
+                "checks": [
+                  {
+                    "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "permission": "token:read",
+                    "token": {
+                      "id": "card-4242",
+                      "container": "/pci/customer-42/"
+                    }
+                  }
+                ]
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The answers to many checks.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/BatchCheckAccessResponse"
+                },
+                "example": {
+                  "results": [
+                    {
+                      "allowed": true,
+                      "transform": "mask",
+                      "decided_by": {
+                        "rule": {
+                          "place": 0,
+                          "priority": 1,
+                          "description": "Cards may be read, masked"
+                        }
+                      },
+                      "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                      "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                      "expires_at": "2028-01-01T00:00:00.000Z",
+                      "checked_at": "2027-01-01T00:00:00.000Z"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "checks: must contain at least 1 item(s)",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "checks": [
+                      "must contain at least 1 item(s)"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "The key works, but does not allow this.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:permission_denied",
+                  "title": "The key does not allow this",
+                  "status": 403,
+                  "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                  "code": "permission_denied",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/whoami": {
+      "get": {
+        "operationId": "whoAmI",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Tells whose key the caller has and what it may do",
+        "description": "Any key that works can see its own restrictions, that of a session also before it is authorized.\n\nAny key that works will do.",
+        "x-callers": [
+          "private",
+          "public",
+          "management",
+          "session"
+        ],
+        "responses": {
+          "200": {
+            "description": "Whose key it is and what it may do.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/WhoAmIResponse"
+                },
+                "example": {
+                  "kind": "application",
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "name": "Checkout backend",
+                  "type": "private",
+                  "authorized": true,
+                  "permissions": [
+                    "token:create"
+                  ],
+                  "rules": [
+                    {
+                      "description": "Cards may be read, masked",
+                      "priority": 1,
+                      "container": "/pci/",
+                      "conditions": [],
+                      "transform": "mask",
+                      "permissions": [
+                        "token:read"
+                      ]
+                    }
+                  ],
+                  "expires_at": "2028-01-01T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/permissions": {
+      "get": {
+        "operationId": "listPermissions",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Lists the permissions that this service knows: its own, and those of other services that it has heard of",
+        "description": "Names that are not listed can be given too.\n\nAny key that works will do.",
+        "x-callers": [
+          "private",
+          "public",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "type",
+            "in": "query",
+            "required": false,
+            "description": "Only those that applications of this type may hold.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "private",
+                "public",
+                "management"
+              ],
+              "examples": [
+                "public"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "The permissions that this service knows.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ListPermissionsResponse"
+                },
+                "example": {
+                  "data": [
+                    {
+                      "name": "application:read",
+                      "allows": "List applications and read each of them.",
+                      "types": [
+                        "private"
+                      ],
+                      "own": true
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "type: must be in list [private, public, management]",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "type": [
+                      "must be in list [private, public, management]"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
     "/applications": {
       "post": {
         "operationId": "createApplication",
@@ -98,7 +581,7 @@ export const openapi = {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
                   "name": "Checkout backend",
-                  "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2",
+                  "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                   "type": "private",
                   "permissions": [
                     "token:create"
@@ -979,7 +1462,7 @@ export const openapi = {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
                   "name": "Checkout backend",
-                  "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2",
+                  "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                   "type": "private",
                   "permissions": [
                     "token:create"
@@ -1099,8 +1582,8 @@ export const openapi = {
                   "$ref": "#/components/schemas/CreateSessionResponse"
                 },
                 "example": {
-                  "session_key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2",
-                  "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2",
+                  "session_key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                  "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                   "expires_at": "2027-01-01T00:03:00.000Z"
                 }
               }
@@ -1191,7 +1674,7 @@ export const openapi = {
                 "$ref": "#/components/schemas/AuthorizeSessionRequest"
               },
               "example": {
-                "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2",
+                "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                 "permissions": [
                   "token:create"
                 ],
@@ -1726,6 +2209,550 @@ export const openapi = {
       }
     },
     "schemas": {
+      "TokenReferenceInput": {
+        "type": "object",
+        "description": "The attributes of a token that rules look at.\n\nGive the id of the token, its container, or both.",
+        "properties": {
+          "id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "examples": [
+              "card-4242"
+            ],
+            "description": "The id of the token.\n\nMust be one line of text that is not blank, without control characters."
+          },
+          "container": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "pattern": "^/?([^/]+/)*[^/]*$",
+            "examples": [
+              "/pci/customer-42/"
+            ],
+            "description": "The container of the token. A missing slash at the start or the end is understood.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+          }
+        },
+        "additionalProperties": false
+      },
+      "CheckAccessRequest": {
+        "type": "object",
+        "description": "A question: may this key do this, with this token?",
+        "properties": {
+          "key": {
+            "type": "string",
+            "minLength": 1,
+            "pattern": "^lk_(prv|pub|mgt|ses)_[A-Za-z0-9]{61}$",
+            "examples": [
+              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits."
+          },
+          "permission": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+            "examples": [
+              "token:read"
+            ],
+            "description": "What it wants to do.\n\nMust be two or three lower-case segments joined by colons, for example token:read."
+          },
+          "token": {
+            "$ref": "#/components/schemas/TokenReferenceInput",
+            "description": "The token that it wants to do it with. Absent where the permission is not about a token; rules that are limited to some tokens then grant nothing, except for permissions of this service itself."
+          }
+        },
+        "required": [
+          "key",
+          "permission"
+        ],
+        "additionalProperties": false
+      },
+      "DecidingRule": {
+        "type": "object",
+        "description": "Which of the subject's rules decided a check.",
+        "properties": {
+          "place": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              0
+            ],
+            "description": "The place of the rule in the list of the subject's rules. The first is 0."
+          },
+          "priority": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              1
+            ],
+            "description": "Its priority."
+          },
+          "description": {
+            "type": "string",
+            "examples": [
+              "Cards may be read, masked"
+            ],
+            "description": "Its description, where it has one."
+          }
+        },
+        "required": [
+          "place",
+          "priority"
+        ]
+      },
+      "DecidedBy": {
+        "type": "object",
+        "description": "The grant that decided a check: a rule, or a bare permission.",
+        "properties": {
+          "rule": {
+            "$ref": "#/components/schemas/DecidingRule",
+            "description": "The rule, where one decided."
+          },
+          "permission": {
+            "type": "string",
+            "examples": [
+              "token:read"
+            ],
+            "description": "The permission, where it decided because it is granted on everything."
+          }
+        }
+      },
+      "CheckAccessResponse": {
+        "type": "object",
+        "description": "The answer to a check, and the reason for it.",
+        "properties": {
+          "allowed": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the subject may."
+          },
+          "transform": {
+            "type": "string",
+            "enum": [
+              "redact",
+              "mask",
+              "reveal"
+            ],
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent where it may not."
+          },
+          "decided_by": {
+            "$ref": "#/components/schemas/DecidedBy",
+            "description": "The grant that decided. Absent where the subject may not."
+          },
+          "reason": {
+            "type": "string",
+            "enum": [
+              "unknown_key",
+              "expired",
+              "not_authorized",
+              "permission_missing",
+              "no_rule_matches",
+              "invalid_request"
+            ],
+            "examples": [
+              "no_rule_matches"
+            ],
+            "description": "Why the subject may not, in a word that never changes its meaning. `unknown_key`: no key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none of them is about this token. `invalid_request`: the check breaks a rule; only in batches and streams."
+          },
+          "detail": {
+            "type": "string",
+            "examples": [
+              "The rules of the private application \"Invoices\" (0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a) that list token:read are not about this token: grant token:read in a rule that matches it, or bare."
+            ],
+            "description": "Why the subject may not and what would have to be granted, in a sentence."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application of the subject's key, or the one that its session was opened with. Absent where the key is not known."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session of the subject's key, where it is one."
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When the subject's key ends by itself. Absent where it does not."
+          },
+          "checked_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:00.000Z"
+            ],
+            "description": "When this was decided, by the clock of the service."
+          }
+        },
+        "required": [
+          "allowed",
+          "checked_at"
+        ]
+      },
+      "CheckAccessRequestInput": {
+        "type": "object",
+        "description": "A question: may this key do this, with this token?",
+        "properties": {
+          "key": {
+            "type": "string",
+            "minLength": 1,
+            "pattern": "^lk_(prv|pub|mgt|ses)_[A-Za-z0-9]{61}$",
+            "examples": [
+              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits."
+          },
+          "permission": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+            "examples": [
+              "token:read"
+            ],
+            "description": "What it wants to do.\n\nMust be two or three lower-case segments joined by colons, for example token:read."
+          },
+          "token": {
+            "$ref": "#/components/schemas/TokenReferenceInput",
+            "description": "The token that it wants to do it with. Absent where the permission is not about a token; rules that are limited to some tokens then grant nothing, except for permissions of this service itself."
+          }
+        },
+        "required": [
+          "key",
+          "permission"
+        ],
+        "additionalProperties": false
+      },
+      "BatchCheckAccessRequest": {
+        "type": "object",
+        "description": "Many checks.",
+        "properties": {
+          "checks": {
+            "type": "array",
+            "description": "The checks. Each is judged by itself.",
+            "minItems": 1,
+            "maxItems": 1000,
+            "items": {
+              "$ref": "#/components/schemas/CheckAccessRequestInput"
+            }
+          }
+        },
+        "required": [
+          "checks"
+        ],
+        "additionalProperties": false
+      },
+      "BatchCheckAccessResponse": {
+        "type": "object",
+        "description": "The answers to many checks.",
+        "properties": {
+          "results": {
+            "type": "array",
+            "description": "An answer for each check, in their order.",
+            "items": {
+              "$ref": "#/components/schemas/CheckAccessResponse"
+            }
+          }
+        },
+        "required": [
+          "results"
+        ]
+      },
+      "AccessRuleCondition": {
+        "type": "object",
+        "description": "A comparison with an attribute of a token.",
+        "properties": {
+          "attribute": {
+            "type": "string",
+            "enum": [
+              "id",
+              "container"
+            ],
+            "examples": [
+              "container"
+            ],
+            "description": "The attribute that is compared."
+          },
+          "operator": {
+            "type": "string",
+            "enum": [
+              "starts_with",
+              "equals"
+            ],
+            "examples": [
+              "starts_with"
+            ],
+            "description": "How it is compared: `equals` is exact, `starts_with` looks at the beginning."
+          },
+          "value": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "examples": [
+              "/pci/customer-42/"
+            ],
+            "description": "What the attribute is compared with.\n\nMust be one line of text that is not blank, without control characters."
+          }
+        },
+        "required": [
+          "attribute",
+          "operator",
+          "value"
+        ]
+      },
+      "AccessRule": {
+        "type": "object",
+        "description": "A grant on some of the tokens: which ones, what may be done with them, and how much of them is shown.\n\nRules are tried in ascending priority. The first one that matches the token and lists the permission decides.",
+        "properties": {
+          "description": {
+            "type": "string",
+            "maxLength": 500,
+            "examples": [
+              "Cards may be read, masked"
+            ],
+            "description": "What the rule is for, in your own words.\n\nMust be text without control characters other than new lines and tabs."
+          },
+          "priority": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 1,
+            "examples": [
+              1
+            ],
+            "description": "The place of the rule in the order in which rules are tried: 1 is tried first. Rules of the same priority are tried in the order of the list."
+          },
+          "container": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "pattern": "^/?([^/]+/)*[^/]*$",
+            "examples": [
+              "/pci/"
+            ],
+            "description": "The container whose tokens the rule covers, with everything below it: `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of public and private applications, optional in those of management applications, refused in those of sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+          },
+          "conditions": {
+            "type": "array",
+            "description": "Conditions that a token must meet, all of them. Required in the rules of sessions, refused in those of applications.",
+            "maxItems": 50,
+            "items": {
+              "$ref": "#/components/schemas/AccessRuleCondition"
+            }
+          },
+          "transform": {
+            "type": "string",
+            "enum": [
+              "redact",
+              "mask",
+              "reveal"
+            ],
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of a token is shown: `redact` leaves its data out, `mask` shows the masked value where there is a mask and otherwise leaves the data out, `reveal` shows the plain value."
+          },
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that the rule grants.",
+            "minItems": 1,
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 100,
+              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+              "examples": [
+                "token:read"
+              ],
+              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
+            }
+          }
+        },
+        "required": [
+          "priority",
+          "conditions",
+          "transform",
+          "permissions"
+        ]
+      },
+      "WhoAmIResponse": {
+        "type": "object",
+        "description": "Whose key it is and what it may do.",
+        "properties": {
+          "kind": {
+            "type": "string",
+            "enum": [
+              "application",
+              "session"
+            ],
+            "examples": [
+              "application"
+            ],
+            "description": "What the key belongs to: an `application` or a `session`."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application of the key, or the one that the session was opened with."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session, where the key belongs to one."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "The tenant of the key."
+          },
+          "name": {
+            "type": "string",
+            "examples": [
+              "Checkout backend"
+            ],
+            "description": "What people call the application."
+          },
+          "type": {
+            "type": "string",
+            "enum": [
+              "private",
+              "public",
+              "management"
+            ],
+            "examples": [
+              "private"
+            ],
+            "description": "The type of the application."
+          },
+          "authorized": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the key has its access. False for a session that is not authorized yet."
+          },
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that the key has on everything.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:create"
+              ]
+            }
+          },
+          "rules": {
+            "type": "array",
+            "description": "The access rules that the key has.",
+            "items": {
+              "$ref": "#/components/schemas/AccessRule"
+            }
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When the key ends by itself. Absent where it does not. A session never outlives its application."
+          }
+        },
+        "required": [
+          "kind",
+          "application_id",
+          "tenant_id",
+          "name",
+          "type",
+          "authorized",
+          "permissions",
+          "rules"
+        ]
+      },
+      "KnownPermission": {
+        "type": "object",
+        "description": "A permission that this service knows.",
+        "properties": {
+          "name": {
+            "type": "string",
+            "examples": [
+              "application:read"
+            ],
+            "description": "Its name."
+          },
+          "allows": {
+            "type": "string",
+            "examples": [
+              "List applications and read each of them."
+            ],
+            "description": "What it allows."
+          },
+          "types": {
+            "type": "array",
+            "description": "The types of application that may hold it.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "private"
+              ]
+            }
+          },
+          "own": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether it is about this service itself, and so can be given only by a caller that holds it."
+          }
+        },
+        "required": [
+          "name",
+          "allows",
+          "types",
+          "own"
+        ]
+      },
+      "ListPermissionsResponse": {
+        "type": "object",
+        "description": "The permissions that this service knows.",
+        "properties": {
+          "data": {
+            "type": "array",
+            "description": "The permissions, its own first.",
+            "items": {
+              "$ref": "#/components/schemas/KnownPermission"
+            }
+          }
+        },
+        "required": [
+          "data"
+        ]
+      },
       "AccessRuleConditionInput": {
         "type": "object",
         "description": "A comparison with an attribute of a token.",
@@ -1794,10 +2821,11 @@ export const openapi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 500,
+            "pattern": "^/?([^/]+/)*[^/]*$",
             "examples": [
               "/pci/"
             ],
-            "description": "The container whose tokens the rule covers, with everything below it: `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of public and private applications, optional in those of management applications, refused in those of sessions.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The container whose tokens the rule covers, with everything below it: `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of public and private applications, optional in those of management applications, refused in those of sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
           },
           "conditions": {
             "type": "array",
@@ -1907,122 +2935,6 @@ export const openapi = {
         ],
         "additionalProperties": false
       },
-      "AccessRuleCondition": {
-        "type": "object",
-        "description": "A comparison with an attribute of a token.",
-        "properties": {
-          "attribute": {
-            "type": "string",
-            "enum": [
-              "id",
-              "container"
-            ],
-            "examples": [
-              "container"
-            ],
-            "description": "The attribute that is compared."
-          },
-          "operator": {
-            "type": "string",
-            "enum": [
-              "starts_with",
-              "equals"
-            ],
-            "examples": [
-              "starts_with"
-            ],
-            "description": "How it is compared: `equals` is exact, `starts_with` looks at the beginning."
-          },
-          "value": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 500,
-            "examples": [
-              "/pci/customer-42/"
-            ],
-            "description": "What the attribute is compared with.\n\nMust be one line of text that is not blank, without control characters."
-          }
-        },
-        "required": [
-          "attribute",
-          "operator",
-          "value"
-        ]
-      },
-      "AccessRule": {
-        "type": "object",
-        "description": "A grant on some of the tokens: which ones, what may be done with them, and how much of them is shown.\n\nRules are tried in ascending priority. The first one that matches the token and lists the permission decides.",
-        "properties": {
-          "description": {
-            "type": "string",
-            "maxLength": 500,
-            "examples": [
-              "Cards may be read, masked"
-            ],
-            "description": "What the rule is for, in your own words.\n\nMust be text without control characters other than new lines and tabs."
-          },
-          "priority": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 1,
-            "examples": [
-              1
-            ],
-            "description": "The place of the rule in the order in which rules are tried: 1 is tried first. Rules of the same priority are tried in the order of the list."
-          },
-          "container": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 500,
-            "examples": [
-              "/pci/"
-            ],
-            "description": "The container whose tokens the rule covers, with everything below it: `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of public and private applications, optional in those of management applications, refused in those of sessions.\n\nMust be one line of text that is not blank, without control characters."
-          },
-          "conditions": {
-            "type": "array",
-            "description": "Conditions that a token must meet, all of them. Required in the rules of sessions, refused in those of applications.",
-            "maxItems": 50,
-            "items": {
-              "$ref": "#/components/schemas/AccessRuleCondition"
-            }
-          },
-          "transform": {
-            "type": "string",
-            "enum": [
-              "redact",
-              "mask",
-              "reveal"
-            ],
-            "examples": [
-              "mask"
-            ],
-            "description": "How much of a token is shown: `redact` leaves its data out, `mask` shows the masked value where there is a mask and otherwise leaves the data out, `reveal` shows the plain value."
-          },
-          "permissions": {
-            "type": "array",
-            "description": "The permissions that the rule grants.",
-            "minItems": 1,
-            "maxItems": 50,
-            "uniqueItems": true,
-            "items": {
-              "type": "string",
-              "maxLength": 100,
-              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
-              "examples": [
-                "token:read"
-              ],
-              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
-            }
-          }
-        },
-        "required": [
-          "priority",
-          "conditions",
-          "transform",
-          "permissions"
-        ]
-      },
       "Application": {
         "type": "object",
         "description": "A named credential of a tenant, with the grants of its key.",
@@ -2053,7 +2965,7 @@ export const openapi = {
           "key": {
             "type": "string",
             "examples": [
-              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2"
+              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
             "description": "The API key, present only in the answers of create and regenerate. It is kept nowhere: store it now."
           },
@@ -2256,14 +3168,14 @@ export const openapi = {
           "session_key": {
             "type": "string",
             "examples": [
-              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2"
+              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
             "description": "The API key of the session. Only the one that opened it should use it."
           },
           "nonce": {
             "type": "string",
             "examples": [
-              "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2"
+              "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
             "description": "The one-time code that authorizes the session. Hand it to the backend."
           },
@@ -2291,7 +3203,7 @@ export const openapi = {
             "minLength": 1,
             "maxLength": 100,
             "examples": [
-              "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2"
+              "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
             "description": "The one-time code that came with the session."
           },

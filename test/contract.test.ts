@@ -1,8 +1,26 @@
-import { createRegistry, type DescField, type DescMessage } from "@bufbuild/protobuf";
+import {
+  create,
+  createRegistry,
+  type DescField,
+  type DescMessage,
+  hasOption,
+} from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, it } from "@jest/globals";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
-import { CallerKind } from "../gen/latchkey/v1/options_pb.js";
-import { accessOf, isOwnPermission, mayHold, ownPermissions, services } from "../src/contract.js";
+import { CheckAccessRequestSchema } from "../gen/latchkey/v1/access_service_pb.js";
+import { access, CallerKind } from "../gen/latchkey/v1/options_pb.js";
+import {
+  accessOf,
+  isOwnPermission,
+  mayHold,
+  otherPermissions,
+  ownPermissions,
+  services,
+  validationRules,
+} from "../src/contract.js";
+import { newId } from "../src/ids.js";
+import { makeKey } from "../src/keys.js";
 import { readBinding } from "../src/server/rest/binding.js";
 import { createDecoder } from "../src/server/rest/decode.js";
 import { createEncoder } from "../src/server/rest/encode.js";
@@ -11,13 +29,21 @@ const methods = services.flatMap((service) => service.methods);
 
 describe("the contract", () => {
   it.each(methods.map((method) => [method.name, method] as const))(
-    "says of %s who may call it and where REST finds it",
+    "says of %s who may call it, and where REST finds it unless it streams",
     (_name, method) => {
-      const access = accessOf(method);
-      expect(access.permission !== "" || access.callers.length > 0).toBe(true);
-      expect(readBinding(method)).toBeDefined();
+      expect(hasOption(method, access)).toBe(true);
+      expect(() => accessOf(method)).not.toThrow();
+      expect(readBinding(method) !== undefined).toBe(method.methodKind === "unary");
     },
   );
+
+  it("lets any key call what tells about the key itself and the catalogue, and nothing else", () => {
+    const open = methods.filter((method) => {
+      const { permission, callers } = accessOf(method);
+      return permission === "" && callers.length === 0;
+    });
+    expect(open.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
+  });
 
   it("stops a server whose method does not say who may call it", () => {
     expect(() => accessOf(Health.method.check)).toThrow(
@@ -35,7 +61,7 @@ describe("the contract", () => {
   it("binds no two methods to one verb and path", () => {
     const bindings = methods.flatMap((method) => readBinding(method) ?? []);
     const places = bindings.map(({ verb, segments }) => JSON.stringify([verb, segments]));
-    expect(new Set(places).size).toBe(methods.length);
+    expect(new Set(places).size).toBe(bindings.length);
   });
 });
 
@@ -46,16 +72,18 @@ describe("the permissions of this service", () => {
       "application:read",
       "application:update",
       "application:delete",
+      "access:check",
     ]);
     expect(ownPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
   });
 
-  it("that change applications are not for public ones", () => {
+  it("that change applications, or tell about any key, are not for public ones", () => {
     const closed = ownPermissions.filter(({ name }) => !mayHold("public", name));
     expect(closed.map(({ name }) => name)).toEqual([
       "application:create",
       "application:update",
       "application:delete",
+      "access:check",
     ]);
     for (const { holders } of closed) {
       expect(holders).toEqual([CallerKind.PRIVATE, CallerKind.MANAGEMENT]);
@@ -65,8 +93,46 @@ describe("the permissions of this service", () => {
   it("include names in their namespace that mean nothing yet", () => {
     expect(isOwnPermission("application:purge")).toBe(true);
     expect(isOwnPermission("application:read:all")).toBe(true);
+    expect(isOwnPermission("access:grant")).toBe(true);
     expect(isOwnPermission("applications:read")).toBe(false);
     expect(isOwnPermission("token:read")).toBe(false);
+  });
+
+  it("are none of those that it only knows, which anyone may hold", () => {
+    const names = otherPermissions.map(({ name }) => name);
+    expect(names).toEqual(["token:create", "token:read", "token:use"]);
+    expect(names.filter(isOwnPermission)).toEqual([]);
+    expect(otherPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
+    expect(names.every((name) => mayHold("public", name))).toBe(true);
+  });
+});
+
+describe("the form of a subject's key", () => {
+  const validator = createValidator({ registry: validationRules });
+  const isTaken = (key: string) => {
+    const request = create(CheckAccessRequestSchema, { key, permission: "token:read" });
+    return validator.validate(CheckAccessRequestSchema, request).kind === "valid";
+  };
+
+  it.each(["prv", "pub", "mgt", "ses"] as const)("is that of every key of kind %s", (kind) => {
+    for (let i = 0; i < 20; i++) {
+      expect(isTaken(makeKey(kind, newId(Date.now())))).toBe(true);
+    }
+  });
+
+  it("is not that of a nonce, nor of a key with more or less to it", () => {
+    const key = makeKey("prv", newId(0));
+    const others = [
+      makeKey("non", newId(0)),
+      key.slice(0, -1),
+      `${key}0`,
+      ` ${key}`,
+      `${key}\n`,
+      key.toUpperCase(),
+      key.replace("_", "-"),
+      "",
+    ];
+    expect(others.filter(isTaken)).toEqual([]);
   });
 });
 

@@ -124,13 +124,18 @@ describe("the OpenAPI document", () => {
     expect(openapi.security).toEqual([{ apiKey: [] }]);
   });
 
-  it("shows a key only where one is made", () => {
-    const showing = methods.filter(({ operation }) =>
-      JSON.stringify(operation).includes("lk_prv_"),
-    );
-    expect(showing.map(({ name }) => name)).toEqual([
+  it("shows a key only where one is made, and where one is asked about", () => {
+    const showing = (part: (operation: Operation) => unknown) =>
+      methods
+        .filter(({ operation }) => JSON.stringify(part(operation) ?? "").includes("lk_prv_"))
+        .map(({ name }) => name);
+    expect(showing(({ responses }) => responses)).toEqual([
       "CreateApplication",
       "RegenerateApplicationKey",
+    ]);
+    expect(showing(({ responses, ...asked }) => asked)).toEqual([
+      "CheckAccess",
+      "BatchCheckAccess",
     ]);
   });
 });
@@ -181,7 +186,12 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       (code) => new Problem(code as ProblemCode, "").status,
     );
     const ofBody = operation.requestBody ? [413, 415] : [];
-    expect(statuses.map(Number)).toEqual([400, 401, 403, ...own, ...ofBody, 500, 503, 504]);
+    const { permission, callers } = getOption(method, access);
+    const ofAccess = permission !== "" || callers.length > 0 ? [403] : [];
+    expect(statuses.map(Number)).toEqual([
+      ...[400, 401, ...ofAccess, ...own],
+      ...[...ofBody, 500, 503, 504],
+    ]);
   });
 });
 

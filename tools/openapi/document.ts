@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
+import { defaultKeyHeader } from "../../src/key-header.js";
 import { createFacts, type Permission } from "./facts.js";
 import { headers } from "./headers.js";
 import { info } from "./info.js";
@@ -53,8 +54,8 @@ export function createDocument({ files, allFiles }: Schema): Json {
         apiKey: {
           type: "apiKey",
           in: "header",
-          // The only place that names the header: operators can choose another.
-          name: "SVC-API-KEY",
+          // The only place in the document that names the header: operators can choose another.
+          name: defaultKeyHeader,
           description: "The key of an application or of a session.",
         },
       },
@@ -65,8 +66,9 @@ export function createDocument({ files, allFiles }: Schema): Json {
   };
 }
 
+/** What a service is about, in the plural. */
 function tagOf({ name }: DescService): string {
-  return `${name.replace(/Service$/, "")}s`;
+  return name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
 }
 
 function describeService(

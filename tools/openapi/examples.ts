@@ -28,17 +28,17 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
     throw new Error(`the examples of the fields of ${message} break its rules`);
   }
 
-  /** All fields of a message together, then all but one: its rules may forbid some together. */
+  /** All fields of a message together, then all but one or two: its rules may forbid some together. */
   function* candidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
     const fields = message.fields.filter(({ name }) => !mode.leftOut.includes(name));
-    for (const absent of [undefined, ...fields.toReversed()]) {
+    for (const absent of upToTwo(fields.toReversed())) {
       yield* combine(fields, absent, mode);
     }
   }
 
   function* combine(
     [field, ...others]: readonly DescField[],
-    absent: DescField | undefined,
+    absent: readonly DescField[],
     mode: Mode,
   ): Generator<JsonObject> {
     if (!field) {
@@ -46,7 +46,7 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
       return;
     }
     for (const rest of combine(others, absent, mode)) {
-      if (field !== absent) {
+      if (!absent.includes(field)) {
         for (const value of values(field, mode)) {
           yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
         }
@@ -81,9 +81,16 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   };
 }
 
+/** The sets of none, one and two of these, the small ones first. */
+function upToTwo<T>(items: readonly T[]): T[][] {
+  const pairs = items.flatMap((one, at) => items.slice(at + 1).map((other) => [one, other]));
+  return [[], ...items.map((item) => [item]), ...pairs];
+}
+
 function exampleIn(rules: FieldRules): JsonValue | undefined {
-  const { string, int32, timestamp } = rules.repeated?.items ?? rules;
-  return string?.example?.[0] ?? int32?.example?.[0] ?? timestamp?.example?.map(moment)[0];
+  const { string, int32, bool, timestamp } = rules.repeated?.items ?? rules;
+  const scalar = string ?? int32 ?? bool;
+  return scalar?.example?.[0] ?? timestamp?.example?.map(moment)[0];
 }
 
 function below(field: DescField, paths: readonly string[]): string[] {

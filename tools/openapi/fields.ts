@@ -43,7 +43,7 @@ function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo:
     case ScalarType.INT32:
       return int32Schema(rules.int32 ?? {});
     case ScalarType.BOOL:
-      return { type: "boolean" };
+      return { type: "boolean", examples: rules.bool?.example };
     default:
       throw new Error(`${field} is of a type that this plugin has no JSON schema for yet`);
   }
@@ -86,7 +86,7 @@ function ownRules(facts: Facts, rules: FieldRules): Rule[] {
  * Unicode, over which code generators stumble.
  */
 function patternOf({ expression }: Rule): string | undefined {
-  const pattern = /this\.matches\('(.*)'\)$/.exec(expression)?.[1];
+  const pattern = /this\.matches\('([^']*)'\)$/.exec(expression)?.[1];
   return pattern?.includes("\\") ? undefined : pattern;
 }
 

@@ -1,4 +1,10 @@
-import { type DescField, type DescMessage, type JsonObject, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { isValid, type Validate } from "./validate.js";
 
 /** What the service says of a request with one mistake in it, where its fields can be mistaken. */
@@ -8,8 +14,7 @@ export function findMistake(
   validate: Validate,
 ): Record<string, string[]> | undefined {
   for (const field of message.fields) {
-    for (const wrong of wrongValues(field)) {
-      const value = field.fieldKind === "list" ? [wrong] : wrong;
+    for (const value of wrongValues(field)) {
       const errors = validate(message, { ...example, [field.name]: value });
       if (!isValid(errors)) {
         return errors;
@@ -20,7 +25,12 @@ export function findMistake(
 }
 
 /** Values at which rules commonly take offence. */
-function wrongValues({ scalar }: DescField): (string | number)[] {
+function wrongValues(field: DescField): JsonValue[] {
+  const scalars = wrongScalars(field.scalar);
+  return field.fieldKind === "list" ? [...scalars.map((scalar) => [scalar]), []] : scalars;
+}
+
+function wrongScalars(scalar: ScalarType | undefined): (string | number)[] {
   switch (scalar) {
     case ScalarType.STRING:
       return ["?", ""];

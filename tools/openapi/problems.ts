@@ -1,3 +1,4 @@
+import { problemMediaType, problemUri } from "../../src/problem-catalogue.js";
 import { type ProblemType, problemType } from "./catalogue.js";
 import { exampleRequestId, headersOf } from "./headers.js";
 import { type Json, refer } from "./json.js";
@@ -14,8 +15,6 @@ export interface Problems {
   /** The error answers of an operation by status, from the codes of its errors. */
   responses(codes: readonly string[], own?: Readonly<Record<string, Occurrence>>): Json;
 }
-
-const problemPrefix = "urn:latchkey:problem:";
 
 export function createProblems(): Problems {
   const components: Record<string, Json> = {};
@@ -44,7 +43,7 @@ export function createProblems(): Problems {
 
 function response(code: string, type: ProblemType, occurrence: Occurrence = type): Json {
   const example = {
-    type: `${problemPrefix}${code}`,
+    type: problemUri(code),
     title: type.title,
     status: type.status,
     detail: occurrence.detail,
@@ -55,7 +54,7 @@ function response(code: string, type: ProblemType, occurrence: Occurrence = type
   return {
     description: type.when,
     headers: headersOf(type.headers),
-    content: { "application/problem+json": { schema: refer("schemas", "Problem"), example } },
+    content: { [problemMediaType]: { schema: refer("schemas", "Problem"), example } },
   };
 }
 
@@ -68,7 +67,7 @@ export const problemSchema: Json = {
       type: "string",
       format: "uri-reference",
       description: "A name for this kind of problem.",
-      examples: [`${problemPrefix}nonce_used`],
+      examples: [problemUri("nonce_used")],
     },
     title: {
       type: "string",

@@ -14,6 +14,7 @@ export interface FieldRules {
   readonly cel?: readonly Rule[];
   readonly string?: StringRules;
   readonly int32?: Int32Rules;
+  readonly bool?: { readonly example?: readonly boolean[] };
   readonly repeated?: RepeatedRules;
   readonly timestamp?: { readonly example?: readonly string[] };
 }
