@@ -13,7 +13,11 @@ export interface Call {
   readonly requestId: string;
   /** Set by authentication. */
   caller?: Caller | undefined;
-  /** Set when the line about the call is written. */
+  /** Lets the caller in once more, or throws: a stream can outlive the right to it. Set for streams. */
+  readmit?: () => Promise<void>;
+  /** Set where the call is refused before anything of its message is read. */
+  refusal?: Error;
+  /** Set when the line about the call is written, or will be. */
   logged?: boolean;
 }
 
@@ -31,9 +35,27 @@ export function callerOf(context: Pick<HandlerContext, "values">): Caller {
   return caller;
 }
 
+/** What lets the caller of a stream in once more, or throws. */
+export function readmissionOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
+  const { readmit } = context.values.get(callKey);
+  if (!readmit) {
+    throw new Error("a stream was opened without admission");
+  }
+  return readmit;
+}
+
 /** What the caller's key may do. A session has no access until it is authorized. */
 export function grantsOf({ application, session }: Caller): Grants {
   return session ?? application;
+}
+
+/** When the caller's key ends by itself. A session never outlives its application. */
+export function endOf({ application, session }: Caller): number | undefined {
+  const end = Math.min(
+    application.expiresAt ?? Number.POSITIVE_INFINITY,
+    session?.expiresAt ?? Number.POSITIVE_INFINITY,
+  );
+  return Number.isFinite(end) ? end : undefined;
 }
 
 /** Whether a permission is held, directly or by a rule. */

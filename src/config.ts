@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { defaultKeyHeader } from "./key-header.js";
 
 /** Everything an operator can set, checked and frozen. */
 export interface Settings {
@@ -47,7 +48,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     port: read("PORT", port) ?? 8080,
     store: readStore(read),
     peppers: read("KEY_PEPPER", peppers) ?? [""],
-    keyHeader: read("KEY_HEADER", headerName) ?? "SVC-API-KEY",
+    keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
     sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
     sessionMaxTtl: read("SESSION_MAX_TTL", lifetime),
     grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",
@@ -154,7 +155,7 @@ const reservedHeader =
 const headerName: Parser<string> = (text) =>
   /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(text) && !reservedHeader.test(text)
     ? text
-    : fail("must be a header name of letters, digits and -, for example SVC-API-KEY");
+    : fail(`must be a header name of letters, digits and -, for example ${defaultKeyHeader}`);
 
 const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 

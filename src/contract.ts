@@ -5,11 +5,13 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
+import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
 import {
   type Access,
   access,
   CallerKind,
+  known_permissions,
   type Permission,
   permissions,
 } from "../gen/latchkey/v1/options_pb.js";
@@ -18,7 +20,7 @@ import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "./store/store.js";
 
 /** The services of the contract. All that is said about a method stands in its proto. */
-export const services: readonly DescService[] = [ApplicationService, SessionService];
+export const services: readonly DescService[] = [ApplicationService, SessionService, AccessService];
 
 /** The validation rules of our own that the protos use. */
 export const validationRules = createRegistry(file_latchkey_v1_rules);
@@ -26,6 +28,11 @@ export const validationRules = createRegistry(file_latchkey_v1_rules);
 /** The permissions that this service itself defines. */
 export const ownPermissions: readonly Permission[] = services.flatMap((service) =>
   getOption(service, permissions),
+);
+
+/** The permissions of other services that this one has heard of. */
+export const otherPermissions: readonly Permission[] = services.flatMap((service) =>
+  getOption(service, known_permissions),
 );
 
 const ownByName = new Map(ownPermissions.map((permission) => [permission.name, permission]));

@@ -6,7 +6,7 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
-import { type ProblemCode, problemCatalogue } from "./problem-catalogue.js";
+import { askForKey, type ProblemCode, problemCatalogue } from "./problem-catalogue.js";
 import { StoreUnavailable } from "./store/store.js";
 
 /** What is wrong with one field and what to do about it. */
@@ -104,12 +104,8 @@ function shorten(text: string): string {
 
 /** One answer for every key that is not good, so that nothing is learnt from it. */
 export function unauthenticated(keyHeader: string): Problem {
-  return new Problem(
-    "unauthenticated",
-    `Send the key of an application or session in the ${keyHeader} header. ` +
-      "The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.",
-    { headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"` } },
-  );
+  const { detail, headers } = askForKey(keyHeader);
+  return new Problem("unauthenticated", detail, { headers });
 }
 
 export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
@@ -149,11 +145,20 @@ export function nonceUsed(): Problem {
   );
 }
 
+/** For a stream that ends because this instance does. */
+export function shuttingDown(): Problem {
+  const detail = "This instance of the service is shutting down. Call again, to reach another.";
+  return new Problem("shutting_down", detail, { retryAfter: retryDelay });
+}
+
 /**
  * Why the protocol library could not read a message. It takes the blame for
  * some of what callers do, and knows nothing of our error details.
  */
 export function unreadable(reason: unknown, bodyLimit: number): Problem {
+  if (reason instanceof Problem) {
+    return reason;
+  }
   const code = reason instanceof ConnectError ? reason.code : undefined;
   switch (code) {
     case Code.ResourceExhausted:

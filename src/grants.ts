@@ -1,4 +1,5 @@
-import type { AccessRule } from "../gen/latchkey/v1/access_rule_pb.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { AccessRule, AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
 import { type Caller, grantsOf, holds, nameOf, permissionsIn } from "./caller.js";
 import type { GrantPolicy } from "./config.js";
 import { isOwnPermission, mayHold } from "./contract.js";
@@ -23,6 +24,23 @@ function readRule(rule: AccessRule): RuleRecord {
     transform: rule.transform,
     permissions: rule.permissions,
   };
+}
+
+/** Grants as answers show them. */
+export function showGrants({ permissions, rules }: Grants): GrantsInit {
+  return {
+    permissions: [...permissions],
+    rules: rules.map((rule) => ({
+      ...rule,
+      conditions: [...rule.conditions],
+      permissions: [...rule.permissions],
+    })),
+  };
+}
+
+interface GrantsInit {
+  readonly permissions: string[];
+  readonly rules: MessageInitShape<typeof AccessRuleSchema>[];
 }
 
 /** Refuses grants that an application of this type cannot have. */

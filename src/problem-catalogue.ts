@@ -84,6 +84,11 @@ export const problemCatalogue = {
     grpc: Code.Unimplemented,
     title: "This is not offered",
   },
+  shutting_down: {
+    status: 503,
+    grpc: Code.Unavailable,
+    title: "The service is shutting down",
+  },
   store_unavailable: {
     status: 503,
     grpc: Code.Unavailable,
@@ -102,3 +107,21 @@ export const problemCatalogue = {
 } as const satisfies Record<string, ProblemType>;
 
 export type ProblemCode = keyof typeof problemCatalogue;
+
+/** The type of a body that tells a problem, after RFC 9457. */
+export const problemMediaType = "application/problem+json";
+
+/** The name of a problem in such a body. */
+export function problemUri(word: string): string {
+  return `urn:latchkey:problem:${word}`;
+}
+
+/** What is said to every key that is not good, by the service and by those who guard with it. */
+export function askForKey(keyHeader: string) {
+  return {
+    detail:
+      `Send the key of an application or session in the ${keyHeader} header. ` +
+      "The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.",
+    headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"` },
+  };
+}

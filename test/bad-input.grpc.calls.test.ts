@@ -3,10 +3,10 @@ import { Code } from "@connectrpc/connect";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { until } from "./support/mongo.js";
 import { callRaw, detailsOf, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { type GatedStore, gated } from "./support/store.js";
+import { until } from "./support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
@@ -20,7 +20,7 @@ let session: ClientHttp2Session;
 beforeAll(async () => {
   base = await startServer();
   store = gated(base.store);
-  server = await startServer("lmdb", {}, store);
+  server = await startServer("lmdb", { store });
   root = await server.createTenant();
 });
 
@@ -92,7 +92,7 @@ describe("a deadline", () => {
     ["connect-timeout-ms", "9999999999"],
   ])("that lies further ahead than timers reach changes nothing: %s %s", async (name, far) => {
     const lists = gated(base.store, "list");
-    const other = await startServer("lmdb", {}, lists);
+    const other = await startServer("lmdb", { store: lists });
     lists.shut();
     const arrival = lists.arrival();
     const isConnect = name === "connect-timeout-ms";

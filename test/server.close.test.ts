@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { createClient } from "@connectrpc/connect";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
@@ -10,20 +11,24 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
+import { StreamCheckAccessRequestSchema } from "../gen/latchkey/v1/access_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
+import type { StreamedCheck } from "./support/api.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
+import { createOutbox, streamClients, useReaders } from "./support/api-streams.js";
 import { parseAnswers } from "./support/http.js";
-import { until } from "./support/mongo.js";
 import { callRaw, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { type GatedStore, gated } from "./support/store.js";
+import { until } from "./support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 
 // With an hour of grace, a server that waits for what it should not never closes.
 const patient = { SHUTDOWN_GRACE: "1h" };
 
+const read = useReaders();
 let base: TestServer;
 let server: TestServer;
 let store: GatedStore;
@@ -33,7 +38,7 @@ beforeEach(async () => {
   base = await startServer();
   store = gated(base.store);
   root = await base.createTenant();
-  server = await startServer("lmdb", patient, store);
+  server = await startServer("lmdb", { environment: patient, store });
 });
 
 afterEach(async () => {
@@ -194,6 +199,66 @@ describe("a server that closes", () => {
     await ended;
   });
 
+  it("ends a stream of checks that waits for its next one, once the others are answered", async () => {
+    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const outbox = createOutbox<StreamedCheck>();
+    const stream = read((signal) => api.streamCheckAccess(root.key, outbox, signal));
+    outbox.send({ check: { key: root.key, permission: "access:check" } });
+    expect((await stream.next()).result?.allowed).toBe(true);
+    const [ended] = await Promise.all([stream.end(), server.close()]);
+    expect(ended).toMatchObject({
+      reason: "shutting_down",
+      status: Code.Unavailable,
+      message: expect.stringContaining("Call again, to reach another."),
+    });
+    expect(server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
+    api.close();
+  });
+
+  it("does not wait for what one still sends to a stream that has ended", async () => {
+    const patient = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "1h" } });
+    const admin = await patient.createTenant();
+    const api = createRestApi(patient.url);
+    const made = { name: "checker", type: "private", permissions: ["access:check"] };
+    const checker = await api.createApplication(admin.key, made);
+    const session = connectHttp2(patient.url);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/latchkey.v1.AccessService/StreamCheckAccess",
+      "content-type": "application/grpc",
+      "svc-api-key": checker.key,
+    });
+    const check = { key: admin.key, permission: "token:read" };
+    const message = create(StreamCheckAccessRequestSchema, { check });
+    const one = envelope(toBinary(StreamCheckAccessRequestSchema, message));
+    const sendMany = () => stream.write(Buffer.concat(Array.from({ length: 2_000 }, () => one)));
+    sendMany();
+    await once(stream, "data");
+    stream.resume();
+    await api.deleteApplication(admin.key, { id: checker.id });
+    sendMany();
+    const [trailers] = await once(stream, "trailers");
+    expect(trailers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
+    await patient.close();
+    session.destroy();
+  });
+
+  it.each(streamClients)("ends the watch of credentials of a client of %s", async (...row) => {
+    const [, connectTo] = row;
+    const api = connectTo(server);
+    const heartbeatMs = 60_000;
+    const watcher = read((signal) => api.watchCredentials(root.key, { heartbeatMs }, signal));
+    await watcher.next();
+    const [ended] = await Promise.all([watcher.end(), server.close()]);
+    expect(ended).toMatchObject({
+      reason: "shutting_down",
+      status: Code.Unavailable,
+      message: expect.stringContaining("Call again, to reach another."),
+    });
+    expect(server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
+    api.close();
+  });
+
   it("leaves the store open", async () => {
     await server.close();
     await expect(base.store.ping()).resolves.toBeUndefined();
@@ -202,7 +267,7 @@ describe("a server that closes", () => {
 
 describe("a server that has closed for SHUTDOWN_GRACE", () => {
   it("cuts off what is still under way", async () => {
-    const hasty = await startServer("lmdb", { SHUTDOWN_GRACE: "30ms" }, store);
+    const hasty = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "30ms" }, store });
     const api = createGrpcApi(`127.0.0.1:${hasty.port}`);
     const rest = await begin(() => createRestApi(hasty.url).getApplicationByKey(root.key));
     const grpc = await begin(() => api.getApplicationByKey(root.key));

@@ -2,8 +2,8 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
+import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
-import { keyOf } from "./support/bad-input.js";
 import { type HttpAnswer, send } from "./support/http.js";
 import { startServer, type TestServer } from "./support/server.js";
 
@@ -34,7 +34,9 @@ function corsHeaders({ headers }: HttpAnswer): string[] {
 
 describe("with CORS_ORIGINS", () => {
   it("a page of an allowed origin may send every header that the protocols use", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: `https://other.example.com, ${app}` });
+    server = await startServer("lmdb", {
+      environment: { CORS_ORIGINS: `https://other.example.com, ${app}` },
+    });
     const answer = await preflight(app);
     expect(answer.status).toBe(204);
     expect(answer.headers["access-control-allow-origin"]).toBe(app);
@@ -58,12 +60,12 @@ describe("with CORS_ORIGINS", () => {
   });
 
   it("a preflight is good for two hours", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     expect((await preflight(app)).headers["access-control-max-age"]).toBe("7200");
   });
 
   it("a preflight is answered on every path and for every method", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const path of ["/applications", "/applications/42", createRpc, "/openapi.json"]) {
       for (const method of ["GET", "POST", "PUT", "DELETE"]) {
         const { status, headers } = await preflight(app, path, method);
@@ -73,7 +75,7 @@ describe("with CORS_ORIGINS", () => {
   });
 
   it("a page may read the headers that the protocols use, of refusals too", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const [path, status] of [
       ["/sessions", 401],
       [createRpc, 401],
@@ -101,7 +103,7 @@ describe("with CORS_ORIGINS", () => {
   });
 
   it("a page of another origin is told nothing, and caches are told to tell them apart", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const origin of [
       "https://evil.example.com",
       `${app}:8443`,
@@ -120,26 +122,28 @@ describe("with CORS_ORIGINS", () => {
   });
 
   it("of * every page may call", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: "*" });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: "*" } });
     for (const origin of [app, "null"]) {
       expect((await preflight(origin)).headers["access-control-allow-origin"]).toBe("*");
     }
   });
 
   it("no page is told that it may send cookies", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     expect((await preflight(app)).headers).not.toHaveProperty("access-control-allow-credentials");
   });
 
   it("and KEY_HEADER the preflight names that header", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app, KEY_HEADER: "X-Latchkey" });
+    server = await startServer("lmdb", {
+      environment: { CORS_ORIGINS: app, KEY_HEADER: "X-Latchkey" },
+    });
     const allowed = words(await preflight(app), "access-control-allow-headers");
     expect(allowed).toContain("x-latchkey");
     expect(allowed).not.toContain("svc-api-key");
   });
 
   it("a page opens a session with each protocol of the web", async () => {
-    server = await startServer("lmdb", { CORS_ORIGINS: app });
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     const root = await server.createTenant();
     const key = keyOf(
       await createRestApi(server.url).createApplication(root.key, {

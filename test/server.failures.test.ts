@@ -5,13 +5,13 @@ import type { Bootstrapped } from "../src/bootstrap.js";
 import type { Environment } from "../src/config.js";
 import { newId } from "../src/ids.js";
 import { type Store, StoreUnavailable } from "../src/store/store.js";
+import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
-import { keyOf } from "./support/bad-input.js";
 import { expectProblem, send } from "./support/http.js";
-import { until } from "./support/mongo.js";
 import { callRaw, detailsOf, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { changed, gated } from "./support/store.js";
+import { until } from "./support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const listRpc = "/latchkey.v1.ApplicationService/ListApplications";
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 async function startOn(store: Store, environment: Environment = {}): Promise<TestServer> {
-  server = await startServer("lmdb", environment, store);
+  server = await startServer("lmdb", { environment, store });
   return server;
 }
 

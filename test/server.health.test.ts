@@ -7,9 +7,9 @@ import {
 } from "../gen/grpc/health/v1/health_pb.js";
 import { StoreUnavailable } from "../src/store/store.js";
 import { expectProblem, send } from "./support/http.js";
-import { until } from "./support/mongo.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { changed } from "./support/store.js";
+import { until } from "./support/until.js";
 
 let base: TestServer;
 let server: TestServer;
@@ -26,7 +26,10 @@ beforeEach(async () => {
       throw new StoreUnavailable("connection to 10.0.0.1:27017 refused");
     }
   };
-  server = await startServer("lmdb", { SHUTDOWN_GRACE: "1h" }, changed(base.store, { ping }));
+  server = await startServer("lmdb", {
+    environment: { SHUTDOWN_GRACE: "1h" },
+    store: changed(base.store, { ping }),
+  });
 });
 
 afterEach(async () => {

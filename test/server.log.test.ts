@@ -1,15 +1,15 @@
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import type { Api } from "./support/api.js";
+import { type Api, keyOf } from "./support/api.js";
 import { createConnectApi } from "./support/api-connect.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
-import { keyOf } from "./support/bad-input.js";
 import { send, sendRaw } from "./support/http.js";
-import { until } from "./support/mongo.js";
+import { linesBeforeNext } from "./support/log.js";
 import { callRaw, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
+import { until } from "./support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
@@ -28,12 +28,12 @@ beforeEach(() => {
 
 afterAll(() => server.close());
 
-/** The lines so far, when there are as many as expected. */
+/** The lines so far, when there are as many as expected, and no more until a later request has its own. */
 async function lines(count: number): Promise<Record<string, unknown>[]> {
   await until(async () => server.logs.length >= count, 5_000);
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(server.logs).toHaveLength(count);
-  return server.logs;
+  const written = await linesBeforeNext(server);
+  expect(written).toHaveLength(count);
+  return written;
 }
 
 describe("a request id", () => {

@@ -63,6 +63,7 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
       "grpc.reflection.v1alpha.ServerReflection",
+      "latchkey.v1.AccessService",
       "latchkey.v1.ApplicationService",
       "latchkey.v1.SessionService",
     ]);

@@ -2,9 +2,9 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../src/config.js";
 import type { Store } from "../src/store/store.js";
+import { keyOf } from "./support/api.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
-import { keyOf } from "./support/bad-input.js";
 import { expectProblem, send } from "./support/http.js";
 import { callRaw, detailsOf, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
@@ -12,7 +12,7 @@ import { startServer, type TestServer } from "./support/server.js";
 const running: TestServer[] = [];
 
 async function start(environment: Environment = {}, store?: Store): Promise<TestServer> {
-  const server = await startServer("lmdb", environment, store);
+  const server = await startServer("lmdb", { environment, store });
   running.unshift(server);
   return server;
 }

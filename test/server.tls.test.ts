@@ -28,7 +28,7 @@ describe("with a certificate", () => {
   let root: Bootstrapped;
 
   beforeAll(async () => {
-    server = await startServer("lmdb", tls);
+    server = await startServer("lmdb", { environment: tls });
     root = await server.createTenant();
   });
 
@@ -159,7 +159,7 @@ describe("with a certificate", () => {
 
 describe("closing a server with a certificate", () => {
   it("ends connections that only wait, and refuses new ones", async () => {
-    const server = await startServer("lmdb", { ...tls, SHUTDOWN_GRACE: "1h" });
+    const server = await startServer("lmdb", { environment: { ...tls, SHUTDOWN_GRACE: "1h" } });
     const agent = new Agent({ keepAlive: true, ca });
     await new Promise<void>((resolve, reject) => {
       const outgoing = request({ port: server.port, host: "localhost", path: "/healthz", agent });

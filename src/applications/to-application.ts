@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../gen/latchkey/v1/application_service_pb.js";
+import { showGrants } from "../grants.js";
 import { toTimestamp } from "../moments.js";
 import type { ApplicationRecord } from "../store/store.js";
 
@@ -14,12 +15,7 @@ export function toApplication(
     name: record.name,
     key,
     type: record.type,
-    permissions: [...record.permissions],
-    rules: record.rules.map((rule) => ({
-      ...rule,
-      conditions: [...rule.conditions],
-      permissions: [...rule.permissions],
-    })),
+    ...showGrants(record),
     createdBy: record.createdBy,
     createdAt: toTimestamp(record.createdAt),
     modifiedBy: record.modifiedBy,

@@ -31,7 +31,7 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
 }
 
 /** Why a call was given up: its deadline passed, or else its caller went away. */
-function reasonOf({ reason }: AbortSignal): ConnectError {
+export function reasonOf({ reason }: AbortSignal): ConnectError {
   return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
     ? reason
     : new Problem("canceled", "The caller went away before the answer.");

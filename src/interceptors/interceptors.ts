@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Settings } from "../config.js";
+import { createIdentify } from "../identify.js";
 import type { Keyring } from "../keys.js";
 import type { Store } from "../store/store.js";
 import { createAuthenticateInterceptor } from "./authenticate.js";
@@ -34,14 +35,15 @@ export interface Interceptors {
 export function createInterceptors(options: InterceptorOptions): Interceptors {
   const { store, keyring, settings, log, methods } = options;
   const { keyHeader, requestTimeout, bodyLimit } = settings;
+  const readStream = createReadStreamInterceptor(bodyLimit);
   return {
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [
-      createAuthenticateInterceptor({ store, keyring, keyHeader }),
+      createAuthenticateInterceptor(createIdentify(store, keyring), keyHeader),
       createAuthorizeInterceptor(methods),
     ],
-    inspection: [createValidateInterceptor()],
-    open: [createReadStreamInterceptor(bodyLimit)],
+    inspection: [readStream, createValidateInterceptor()],
+    open: [readStream],
   };
 }

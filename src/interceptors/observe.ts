@@ -2,10 +2,11 @@ import { Code, type Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { type Call, callKey } from "../caller.js";
 import { type Problem, toProblem } from "../errors.js";
+import { reasonOf } from "./deadline.js";
 
 /**
- * Writes one line about each call, and turns whatever was thrown inside into
- * what the caller may see, with the request id on it.
+ * Writes one line about each call when it ends, and turns whatever was thrown
+ * inside into what the caller may see, with the request id on it.
  */
 export function createObserveInterceptor(log: Logger): Interceptor {
   return (next) => async (request) => {
@@ -13,17 +14,51 @@ export function createObserveInterceptor(log: Logger): Interceptor {
     const started = performance.now();
     const method = `${request.service.typeName}/${request.method.name}`;
     call.logged = true;
-    try {
-      const response = await next(request);
-      log.info(describe(call, method, "ok", started));
-      return response;
-    } catch (reason) {
+
+    const succeed = (code: string) => log.info(describe(call, method, code, started));
+    const fail = (reason: unknown): Problem => {
       const problem = toProblem(reason);
       problem.describeFor(call.requestId);
       writeFailure(log, problem, describe(call, method, problem.word, started));
-      throw problem;
+      return problem;
+    };
+
+    try {
+      const response = await next(request);
+      if (response.stream) {
+        return {
+          ...response,
+          message: observeEach(response.message, request.signal, succeed, fail),
+        };
+      }
+      succeed("ok");
+      return response;
+    } catch (reason) {
+      throw fail(reason);
     }
   };
+}
+
+/** A caller may leave a stream at any time, which is no failure. */
+async function* observeEach<T>(
+  messages: AsyncIterable<T>,
+  signal: AbortSignal,
+  succeed: (code: string) => void,
+  fail: (reason: unknown) => Problem,
+): AsyncGenerator<T> {
+  let end: (() => void) | undefined = () => succeed("canceled");
+  try {
+    yield* messages;
+    if (signal.aborted) {
+      throw reasonOf(signal);
+    }
+    end = () => succeed("ok");
+  } catch (reason) {
+    end = undefined;
+    throw fail(reason);
+  } finally {
+    end?.();
+  }
 }
 
 function describe({ requestId, caller }: Call, method: string, code: string, started: number) {

@@ -2,14 +2,19 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import { checkMessage } from "../validation.js";
 
-/** Refuses messages that break the rules written in their proto. */
+/**
+ * Refuses messages that break the rules written in their proto. Where a caller
+ * sends many in one stream, the handler checks each of them, so that one bad
+ * message does not end the stream.
+ */
 export function createValidateInterceptor(): Interceptor {
   return (next) => async (request) => {
-    const { input } = request.method;
-    if (request.stream) {
+    const { input, methodKind } = request.method;
+    if (!request.stream) {
+      checkMessage(input, request.message);
+    } else if (methodKind === "server_streaming") {
       return next({ ...request, message: checkEach(input, request.message) });
     }
-    checkMessage(input, request.message);
     return next(request);
   };
 }

@@ -49,6 +49,9 @@ function cutOff(request: Request): void {
   }
   if ("stream" in request) {
     request.stream.close(constants.NGHTTP2_NO_ERROR);
+    // What nobody reads would keep the stream open.
+    request.removeAllListeners("readable");
+    request.resume();
   } else {
     request.destroy();
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Call } from "../caller.js";
 import { type Problem, toProblem } from "../errors.js";
+import { problemMediaType, problemUri } from "../problem-catalogue.js";
 
 /** A request over HTTP/1.1 or HTTP/2. */
 export type Request = IncomingMessage | Http2ServerRequest;
@@ -54,12 +55,10 @@ export function sendProblem(exchange: Exchange, reason: unknown): void {
   send(
     exchange,
     status,
-    { ...headers, ...retry, "content-type": problemType },
+    { ...headers, ...retry, "content-type": problemMediaType },
     problemBody(problem, exchange.call.requestId),
   );
 }
-
-export const problemType = "application/problem+json";
 
 /** A problem as the body of an answer, after RFC 9457. */
 export function problemBody(
@@ -67,7 +66,7 @@ export function problemBody(
   requestId: string,
 ): string {
   return JSON.stringify({
-    type: `urn:latchkey:problem:${word}`,
+    type: problemUri(word),
     title,
     status,
     detail: rawMessage,

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { invalidRequest, Problem } from "../errors.js";
-import { problemBody, problemType } from "./http.js";
+import { problemMediaType } from "../problem-catalogue.js";
+import { problemBody } from "./http.js";
 
 export const maxHeaderSize = 16 * 1024;
 
@@ -21,7 +22,7 @@ export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
   const body = problemBody(problem, requestId);
   socket.end(
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n` +
-      `content-type: ${problemType}\r\n` +
+      `content-type: ${problemMediaType}\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\n` +
       `x-request-id: ${requestId}\r\n` +
       `connection: close\r\n\r\n${body}`,

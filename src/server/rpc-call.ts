@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import {
   createContextValues,
@@ -74,8 +75,11 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
     async serve(exchange, request) {
       const { call } = exchange;
       const asked = withoutMessage(handler, request);
-      const refuseFor = async (reason: unknown) =>
-        refuse(handler, request, await note(reason, asked));
+      const refuseFor = async (reason: unknown) => {
+        const problem = await note(reason, asked);
+        call.refusal = problem;
+        return refuse(handler, request, problem);
+      };
 
       try {
         await admitInTime(asked);
@@ -88,6 +92,12 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
       askForBody(exchange);
       if (handler.method.methodKind === "unary") {
         cutOffSlow(exchange.request);
+      } else {
+        // Several readmissions may be under way, each of which listens for the end of the call.
+        setMaxListeners(0, asked.signal);
+        call.readmit = async () => {
+          await admit(asked);
+        };
       }
       try {
         const answer = await handler(request);

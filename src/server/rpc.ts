@@ -1,4 +1,4 @@
-import { createConnectRouter, createContextValues } from "@connectrpc/connect";
+import { createConnectRouter, createContextValues, type Interceptor } from "@connectrpc/connect";
 import {
   compressionBrotli,
   compressionGzip,
@@ -8,6 +8,7 @@ import {
 import { callKey } from "../caller.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../errors.js";
 import type { Interceptors } from "../interceptors/interceptors.js";
+import { deliverStream } from "./deliver-stream.js";
 import { cutOffWhenAnswered, dropBody } from "./drop-body.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "./grpc-message.js";
 import { type Exchange, send } from "./http.js";
@@ -20,6 +21,8 @@ const jsonOptions = {
   ignoreUnknownFields: false,
   // Without this bytes that are not UTF-8 would be replaced.
   textDecoder: new TextDecoder("utf-8", { fatal: true }),
+  // As over REST: that something is not allowed is said, and not left out.
+  alwaysEmitImplicit: true,
 };
 
 interface RpcOptions {
@@ -28,6 +31,8 @@ interface RpcOptions {
   readonly openImplementations: readonly Implementation[];
   readonly interceptors: Interceptors;
   readonly bodyLimit: number;
+  /** Milliseconds that the caller of a stream may take to read a part of it. */
+  readonly patience: number;
 }
 
 /** Serves gRPC, gRPC-Web and Connect. Answers `false` where the request is for none of them. */
@@ -50,15 +55,23 @@ export function createRpc(options: RpcOptions): (exchange: Exchange) => Promise<
         "Send a message of gRPC, gRPC-Web or Connect, or see /openapi.json for the paths of REST.",
       );
     }
+    let delivered = answer;
     if (call.handler.method.methodKind === "unary") {
       dropBody(request);
     } else {
       cutOffWhenAnswered(exchange);
+      delivered = deliverStream(exchange, answer, options.patience);
     }
-    await universalResponseToNodeResponse(withReadableMessage(answer), response);
+    await universalResponseToNodeResponse(withReadableMessage(delivered), response);
     return true;
   };
 }
+
+/** The library opens a stream before it reads its body, so that no error in there would refuse it. */
+const refuseFirst: Interceptor = (next) => (request) => {
+  const { refusal } = request.contextValues.get(callKey);
+  return refusal ? Promise.reject(refusal) : next(request);
+};
 
 /** The calls that are served, by their paths. */
 function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
@@ -70,7 +83,9 @@ function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
     jsonOptions,
   });
   for (const { service, handlers } of options.implementations) {
-    router.service(service, handlers, { interceptors: [observe, deadline, ...inspection] });
+    router.service(service, handlers, {
+      interceptors: [refuseFirst, observe, deadline, ...inspection],
+    });
   }
   for (const { service, handlers } of options.openImplementations) {
     router.service(service, handlers, { interceptors: [observe, ...open] });

@@ -1,10 +1,13 @@
+import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
+import { createAccessHandlers } from "../access/handlers.js";
 import { createApplicationHandlers } from "../applications/handlers.js";
 import type { Settings } from "../config.js";
 import { createGrantGuard } from "../grants.js";
@@ -47,14 +50,20 @@ export function createServer({
 }: ServerOptions): LatchkeyServer {
   const keyring = createKeyring(settings.peppers);
   const grantGuard = createGrantGuard(settings.grantPolicy);
-  const handlerOptions = { store, keyring, grantGuard, clock, settings };
+  const stopping = new AbortController();
+  // Every stream listens for it.
+  setMaxListeners(0, stopping.signal);
+  const handlerOptions = {
+    ...{ store, keyring, grantGuard, clock, settings },
+    stopping: stopping.signal,
+  };
   const implementations = [
     implement(ApplicationService, createApplicationHandlers(handlerOptions)),
     implement(SessionService, createSessionHandlers(handlerOptions)),
+    implement(AccessService, createAccessHandlers(handlerOptions)),
   ];
   const methods = implementations.flatMap(({ service }) => service.methods);
   const interceptors = createInterceptors({ store, keyring, settings, log, methods });
-  const stopping = new AbortController();
   const readiness = createReadiness(store, stopping.signal);
 
   const rpc = createRpc({
@@ -62,6 +71,7 @@ export function createServer({
     openImplementations: createOpenImplementations(implementations, readiness, stopping.signal),
     interceptors,
     bodyLimit: settings.bodyLimit,
+    patience: settings.requestTimeout,
   });
   const pages = createPages(readiness, settings.keyHeader);
   const gateway = createGateway({

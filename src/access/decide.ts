@@ -1,0 +1,57 @@
+import { type CompiledGrants, indexOf, type Listing, type RuleGrant } from "./compile-grants.js";
+import { firstMatch } from "./rule-index.js";
+import type { Token } from "./scope.js";
+
+export type Decision = RuleGrant | BareGrant | Denial;
+
+/** Allowed by a permission that is held on everything. */
+export interface BareGrant {
+  readonly allowed: true;
+  readonly transform: string;
+  readonly decidedBy: { readonly permission: string };
+}
+
+export interface Denial {
+  readonly allowed: false;
+  /** Whether there is no grant of the permission, or there are only rules about other tokens. */
+  readonly reason: "permission_missing" | "no_rule_matches";
+}
+
+/**
+ * Decides what grants say about a permission on a token, or on none.
+ *
+ * Rules are tried in ascending priority, those of the same priority in the
+ * order of the list. The first that lists the permission and matches decides.
+ * After all of them comes the bare permission, which matches everything.
+ *
+ * Without a token only rules that match everything do match. A permission of
+ * this service itself is about no token, so that there any rule that lists it
+ * grants it, whatever its limits.
+ */
+export function decide(
+  grants: CompiledGrants,
+  permission: string,
+  token: Token | undefined,
+  ownPermission: boolean,
+): Decision {
+  const listing = grants.listings.get(permission);
+  const rule = listing?.rules[decidingRank(listing, token, ownPermission)];
+  if (rule) {
+    return rule.grant;
+  }
+  if (grants.permissions.has(permission)) {
+    return { allowed: true, transform: bareTransform(permission), decidedBy: { permission } };
+  }
+  return { allowed: false, reason: listing ? "no_rule_matches" : "permission_missing" };
+}
+
+function decidingRank(listing: Listing, token: Token | undefined, ownPermission: boolean): number {
+  if (token) {
+    return firstMatch(indexOf(listing), token);
+  }
+  return ownPermission ? 0 : indexOf(listing).everything;
+}
+
+function bareTransform(permission: string): string {
+  return permission === "token:use" ? "reveal" : "mask";
+}

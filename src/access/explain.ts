@@ -1,0 +1,43 @@
+import type { CheckAccessRequest } from "../../gen/latchkey/v1/access_service_pb.js";
+import { type Caller, nameOf } from "../caller.js";
+
+/** Why a check is denied, by words that never change their meaning. */
+export type DenialReason =
+  | "unknown_key"
+  | "expired"
+  | "not_authorized"
+  | "permission_missing"
+  | "no_rule_matches";
+
+/** What a person is told of a denial: why, and what would have to be granted. */
+export function explainDenial(
+  reason: DenialReason,
+  subject: Caller | undefined,
+  { permission, token }: CheckAccessRequest,
+): string {
+  if (!subject) {
+    return (
+      "The key is none of this tenant that works: mistyped, replaced, deleted or long expired. " +
+      "Ask its owner for the present one."
+    );
+  }
+  const name = nameOf(subject);
+  switch (reason) {
+    case "expired":
+      return `The key has expired; it belonged to ${name}. Ask for a new one.`;
+    case "not_authorized":
+      return `The key belongs to ${name}, which has no access before a backend authorizes it.`;
+    case "no_rule_matches":
+      return token
+        ? `The rules of ${name} that list ${permission} are not about this token: grant ` +
+            `${permission} in a rule that matches it, or bare.`
+        : `The rules of ${name} that list ${permission} are about certain tokens: say which ` +
+            `token, or grant ${permission} bare.`;
+    default:
+      return `${capitalize(name)} does not hold ${permission}: grant it bare or in a rule.`;
+  }
+}
+
+function capitalize(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
+}

@@ -1,0 +1,81 @@
+interface MapOptions<T, R> {
+  readonly items: AsyncIterable<T>;
+  readonly map: (item: T) => Promise<R>;
+  /** How many items may be under way, or wait to be taken, at a time. */
+  readonly limit: number;
+  /** Given when no more items are to be read: the answers to those before come, then its reason is thrown. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Answers what `map` makes of each item, in the order of the items. One that
+ * does not take the answers stops the reading of items.
+ */
+export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGenerator<R> {
+  const { items, map, limit, signal } = options;
+  const answers: Promise<R>[] = [];
+  let failure: { readonly reason: unknown } | undefined;
+  let isOver = false;
+  let wake = () => {};
+  let makeRoom = () => {};
+
+  function stop(): void {
+    isOver = true;
+    wake();
+    makeRoom();
+  }
+
+  function abort(): void {
+    if (!isOver) {
+      failure = { reason: signal.reason };
+      stop();
+    }
+  }
+
+  async function read(): Promise<void> {
+    for await (const item of items) {
+      if (isOver) {
+        return;
+      }
+      const answer = map(item);
+      // One that fails is noticed in its turn, and is no stray failure until then.
+      answer.catch(() => {});
+      answers.push(answer);
+      wake();
+      if (answers.length >= limit) {
+        await new Promise<void>((resolve) => {
+          makeRoom = resolve;
+        });
+      }
+    }
+  }
+
+  signal.addEventListener("abort", abort);
+  if (signal.aborted) {
+    abort();
+  }
+  read()
+    .catch((reason) => {
+      failure ??= { reason };
+    })
+    .finally(stop);
+  try {
+    while (!isOver || answers.length > 0) {
+      const answer = answers.shift();
+      if (answer) {
+        makeRoom();
+        yield await answer;
+      } else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+    if (failure) {
+      throw failure.reason;
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+    stop();
+  }
+}

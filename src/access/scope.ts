@@ -1,0 +1,87 @@
+import type { ConditionRecord, RuleRecord } from "../store/store.js";
+
+/** What rules look at in a token. */
+export interface Token {
+  readonly id?: string | undefined;
+  readonly container?: string | undefined;
+}
+
+/** What a rule asks of an attribute: that it is this value, or starts with it. */
+export interface Limit {
+  readonly value: string;
+  readonly exact: boolean;
+}
+
+/**
+ * What a rule is about. All that it asks of an attribute is drawn together into
+ * one limit, which a token without the attribute does not meet; an attribute
+ * without a limit may be anything, or absent.
+ */
+export interface Scope {
+  readonly id?: Limit;
+  readonly container?: Limit;
+  /** Whether it is about tokens only, and not also about what concerns none. */
+  readonly tokensOnly: boolean;
+}
+
+/** What a rule is about, or `undefined` where nothing can meet its conditions. */
+export function scopeOf({ container, conditions }: RuleRecord): Scope | undefined {
+  let scope: Scope | undefined =
+    container === undefined ? { tokensOnly: false } : everythingIn(withSlashes(container));
+  for (const condition of conditions) {
+    scope = scope && narrow(scope, condition);
+  }
+  return scope;
+}
+
+/** A container with the slashes that may be left out. */
+export function withSlashes(container: string): string {
+  const path = withLeadingSlash(container);
+  return path.endsWith("/") ? path : `${path}/`;
+}
+
+function withLeadingSlash(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}
+
+/** A token without a container counts as one in `/`, so that `/` asks nothing of the attribute. */
+function everythingIn(path: string): Scope {
+  return path === "/"
+    ? { tokensOnly: true }
+    : { tokensOnly: true, container: { value: path, exact: false } };
+}
+
+function narrow(scope: Scope, { attribute, operator, value }: ConditionRecord): Scope | undefined {
+  const exact = operator === "equals";
+  if (!exact && operator !== "starts_with") {
+    return undefined;
+  }
+  switch (attribute) {
+    case "id": {
+      const id = bothOf(scope.id, { value, exact });
+      return id && { ...scope, id, tokensOnly: true };
+    }
+    case "container": {
+      // What a container starts with may end inside of a segment.
+      const path = exact ? withSlashes(value) : withLeadingSlash(value);
+      const container = bothOf(scope.container, { value: path, exact });
+      return container && { ...scope, container, tokensOnly: true };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The limit that asks what both ask, which is always one of them, or `undefined` if they exclude each other. */
+function bothOf(one: Limit | undefined, other: Limit): Limit | undefined {
+  if (!one) {
+    return other;
+  }
+  const oneIsNarrower = one.exact || (!other.exact && one.value.length > other.value.length);
+  const [narrower, wider] = oneIsNarrower ? [one, other] : [other, one];
+  return meets(narrower.value, wider) ? narrower : undefined;
+}
+
+function meets(value: string, limit: Limit): boolean {
+  return limit.exact ? value === limit.value : value.startsWith(limit.value);
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@jest/globals";
+import { createCompiledGrants } from "../../src/access/compiled-grants.js";
+import { decide } from "../../src/access/decide.js";
+import { ruleOf } from "./grants.js";
+
+function recordOf(id: string, version = 1, rules = [ruleOf()]) {
+  return { id, version, permissions: [], rules };
+}
+
+describe("compiled grants", () => {
+  it("are compiled once for a version of a record", () => {
+    const compiledGrantsOf = createCompiledGrants();
+    const first = compiledGrantsOf(recordOf("a"));
+    expect(compiledGrantsOf(recordOf("a"))).toBe(first);
+    expect(compiledGrantsOf(recordOf("b"))).not.toBe(first);
+  });
+
+  it("are compiled anew for another version, which replaces the one before", () => {
+    const compiledGrantsOf = createCompiledGrants();
+    const first = compiledGrantsOf(recordOf("a", 1));
+    const second = compiledGrantsOf(recordOf("a", 2, []));
+    expect(decide(first, "token:read", {}, false).allowed).toBe(true);
+    expect(decide(second, "token:read", {}, false).allowed).toBe(false);
+    expect(compiledGrantsOf(recordOf("a", 2, []))).toBe(second);
+    expect(compiledGrantsOf(recordOf("a", 1))).not.toBe(first);
+  });
+
+  it("of another version are not taken from the older generation", () => {
+    const compiledGrantsOf = createCompiledGrants(24);
+    compiledGrantsOf(recordOf("a", 1));
+    compiledGrantsOf(recordOf("b"));
+    compiledGrantsOf(recordOf("c"));
+    expect(decide(compiledGrantsOf(recordOf("a", 2, [])), "token:read", {}, false).allowed).toBe(
+      false,
+    );
+  });
+
+  /** The names of the records that are still kept after all were asked for in their order. */
+  function keptOf(records: ReturnType<typeof recordOf>[], generationWeight: number): string[] {
+    return records.flatMap((record) => {
+      // Asking changes what is kept, so each is asked about by itself.
+      const compiledGrantsOf = createCompiledGrants(generationWeight);
+      const compiled = new Map(records.map((each) => [each, compiledGrantsOf(each)]));
+      return compiledGrantsOf(record) === compiled.get(record) ? [record.id] : [];
+    });
+  }
+
+  it("are kept for as many records as two generations hold, the latest", () => {
+    const names = ["a", "b", "c", "d", "e", "f", "g"];
+    const records = names.map((name) => recordOf(name));
+    // A record weighs 1, its rule 10, and the permission in it 1.
+    expect(keptOf(records, 24)).toEqual(["e", "f", "g"]);
+    expect(keptOf(records, 36)).toEqual(["d", "e", "f", "g"]);
+    expect(keptOf(records, 84)).toEqual(names);
+  });
+
+  it("weigh by their rules and the permissions in them", () => {
+    const heavy = [ruleOf(), ruleOf({ permissions: ["token:read", "token:use"] })];
+    const records = ["a", "b", "c"].map((name) => recordOf(name, 1, heavy));
+    expect(keptOf(records, 47)).toEqual(["b", "c"]);
+    expect(keptOf(records, 48)).toEqual(["a", "b", "c"]);
+  });
+
+  it("that weigh more than all may are kept until the next", () => {
+    const records = ["a", "b", "c"].map((name) => recordOf(name));
+    expect(keptOf(records, 1)).toEqual(["b", "c"]);
+  });
+
+  it("that are asked for again and again stay", () => {
+    const compiledGrantsOf = createCompiledGrants(60);
+    const first = compiledGrantsOf(recordOf("often"));
+    for (let n = 0; n < 100; n += 1) {
+      compiledGrantsOf(recordOf(`once ${n}`));
+      expect(compiledGrantsOf(recordOf("often"))).toBe(first);
+    }
+  });
+});

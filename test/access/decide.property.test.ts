@@ -1,0 +1,248 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { compileGrants } from "../../src/access/compile-grants.js";
+import { type Decision, decide } from "../../src/access/decide.js";
+import type { Token } from "../../src/access/scope.js";
+import type { ConditionRecord, Grants, RuleRecord } from "../../src/store/store.js";
+
+/*
+ * The reference: slow, and as the sentences in docs/access.md say it. It shares
+ * no code with what it checks.
+ */
+
+function decideSlowly(
+  { permissions, rules }: Grants,
+  permission: string,
+  token: Token | undefined,
+  ownPermission: boolean,
+): Decision {
+  const listing = rules
+    .map((rule, place) => ({ rule, place }))
+    .filter(({ rule }) => rule.permissions.includes(permission))
+    .sort((a, b) =>
+      a.rule.priority === b.rule.priority ? a.place - b.place : a.rule.priority - b.rule.priority,
+    );
+  const deciding = listing.find(
+    ({ rule }) => (token === undefined && ownPermission) || matches(rule, token),
+  );
+  if (deciding) {
+    const { priority, description, transform } = deciding.rule;
+    const rule = { place: deciding.place, priority };
+    const named = description === undefined ? rule : { ...rule, description };
+    return { allowed: true, transform, decidedBy: { rule: named } };
+  }
+  if (permissions.includes(permission)) {
+    const transform = permission === "token:use" ? "reveal" : "mask";
+    return { allowed: true, transform, decidedBy: { permission } };
+  }
+  return { allowed: false, reason: listing.length > 0 ? "no_rule_matches" : "permission_missing" };
+}
+
+function matches({ container, conditions }: RuleRecord, token: Token | undefined): boolean {
+  if (container === undefined && conditions.length === 0) {
+    return true;
+  }
+  if (token === undefined) {
+    return false;
+  }
+  if (container !== undefined && !isBelow(segments(container), segments(token.container ?? "/"))) {
+    return false;
+  }
+  return conditions.every((condition) => holds(condition, token));
+}
+
+function segments(path: string): string[] {
+  return path.split("/").filter((segment) => segment !== "");
+}
+
+function isBelow(outer: string[], inner: string[]): boolean {
+  return outer.every((segment, at) => inner[at] === segment);
+}
+
+function holds({ attribute, operator, value }: ConditionRecord, token: Token): boolean {
+  if (attribute === "id" && token.id !== undefined) {
+    return compare(operator, token.id, value);
+  }
+  if (attribute === "container" && token.container !== undefined) {
+    const start = value[0] === "/" ? value : `/${value}`;
+    const whole = start[start.length - 1] === "/" ? start : `${start}/`;
+    const path = `/${segments(token.container)
+      .map((segment) => `${segment}/`)
+      .join("")}`;
+    return compare(operator, path, operator === "equals" ? whole : start);
+  }
+  return false;
+}
+
+function compare(operator: string, actual: string, value: string): boolean {
+  if (operator === "equals") {
+    return actual === value;
+  }
+  return operator === "starts_with" && actual.slice(0, value.length) === value;
+}
+
+/* The cases: few names, so that they meet often. */
+
+const permissionNames = fc.constantFrom("token:read", "token:use", "token:create", "access:check");
+
+const segment = fc.constantFrom("pci", "pcix", "pc", "high", "a", "é", "😀", "\uffff");
+const container = fc
+  .tuple(
+    fc.oneof(
+      { weight: 6, arbitrary: fc.array(segment, { minLength: 1, maxLength: 3 }) },
+      { weight: 1, arbitrary: fc.constant([]) },
+    ),
+    fc.boolean(),
+    fc.boolean(),
+  )
+  .map(([path, first, last]) =>
+    path.length === 0 ? "/" : `${first ? "/" : ""}${path.join("/")}${last ? "/" : ""}`,
+  );
+
+/** Ids that start with each other, and some at the ends of the order of texts. */
+const id = fc
+  .array(fc.constantFrom("a", "b", "card-", "\ud83d", "\ude00", "\uffff", "/"), { maxLength: 4 })
+  .map((parts) => parts.join(""));
+
+const prefixOf = (texts: fc.Arbitrary<string>) =>
+  fc.tuple(texts, fc.nat(6)).map(([text, length]) => text.slice(0, length));
+
+const operator = fc.oneof(
+  { weight: 12, arbitrary: fc.constantFrom("starts_with", "equals") },
+  { weight: 1, arbitrary: fc.constant("ends_with") },
+);
+
+const condition: fc.Arbitrary<ConditionRecord> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      attribute: fc.constant("id"),
+      operator,
+      value: fc.oneof(id, prefixOf(id)),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      attribute: fc.constant("container"),
+      operator,
+      value: fc.oneof(container, prefixOf(container)),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ attribute: fc.constant("type"), operator, value: id }) },
+);
+
+const conditions = fc.oneof(
+  { weight: 3, arbitrary: fc.array(condition, { minLength: 1, maxLength: 2 }) },
+  { weight: 1, arbitrary: fc.array(condition, { minLength: 3, maxLength: 4 }) },
+);
+const limits = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ container, conditions: fc.constant([]) }) },
+  { weight: 10, arbitrary: fc.record({ conditions }) },
+  { weight: 1, arbitrary: fc.record({ container, conditions }) },
+  { weight: 1, arbitrary: fc.constant({ conditions: [] }) },
+);
+
+const rule: fc.Arbitrary<RuleRecord> = fc
+  .tuple(
+    limits,
+    fc.record(
+      {
+        description: fc.constantFrom("", "Cards"),
+        priority: fc.integer({ min: 1, max: 4 }),
+        transform: fc.constantFrom("redact", "mask", "reveal"),
+        permissions: fc.uniqueArray(permissionNames, { minLength: 1, maxLength: 3 }),
+      },
+      { requiredKeys: ["priority", "transform", "permissions"] },
+    ),
+  )
+  .map(([limit, rest]) => ({ ...limit, ...rest }));
+
+const grants: fc.Arbitrary<Grants> = fc.record({
+  permissions: fc.uniqueArray(permissionNames, { maxLength: 2 }),
+  rules: fc.array(rule, { maxLength: 12 }),
+});
+
+const question = fc.record({
+  permission: permissionNames,
+  token: fc.option(fc.record({ id, container }, { requiredKeys: [] }), {
+    nil: undefined,
+    freq: 8,
+  }),
+  ownPermission: fc.boolean(),
+});
+
+/** Session rules on both attributes, with so few values that many rules meet in one token. */
+const crowdedId = fc.constantFrom("a", "aa", "aab", "ab");
+const crowdedContainer = fc.constantFrom("/a/", "/a/b/", "/a/b/c/", "/ab/");
+const crowdedRule: fc.Arbitrary<RuleRecord> = fc.record({
+  priority: fc.integer({ min: 1, max: 20 }),
+  transform: fc.constant("mask"),
+  permissions: fc.constant(["token:read"]),
+  conditions: fc.tuple(
+    fc.record({ attribute: fc.constant("id"), operator, value: crowdedId }),
+    fc.record({ attribute: fc.constant("container"), operator, value: crowdedContainer }),
+  ),
+});
+
+function kindOf(decision: Decision): string {
+  if (!decision.allowed) {
+    return decision.reason;
+  }
+  return "rule" in decision.decidedBy ? "rule" : "bare";
+}
+
+describe("a decision", () => {
+  it("is the one that a slow and obvious reading of the rules comes to", () => {
+    const counts: Record<string, number> = {};
+    const count = (kind: string) => {
+      counts[kind] = (counts[kind] ?? 0) + 1;
+    };
+    const questions = fc.array(question, { minLength: 5, maxLength: 5 });
+    fc.assert(
+      fc.property(grants, questions, (given, asked) => {
+        const compiled = compileGrants(given);
+        for (const { permission, token, ownPermission } of asked) {
+          const expected = decideSlowly(given, permission, token, ownPermission);
+          expect(decide(compiled, permission, token, ownPermission)).toStrictEqual(expected);
+          count("all");
+          count(kindOf(expected));
+          count(token ? "with token" : `without token, own ${ownPermission}`);
+          if (
+            kindOf(expected) === "rule" &&
+            token?.id !== undefined &&
+            token.container !== undefined
+          ) {
+            count("rule, by both attributes");
+          }
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+    const share = (kind: string) => (counts[kind] ?? 0) / (counts.all ?? 0);
+    expect(counts.all).toBeGreaterThanOrEqual(10_000);
+    expect(share("rule")).toBeGreaterThan(0.2);
+    expect(share("rule, by both attributes")).toBeGreaterThan(0.05);
+    expect(share("bare")).toBeGreaterThan(0.1);
+    expect(share("no_rule_matches")).toBeGreaterThan(0.1);
+    expect(share("permission_missing")).toBeGreaterThan(0.05);
+    expect(share("without token, own true")).toBeGreaterThan(0.03);
+    expect(share("without token, own false")).toBeGreaterThan(0.03);
+  });
+
+  it("is so too where many rules limit both attributes", () => {
+    let byRule = 0;
+    const rules = fc.array(crowdedRule, { minLength: 1, maxLength: 15 });
+    fc.assert(
+      fc.property(rules, crowdedId, crowdedContainer, (given, id, container) => {
+        const grants = { permissions: [], rules: given };
+        const expected = decideSlowly(grants, "token:read", { id, container }, false);
+        const decided = decide(compileGrants(grants), "token:read", { id, container }, false);
+        expect(decided).toStrictEqual(expected);
+        byRule += expected.allowed ? 1 : 0;
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(byRule).toBeGreaterThan(600);
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { createResumeTokens } from "../../src/access/resume-token.js";
+import { Problem } from "../../src/errors.js";
+
+const tokens = createResumeTokens("this store");
+
+function refusalOf(open: () => string): Problem {
+  try {
+    open();
+  } catch (problem) {
+    if (problem instanceof Problem) {
+      return problem;
+    }
+    throw problem;
+  }
+  throw new Error("the token was taken");
+}
+
+describe("a resume token", () => {
+  it("opens to the place that was sealed, in every instance on the same data", () => {
+    fc.assert(
+      fc.property(fc.uuid(), fc.string({ unit: "grapheme" }), (tenant, position) => {
+        const token = tokens.seal(tenant, position);
+        expect(token).toMatch(/^[\w-]+$/);
+        expect(createResumeTokens("this store").open(tenant, token)).toBe(position);
+      }),
+    );
+  });
+
+  it("fits into a request, and is another one each time", () => {
+    const seal = () => tokens.seal("a tenant", "9".repeat(400));
+    expect(seal().length).toBeLessThanOrEqual(1_000);
+    expect(seal()).not.toBe(seal());
+  });
+
+  it("is as long for a small number as for a large one", () => {
+    const lengths = ["1", "123456789012345", "671f5c2a0000000100000001.1794721567268"].map(
+      (position) => tokens.seal("a tenant", position).length,
+    );
+    expect(new Set(lengths).size).toBe(1);
+  });
+
+  it.each(["!!!!", " ", "=", "\n", "AAAA"])("with %j behind it is refused", (rest) => {
+    const token = tokens.seal("a tenant", "7");
+    expect(refusalOf(() => tokens.open("a tenant", token + rest)).word).toBe("invalid_request");
+  });
+
+  it("does not show the place", () => {
+    const token = tokens.seal("a tenant", "1234567890");
+    expect(Buffer.from(token, "base64url").includes("1234567890")).toBe(false);
+  });
+
+  it("opens for no other tenant, and for no other data", () => {
+    const token = tokens.seal("a tenant", "1");
+    for (const open of [
+      () => tokens.open("another tenant", token),
+      () => createResumeTokens("another store").open("a tenant", token),
+    ]) {
+      const { word, violations } = refusalOf(open);
+      expect(word).toBe("invalid_request");
+      expect(violations).toMatchObject([{ field: "resume_token" }]);
+    }
+  });
+
+  it("opens no more when any bit of it is another", () => {
+    const sealed = Buffer.from(tokens.seal("a tenant", "12345"), "base64url");
+    fc.assert(
+      fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
+        const changed = Buffer.from(sealed);
+        changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
+        refusalOf(() => tokens.open("a tenant", changed.toString("base64url")));
+      }),
+    );
+  });
+
+  it("is not what anyone makes up, however short or long", () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 1_000 }), (text) => {
+        refusalOf(() => tokens.open("a tenant", text));
+      }),
+    );
+  });
+});

@@ -1,0 +1,248 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { checksOf } from "./checks.js";
+import type { ApiSubject } from "./subject.js";
+
+const minute = 60_000;
+const permissions = ["token:read"];
+const card = { id: "card-1", container: "/pci/high/" };
+
+function rule(priority: number, container: string, description: string, transform = "mask") {
+  return { priority, container, description, transform, permissions };
+}
+
+/** A rule of a session, with conditions as `attribute operator value`. */
+function conditional(priority: number, ...conditions: string[]) {
+  return {
+    ...{ priority, transform: "reveal", permissions },
+    conditions: conditions.map((condition) => {
+      const [attribute = "", operator = "", value = ""] = condition.split(" ");
+      return { attribute, operator, value };
+    }),
+  };
+}
+
+/** What is allowed, how, and by which grant. */
+export function describeDecisions(subject: ApiSubject): void {
+  const { createTenant, check } = checksOf(subject);
+
+  describe("a check that is allowed", () => {
+    it("says how, by which grant, whose key it is and when that was decided", async () => {
+      const tenant = await createTenant();
+      const { id, key } = await tenant.make("private", { permissions });
+      const answer = await check(tenant, { key, permission: "token:read", token: card });
+      expect(answer).toMatchObject({
+        allowed: true,
+        transform: "mask",
+        decidedBy: { permission: "token:read" },
+        applicationId: id,
+        checkedAt: timestampFromMs(subject.server().clock.now()),
+      });
+      const { reason, detail, sessionId, expiresAt, decidedBy } = answer;
+      expect([reason, detail, sessionId, expiresAt, decidedBy?.rule]).toEqual(Array(5));
+    });
+
+    it.each([
+      ["token:use", "reveal"],
+      ["token:read", "mask"],
+      ["token:create", "mask"],
+      ["token:use:bulk", "mask"],
+      ["invoice:line:write", "mask"],
+      ["application:read", "mask"],
+      ["access:check", "mask"],
+    ])(
+      "by the bare permission %s has the transform %s, with a token or without",
+      async (...row) => {
+        const [permission, transform] = row;
+        const tenant = await createTenant();
+        const { key } = await tenant.make("private", { permissions: [permission] });
+        for (const token of [card, undefined]) {
+          const answer = await check(tenant, { key, permission, ...(token && { token }) });
+          expect(answer).toMatchObject({ allowed: true, transform, decidedBy: { permission } });
+        }
+      },
+    );
+
+    it.each(["redact", "mask", "reveal"])("by a rule has its transform: %s", async (transform) => {
+      const tenant = await createTenant();
+      const rules = [rule(7, "/pci/", "cards", transform)];
+      const { key } = await tenant.make("public", { rules });
+      const answer = await check(tenant, { key, permission: "token:read", token: card });
+      expect(answer).toMatchObject({ allowed: true, transform });
+      expect(answer.decidedBy?.permission).toBeUndefined();
+      expect(answer.decidedBy?.rule).toMatchObject({
+        place: 0,
+        priority: 7,
+        description: "cards",
+      });
+    });
+
+    it("by a rule without a description shows none", async () => {
+      const tenant = await createTenant();
+      const { description: _, ...plain } = rule(1, "/pci/", "");
+      const { key } = await tenant.make("private", { rules: [plain] });
+      const { decidedBy } = await check(tenant, { key, permission: "token:read", token: card });
+      expect(decidedBy?.rule).toMatchObject({ place: 0, priority: 1 });
+      expect(decidedBy?.rule?.description).toBeUndefined();
+    });
+
+    it("is decided by the lowest priority, then by the place in the list", async () => {
+      const tenant = await createTenant();
+      const rules = [
+        rule(5, "/pci/", "late", "redact"),
+        rule(1, "/pci/low/", "elsewhere", "redact"),
+        rule(3, "/pci/", "first of two", "reveal"),
+        rule(3, "/pci/high/", "second of two", "redact"),
+        { ...rule(2, "/pci/", "another permission", "redact"), permissions: ["token:use"] },
+      ];
+      const { key } = await tenant.make("private", { rules, permissions });
+      const { transform, decidedBy } = await check(tenant, {
+        key,
+        permission: "token:read",
+        token: card,
+      });
+      expect(transform).toBe("reveal");
+      expect(decidedBy?.rule).toMatchObject({
+        place: 2,
+        priority: 3,
+        description: "first of two",
+      });
+    });
+
+    it("is decided by the bare permission only where no rule matches", async () => {
+      const tenant = await createTenant();
+      const rules = [rule(1, "/pci/", "cards", "reveal")];
+      const { key } = await tenant.make("private", { rules, permissions });
+      const decide = async (token?: object) => {
+        const request = { key, permission: "token:read", ...(token && { token }) };
+        const { transform, decidedBy } = await check(tenant, request);
+        return [transform, decidedBy?.rule?.place ?? decidedBy?.permission];
+      };
+      expect(await decide(card)).toEqual(["reveal", 0]);
+      expect(await decide({ container: "/other/" })).toEqual(["mask", "token:read"]);
+      expect(await decide({ id: "card-1" })).toEqual(["mask", "token:read"]);
+      expect(await decide()).toEqual(["mask", "token:read"]);
+    });
+
+    it.each([
+      ["/pci/", true],
+      ["/pci", true],
+      ["pci/high", true],
+      ["/pci/high/cards/", true],
+      ["/pcix/", false],
+      ["/other/pci/", false],
+      ["/", false],
+    ])("by a rule on /pci/ is about whole segments: %s is %s", async (container, allowed) => {
+      const tenant = await createTenant();
+      for (const written of ["/pci/", "pci"]) {
+        const { key } = await tenant.make("private", { rules: [rule(1, written, "cards")] });
+        const answer = await check(tenant, { key, permission: "token:read", token: { container } });
+        expect(answer.allowed).toBe(allowed);
+      }
+    });
+
+    it("without a token is so by a rule that is limited to none", async () => {
+      const tenant = await createTenant();
+      const rules = [
+        rule(1, "/pci/", "limited"),
+        { priority: 2, transform: "reveal", permissions, description: "all" },
+      ];
+      const { key } = await tenant.make("management", { rules });
+      const { transform, decidedBy } = await check(tenant, { key, permission: "token:read" });
+      expect(transform).toBe("reveal");
+      expect(decidedBy?.rule).toMatchObject({ place: 1, priority: 2, description: "all" });
+    });
+
+    it("without a token is so for this service's own permissions by any rule", async () => {
+      const tenant = await createTenant();
+      const own = ["application:read", "access:check"];
+      const rules = [{ ...rule(4, "/pci/", "own"), permissions: own }];
+      const { key } = await tenant.make("private", { rules });
+      for (const permission of own) {
+        const { allowed, decidedBy } = await check(tenant, { key, permission });
+        expect(allowed).toBe(true);
+        expect(decidedBy?.rule).toMatchObject({ place: 0, priority: 4, description: "own" });
+      }
+    });
+
+    it("sees a change of the grants at once", async () => {
+      const tenant = await createTenant();
+      const { id, key } = await tenant.make("private", { permissions });
+      const request = { key, permission: "token:read" };
+      expect((await check(tenant, request)).allowed).toBe(true);
+      const update = { id, name: "private one", permissions: ["token:use"] };
+      await subject.api().updateApplication(tenant.root.key, update);
+      expect(await check(tenant, request)).toMatchObject({ reason: "permission_missing" });
+      expect((await check(tenant, { key, permission: "token:use" })).transform).toBe("reveal");
+    });
+  });
+
+  describe("a check of a session", () => {
+    it("names the session and the application that it was opened with", async () => {
+      const tenant = await createTenant();
+      const { key, expiresAt } = await tenant.open({ permissions });
+      const answer = await check(tenant, { key, permission: "token:read", token: card });
+      expect(answer).toMatchObject({
+        allowed: true,
+        decidedBy: { permission: "token:read" },
+        applicationId: tenant.shop.id,
+        expiresAt,
+      });
+      expect(answer.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+      expect(answer.sessionId).not.toBe(tenant.shop.id);
+    });
+
+    it("looks at the session's own grants, not at those of its application", async () => {
+      const tenant = await createTenant();
+      const { key } = await tenant.open({ permissions });
+      expect(await check(tenant, { key, permission: "token:create" })).toMatchObject({
+        allowed: false,
+        reason: "permission_missing",
+        detail: expect.stringContaining("session of the public application"),
+      });
+    });
+
+    it("asks that all conditions of a rule hold", async () => {
+      const tenant = await createTenant();
+      const rules = [
+        conditional(9, "container starts_with /pci/"),
+        conditional(2, "id equals card-1", "container starts_with /pci/"),
+        conditional(1, "id starts_with x-", "container equals /pci/high/"),
+      ];
+      const { key } = await tenant.open({ rules });
+      const placeFor = async (token: object) => {
+        const { decidedBy, reason } = await check(tenant, { key, permission: "token:read", token });
+        return decidedBy?.rule?.place ?? reason;
+      };
+      expect(await placeFor({ id: "card-1", container: "/pci/high/" })).toBe(1);
+      expect(await placeFor({ id: "card-10", container: "/pci/high/" })).toBe(0);
+      expect(await placeFor({ id: "x-1", container: "/pci/high/" })).toBe(2);
+      expect(await placeFor({ id: "x-1", container: "/pci/high/er/" })).toBe(0);
+      expect(await placeFor({ id: "card-1", container: "/other/" })).toBe("no_rule_matches");
+      expect(await placeFor({ id: "card-1" })).toBe("no_rule_matches");
+    });
+  });
+
+  describe("the end that a check tells", () => {
+    it("is that of the application", async () => {
+      const tenant = await createTenant();
+      const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
+      const { key } = await tenant.make("private", { permissions, expiresAt });
+      const answer = await check(tenant, { key, permission: "token:read" });
+      expect(answer).toMatchObject({ allowed: true, expiresAt });
+    });
+
+    it.each([
+      ["the session's", 2 * minute, minute],
+      ["the application's", minute, 2 * minute],
+    ])("is %s where that is the earlier one", async (_whose, ofApplication, ofSession) => {
+      const tenant = await createTenant();
+      const ahead = (by: number) => timestampFromMs(subject.server().clock.now() + by);
+      const shop = await tenant.make("public", { permissions, expiresAt: ahead(ofApplication) });
+      const { key } = await tenant.open({ permissions, expiresAt: ahead(ofSession) }, shop);
+      const answer = await check(tenant, { key, permission: "token:read" });
+      expect(answer).toMatchObject({ allowed: true, expiresAt: ahead(minute) });
+      expect((await subject.api().whoAmI(key)).expiresAt).toEqual(ahead(minute));
+    });
+  });
+}

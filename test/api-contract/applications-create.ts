@@ -1,0 +1,191 @@
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { containerRule, sessionRule, tokenRead, without } from "./grants.js";
+import { keyHoldersOf } from "./key-holders.js";
+import type { ApiSubject } from "./subject.js";
+
+const minute = 60_000;
+
+/** What an application is made of. */
+export function describeCreating(subject: ApiSubject): void {
+  const { server, api, refused } = subject;
+  const { createTenant } = keyHoldersOf(subject);
+
+  describe("creating an application", () => {
+    it("answers with the application and its key", async () => {
+      const root = await server().createTenant();
+      const expiresAt = timestampFromMs(server().clock.now() + minute);
+      const made = await api().createApplication(root.key, {
+        name: "Checkout 🛒",
+        type: "private",
+        permissions: ["token:create"],
+        rules: [{ ...containerRule, description: "cards" }],
+        expiresAt,
+      });
+      expect(made).toMatchObject({
+        tenantId: root.tenantId,
+        name: "Checkout 🛒",
+        type: "private",
+        permissions: ["token:create"],
+        rules: [{ ...containerRule, description: "cards", conditions: [] }],
+        createdBy: root.applicationId,
+        expiresAt,
+      });
+      expect(made.key).toMatch(/^lk_prv_/);
+      expect(made.modifiedAt ?? made.modifiedBy).toBeUndefined();
+      expect(timestampMs(made.createdAt ?? timestampFromMs(0))).toBe(server().clock.now());
+    });
+
+    it.each(["private", "public", "management"])(
+      "gives a %s one a key that works",
+      async (type) => {
+        const { make } = await createTenant();
+        const made = await make(type);
+        expect(await api().getApplicationByKey(made.key)).toMatchObject({ id: made.id, type });
+      },
+    );
+
+    it("needs application:create", async () => {
+      const { privateKey } = await createTenant();
+      const call = api().createApplication(privateKey, {
+        name: "a",
+        type: "private",
+        ...tokenRead,
+      });
+      const { message } = await refused(call, "permission_denied");
+      expect(message).toContain("application:create");
+      expect(message).toContain("private one");
+    });
+
+    it("counts a permission that a rule grants", async () => {
+      const { root } = await createTenant();
+      const rule = { ...containerRule, permissions: ["application:create"] };
+      const creator = await api().createApplication(root.key, {
+        name: "creator",
+        type: "private",
+        rules: [rule],
+      });
+      const request = { name: "made by a rule", type: "private", ...tokenRead };
+      expect(await api().createApplication(creator.key, request)).toMatchObject({
+        createdBy: creator.id,
+      });
+    });
+
+    it.each<[what: string, field: string, change: object]>([
+      ["no name", "name", { name: "" }],
+      ["a blank name", "name", { name: "  " }],
+      ["a name of 201 characters", "name", { name: "é".repeat(201) }],
+      ["a name of 201 emoji", "name", { name: "🗝".repeat(201) }],
+      ["control characters in the name", "name", { name: "a\u0000b" }],
+      ["two lines in the name", "name", { name: "a\nb" }],
+      ["an unknown type", "type", { type: "secret" }],
+      ["a type in capitals", "type", { type: "Private" }],
+      ["no type", "type", { type: "" }],
+      ["neither permissions nor rules", "request", { permissions: [], rules: [] }],
+      ["a permission of one segment", "permissions[0]", { permissions: ["token"] }],
+      ["a permission of four segments", "permissions[0]", { permissions: ["a:b:c:d"] }],
+      ["a permission in capitals", "permissions[0]", { permissions: ["Token:read"] }],
+      ["a permission twice", "permissions", { permissions: ["a:b", "a:b"] }],
+      [
+        "51 permissions",
+        "permissions",
+        { permissions: Array.from({ length: 51 }, (_, i) => `a:b${i}`) },
+      ],
+      ["a rule without container", "rules[0].container", { rules: [without("container")] }],
+      ["a rule with conditions", "rules[0]", { rules: [sessionRule] }],
+      [
+        "a rule with container and conditions",
+        "rules[0]",
+        { rules: [{ ...sessionRule, container: "/" }] },
+      ],
+      ["priority 0", "rules[0].priority", { rules: [{ ...containerRule, priority: 0 }] }],
+      ["no priority", "rules[0].priority", { rules: [without("priority")] }],
+      ["a negative priority", "rules[0].priority", { rules: [{ ...containerRule, priority: -1 }] }],
+      ["no transform", "rules[0].transform", { rules: [without("transform")] }],
+      [
+        "an unknown transform",
+        "rules[0].transform",
+        { rules: [{ ...containerRule, transform: "show" }] },
+      ],
+      ["a rule that grants nothing", "rules[0].permissions", { rules: [without("permissions")] }],
+      ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
+    ])("with %s is refused", async (_what, field, change) => {
+      const root = await server().createTenant();
+      const request = { name: "a", type: "private", ...tokenRead, ...change };
+      const { errors } = await refused(
+        api().createApplication(root.key, request),
+        "invalid_request",
+      );
+      expect(Object.keys(errors)).toContain(field);
+      expect((await api().listApplications(root.key)).pagination?.totalItems).toBe(1);
+    });
+
+    it("takes a name of 200 characters, whatever their size", async () => {
+      const root = await server().createTenant();
+      const name = "🗝".repeat(200);
+      const made = await api().createApplication(root.key, { name, type: "private", ...tokenRead });
+      expect(made.name).toBe(name);
+    });
+
+    it("takes rules without a container for a management application", async () => {
+      const root = await server().createTenant();
+      const rules = [without("container")];
+      const made = await api().createApplication(root.key, {
+        name: "a",
+        type: "management",
+        rules,
+      });
+      expect(made.rules[0]?.container).toBeUndefined();
+    });
+
+    it("refuses an expiry that is now", async () => {
+      const root = await server().createTenant();
+      const expiresAt = timestampFromMs(server().clock.now());
+      const request = { name: "a", type: "private", ...tokenRead, expiresAt };
+      await refused(api().createApplication(root.key, request), "invalid_request");
+    });
+
+    it.each(["application:create", "application:update", "application:delete"])(
+      "cannot give a public application %s, directly or by a rule",
+      async (permission) => {
+        const root = await server().createTenant();
+        const attempts = [
+          { permissions: ["token:read", permission] },
+          { rules: [{ ...containerRule, permissions: [permission] }] },
+        ];
+        const fields = ["permissions[1]", "rules[0].permissions[0]"];
+        for (const [at, grants] of attempts.entries()) {
+          const call = api().createApplication(root.key, { name: "a", type: "public", ...grants });
+          const { errors } = await refused(call, "invalid_request");
+          expect(Object.keys(errors)).toEqual([fields[at]]);
+        }
+      },
+    );
+
+    it("cannot give a permission of this service that the caller lacks", async () => {
+      const { make } = await createTenant();
+      const creator = await make("management", ["application:create"]);
+      const permissions = ["application:create", "application:delete", "token:delete"];
+      const call = api().createApplication(creator.key, {
+        name: "a",
+        type: "private",
+        permissions,
+      });
+      const { message } = await refused(call, "permission_denied");
+      expect(message).toContain("application:delete");
+      expect(message).not.toContain("token:delete");
+    });
+
+    it("gives permissions of other services freely", async () => {
+      const { make } = await createTenant();
+      const creator = await make("management", ["application:create"]);
+      const permissions = ["token:read", "invoice:line:write"];
+      const made = await api().createApplication(creator.key, {
+        name: "a",
+        type: "private",
+        permissions,
+      });
+      expect(made.permissions).toEqual(permissions);
+    });
+  });
+}

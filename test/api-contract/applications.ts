@@ -1,0 +1,13 @@
+import { describeChanging } from "./applications-change.js";
+import { describeCreating } from "./applications-create.js";
+import { describeListing } from "./applications-list.js";
+import { describeReading } from "./applications-read.js";
+import type { ApiSubject } from "./subject.js";
+
+/** Applications and their keys. */
+export function describeApplications(subject: ApiSubject): void {
+  describeCreating(subject);
+  describeListing(subject);
+  describeReading(subject);
+  describeChanging(subject);
+}

@@ -1,0 +1,32 @@
+import { Code } from "@connectrpc/connect";
+import { expect } from "@jest/globals";
+import { ApiFailure } from "../support/api.js";
+
+/** The two statuses of every refusal. */
+const refusals = {
+  invalid_request: { http: 400, grpc: Code.InvalidArgument },
+  unauthenticated: { http: 401, grpc: Code.Unauthenticated },
+  permission_denied: { http: 403, grpc: Code.PermissionDenied },
+  application_not_found: { http: 404, grpc: Code.NotFound },
+  nonce_not_found: { http: 404, grpc: Code.NotFound },
+  nonce_used: { http: 409, grpc: Code.AlreadyExists },
+} as const;
+
+export type Refusal = keyof typeof refusals;
+export type Statuses = "http" | "grpc";
+
+/** Checks that a call is refused for a reason, with the status for it, and answers how. */
+export async function expectRefused(
+  call: Promise<unknown>,
+  reason: Refusal,
+  statuses: Statuses,
+): Promise<ApiFailure> {
+  const failure = await call.then(
+    () => new Error("the call was not refused"),
+    (error) => error,
+  );
+  expect(failure).toBeInstanceOf(ApiFailure);
+  expect(failure).toMatchObject({ reason, status: refusals[reason][statuses] });
+  expect(failure.requestId).not.toBe("");
+  return failure as ApiFailure;
+}
