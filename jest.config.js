@@ -3,8 +3,8 @@ const swc = ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es
 /** @type {import("jest").Config} */
 export default {
   roots: ["<rootDir>/test"],
-  globalSetup: "<rootDir>/test/support/mongod.ts",
-  globalTeardown: "<rootDir>/test/support/mongod-teardown.ts",
+  globalSetup: "<rootDir>/test/support/global-setup.ts",
+  globalTeardown: "<rootDir>/test/support/global-teardown.ts",
   // The MongoDB driver imports `os` dynamically, which jest's sandbox refuses.
   transform: { "\\.ts$": swc, "/mongodb/lib/runtime_adapters\\.js$": swc },
   transformIgnorePatterns: ["/node_modules/(?!mongodb/lib/runtime_adapters)"],

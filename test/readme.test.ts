@@ -36,20 +36,27 @@ describe("the tour in the README", () => {
 
   it("works with curl", async () => {
     const answers = (await walk("curl")).replaceAll("}{", "}\n{").trim().split("\n");
-    const [list, backend, session] = answers.map((answer) => JSON.parse(answer));
+    const [list, backend, session, allowed, denied, self, permissions] = answers.map((answer) =>
+      JSON.parse(answer),
+    );
     expect(list.data.map(({ name }: { name: string }) => name)).toContain("Web shop");
     expect(backend.name).toBe("Backend");
     expect(session.name).toBe("Web shop");
+    expect(allowed).toMatchObject({ allowed: true, transform: "mask" });
+    expect(denied).toMatchObject({ allowed: false, reason: "permission_missing" });
+    expect(self).toMatchObject({ kind: "session", permissions: ["application:read"] });
+    expect(permissions.data.map(({ name }: { name: string }) => name)).toContain("token:read");
   });
 
   it("works with buf curl", async () => {
     const output = await walk("buf");
     expect(output).toContain('"key": "lk_prv_');
     expect(output).toContain('"pagination"');
+    expect(output).toContain('"kind": "application"');
   });
 
   it("works with TypeScript over gRPC, and shows what is in the example", async () => {
-    expect(await walk("typescript")).toBe("a session of Web shop\n");
+    expect(await walk("typescript")).toBe("a session of Web shop may read tokens: mask\n");
     const [, excerpt = "missing"] = /```ts\n(.*?)```/s.exec(readme) ?? [];
     expect(readFileSync("examples/tour.ts", "utf8")).toContain(excerpt);
   });

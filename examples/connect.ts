@@ -1,0 +1,56 @@
+// A Connect server that lets in callers by their Latchkey keys. Run it with the key that the first
+// start of Latchkey showed:
+//
+//     SVC_API_KEY=lk_mgt_… npx tsx examples/connect.ts
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { isMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { connectNodeAdapter, createConnectTransport } from "@connectrpc/connect-node";
+import { accessOf, createGuardInterceptor } from "latchkey/client/connect";
+import { Health, HealthCheckRequestSchema } from "../gen/grpc/health/v1/health_pb.js";
+import { setUp } from "./setup.js";
+
+const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
+
+// The service. That of health stands in for yours: it tells how the containers of the vault are.
+const mayRead = createGuardInterceptor(guard, {
+  permission: "token:read",
+  token: ({ message }) =>
+    isMessage(message, HealthCheckRequestSchema) ? { container: message.service } : undefined,
+});
+const adapter = connectNodeAdapter({
+  interceptors: [mayRead],
+  routes: (router) =>
+    router.service(Health, {
+      check({ service }, context) {
+        console.log(`What is in ${service} may be shown: ${accessOf(context).transform}`);
+        return { status: 1 };
+      },
+    }),
+});
+const server = createServer(adapter).listen(0);
+await once(server, "listening");
+const { port } = server.address() as AddressInfo;
+
+// Its callers.
+const baseUrl = `http://localhost:${port}`;
+const health = createClient(Health, createConnectTransport({ baseUrl, httpVersion: "1.1" }));
+async function check(service: string, headers: Record<string, string>) {
+  const result = await health.check({ service }, { headers }).catch(ConnectError.from);
+  console.log(`Check ${service}: ${result instanceof ConnectError ? result.message : "good"}`);
+  return result instanceof ConnectError ? result.code : "good";
+}
+const withKey = { "SVC-API-KEY": callerKey };
+
+assert.equal(await check("/pci/", withKey), "good");
+assert.equal(await check("/pii/", withKey), Code.PermissionDenied);
+assert.equal(await check("/pci/", {}), Code.Unauthenticated);
+
+await revokeCaller();
+assert.equal(await check("/pci/", withKey), Code.Unauthenticated);
+
+server.close();
+await cleanUp();

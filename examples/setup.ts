@@ -1,0 +1,45 @@
+// What the examples of guarded services start with: a guard, and a caller that it lets in.
+import { setTimeout as delay } from "node:timers/promises";
+import { createGuard, createLatchkeyClient } from "latchkey/client";
+
+const url = process.env.LATCHKEY_URL ?? "http://localhost:8080";
+
+/** The guard knows of every change after this many milliseconds at most, and mostly at once. */
+const maxStaleness = 200;
+
+export async function setUp() {
+  const latchkey = createLatchkeyClient({ url, key: process.env.SVC_API_KEY ?? "" });
+  const { applications } = latchkey;
+
+  // Your service asks with a key of its own.
+  const service = await applications.createApplication({
+    name: "Token vault",
+    type: "private",
+    permissions: ["access:check"],
+  });
+  const guard = createGuard({ url, key: service.key ?? "", maxStaleness });
+
+  // The caller may read what is in /pci/, and sees it masked.
+  const caller = await applications.createApplication({
+    name: "Invoices",
+    type: "private",
+    rules: [{ priority: 1, container: "/pci/", transform: "mask", permissions: ["token:read"] }],
+  });
+
+  return {
+    guard,
+    callerKey: caller.key ?? "",
+
+    async revokeCaller() {
+      await applications.deleteApplication({ id: caller.id });
+      console.log("The caller is deleted.");
+      await delay(maxStaleness);
+    },
+
+    async cleanUp() {
+      await guard.close();
+      await applications.deleteApplication({ id: service.id });
+      latchkey.close();
+    },
+  };
+}

@@ -1,0 +1,12 @@
+/** The client for browsers: `latchkey/client`, as bundlers for browsers resolve it. */
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { type ClientOptions, createClientOn, type LatchkeyClient, sendKey } from "./client.js";
+
+export { type ClientOptions, createClientOn, type LatchkeyClient } from "./client.js";
+export { type ProblemReport, problemOf } from "./problem.js";
+
+/** Creates a client that speaks Connect by `fetch`. */
+export function createLatchkeyClient(options: ClientOptions): LatchkeyClient {
+  const interceptors = [sendKey(options)];
+  return createClientOn(createConnectTransport({ baseUrl: options.url, interceptors }));
+}

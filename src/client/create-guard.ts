@@ -1,0 +1,126 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { createAnswerCache } from "./answer-cache.js";
+import type { ClientOptions } from "./client.js";
+import { createSleeplessClock } from "./clock.js";
+import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
+import { createGuardFromParts, type Guard, type GuardAnswer } from "./guard.js";
+import { createLatchkeyClient } from "./node-client.js";
+import { longestSilence } from "./stream-renewal.js";
+
+export interface GuardOptions extends ClientOptions {
+  /**
+   * How old knowledge may be to be answered from the cache, in milliseconds;
+   * 2,000 by default. While the service was not heard from for longer, it is
+   * asked each time.
+   */
+  readonly maxStaleness?: number | undefined;
+  /** How many answers the cache holds at most; 10,000 by default. */
+  readonly maxEntries?: number | undefined;
+  /** How long an answer is kept at most, in milliseconds; a minute by default. */
+  readonly maxAge?: number | undefined;
+  /** How long the service may take to answer, in milliseconds; 2,000 by default. */
+  readonly timeout?: number | undefined;
+  /** Told each time that the stream of changes breaks. The guard mends it by itself. */
+  readonly onError?: ((error: ConnectError) => void) | undefined;
+}
+
+/** How many heartbeats fit into `maxStaleness`, so that a late one does no harm. */
+const heartbeatsPerStaleness = 4;
+/** What the service takes as heartbeat_ms. */
+const shortestHeartbeat = 50;
+const longestHeartbeat = 60_000;
+
+/** What the options may be: from, and to. */
+const limits = {
+  maxStaleness: [0, 24 * 60 * 60_000],
+  maxEntries: [0, 1_000_000],
+  maxAge: [0, Number.POSITIVE_INFINITY],
+  timeout: [1, 2 ** 31 - 1],
+} as const;
+
+/** Creates a guard with a key that holds `access:check`. An option that makes no sense throws. */
+export function createGuard(options: GuardOptions): Guard {
+  const { maxStaleness = 2_000, maxEntries = 10_000, maxAge = 60_000, timeout = 2_000 } = options;
+  checkLimits({ maxStaleness, maxEntries, maxAge, timeout });
+  const keys = followKey(options.key, () => watch.reopen());
+  const client = createLatchkeyClient({ ...options, key: keys.current });
+  const { watchCredentials } = client.access;
+  const cache = createAnswerCache<GuardAnswer>({ maxEntries, maxAge });
+  const now = createSleeplessClock();
+  const heartbeat = heartbeatFor(maxStaleness);
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  const checkAccess: typeof client.access.checkAccess = async (request, callOptions) => {
+    const response = await client.access.checkAccess(request, callOptions);
+    answeredAt = now();
+    return response;
+  };
+  const watch: CredentialWatch = startCredentialWatch({
+    access: { watchCredentials },
+    heartbeat,
+    onChange: cache.forget,
+    onReset: cache.clear,
+    onSilence() {
+      // A dead connection would be tried again and again: the next call opens another one. On one
+      // that still answers, only the stream is broken.
+      if (now() - answeredAt > longestSilence(heartbeat)) {
+        client.close();
+      }
+    },
+    onError: options.onError,
+    now,
+  });
+  const guard = createGuardFromParts({
+    access: { checkAccess },
+    ...{ watch, cache, maxStaleness, timeout, now },
+  });
+  return {
+    ...guard,
+    async close() {
+      keys.close();
+      await guard.close();
+      client.close();
+    },
+  };
+}
+
+/**
+ * Tells when the key becomes another one. It may be one of another tenant, of
+ * which the stream that was opened with the key before tells nothing.
+ */
+function followKey(key: ClientOptions["key"], onRotation: () => void) {
+  let last: string | undefined;
+  let isClosed = false;
+  return {
+    async current(): Promise<string> {
+      const current = typeof key === "string" ? key : await key();
+      if (isClosed) {
+        // A call now would open a connection that nobody ends.
+        throw new Error("The guard is closed.");
+      }
+      const isRotated = last !== undefined && current !== last;
+      last = current;
+      if (isRotated) {
+        onRotation();
+      }
+      return current;
+    },
+
+    close() {
+      isClosed = true;
+    },
+  };
+}
+
+function heartbeatFor(maxStaleness: number): number {
+  const wanted = Math.round(maxStaleness / heartbeatsPerStaleness);
+  return Math.min(Math.max(wanted, shortestHeartbeat), longestHeartbeat);
+}
+
+function checkLimits(values: Readonly<Record<keyof typeof limits, number>>): void {
+  for (const [name, [least, most]] of Object.entries(limits)) {
+    const value = values[name as keyof typeof limits];
+    if (!(value >= least && value <= most)) {
+      throw new RangeError(`${name} must be a number from ${least} to ${most}`);
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { buildSync } from "esbuild";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { createLatchkeyClient as createBrowserClient } from "../../src/client/browser.js";
+import type { ClientOptions, LatchkeyClient } from "../../src/client/client.js";
+import { createLatchkeyClient as createNodeClient } from "../../src/client/node-client.js";
+import { problemOf } from "../../src/client/problem.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+const keyHeader = "X-Our-Key";
+
+let server: TestServer;
+let key: string;
+let closes: (() => void)[];
+
+beforeAll(async () => {
+  server = await startServer("lmdb", { environment: { KEY_HEADER: keyHeader } });
+  key = (await server.createTenant()).key;
+  closes = [];
+});
+
+afterAll(async () => {
+  for (const close of closes) {
+    close();
+  }
+  await server.close();
+});
+
+function createNode(options: ClientOptions): LatchkeyClient {
+  const client = createNodeClient(options);
+  closes.push(client.close);
+  return client;
+}
+
+/** What a call is refused with. */
+async function problemIn(call: Promise<unknown>) {
+  const outcome = await call.then(
+    () => undefined,
+    (thrown: unknown) => ({ problem: problemOf(thrown) }),
+  );
+  if (!outcome) {
+    throw new Error("it was not refused");
+  }
+  return outcome.problem;
+}
+
+describe.each([
+  ["Node, over gRPC", createNode],
+  ["browsers, over Connect", createBrowserClient],
+])("the client for %s", (_, createClient) => {
+  const connect = (options: Partial<ClientOptions> = {}) =>
+    createClient({ url: server.url, key, keyHeader, ...options });
+
+  it("calls each of the services", async () => {
+    const { applications, access } = connect();
+    const created = await applications.createApplication({
+      name: "Shop",
+      type: "public",
+      permissions: ["token:create"],
+    });
+    const { sessionKey } = await connect({ key: created.key ?? "" }).sessions.createSession({});
+    const answer = await access.checkAccess({ key: sessionKey, permission: "token:create" });
+    expect(answer).toMatchObject({ allowed: false, reason: "not_authorized" });
+  });
+
+  it("follows changes until it is told to stop", async () => {
+    const stopping = new AbortController();
+    const { access } = connect();
+    for await (const { resumeToken } of access.watchCredentials({}, { signal: stopping.signal })) {
+      expect(resumeToken).not.toBe("");
+      break;
+    }
+    stopping.abort();
+  });
+
+  it("asks for its key before each call", async () => {
+    const keys = ["lk_prv_old", key];
+    const { access } = connect({ key: async () => keys.shift() ?? "" });
+    expect(await problemIn(access.whoAmI({}))).toMatchObject({ code: "unauthenticated" });
+    expect(await access.whoAmI({})).toMatchObject({ kind: "application" });
+  });
+
+  it("gives up waiting for its key when the call is given up", async () => {
+    const { access } = connect({ key: () => new Promise<string>(() => {}) });
+    const call = access.whoAmI({}, { timeoutMs: 20 });
+    await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    const aborted = access.whoAmI({}, { signal: AbortSignal.abort() });
+    await expect(aborted).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  it("does not tell a key that cannot be sent", async () => {
+    const { access } = connect({ key: "lk_prv_secret\u0000" });
+    const { detail } = await problemIn(access.whoAmI({}));
+    expect(detail).toContain(keyHeader);
+    expect(detail).not.toContain("secret");
+  });
+
+  it("reads what is wrong with each field", async () => {
+    const { applications } = connect();
+    const call = applications.createApplication({ name: "", type: "odd", permissions: ["bad"] });
+    expect(await problemIn(call)).toEqual({
+      code: "invalid_request",
+      detail: expect.stringContaining("name"),
+      requestId: expect.any(String),
+      errors: {
+        name: [expect.any(String)],
+        type: [expect.any(String)],
+        "permissions[0]": [expect.any(String)],
+      },
+      retryAfter: undefined,
+    });
+  });
+
+  it("reads that its key is refused", async () => {
+    const { access } = connect({ key: "lk_prv_nobody" });
+    expect(await problemIn(access.whoAmI({}))).toMatchObject({
+      code: "unauthenticated",
+      detail: expect.stringContaining(keyHeader),
+      errors: {},
+    });
+  });
+
+  it("reads that its key does not allow the call", async () => {
+    const { applications } = connect();
+    const { key = "" } = await applications.createApplication({
+      name: "Reader",
+      type: "private",
+      permissions: ["token:read"],
+    });
+    const call = connect({ key }).access.checkAccess({ key, permission: "token:read" });
+    expect(await problemIn(call)).toMatchObject({
+      code: "permission_denied",
+      detail: expect.stringContaining("access:check"),
+    });
+  });
+
+  it("has no code for a service that it cannot reach", async () => {
+    const { access } = connect({ url: "http://127.0.0.1:1" });
+    const problem = await problemIn(access.whoAmI({}));
+    expect(problem).toMatchObject({ code: undefined, requestId: undefined, errors: {} });
+    expect(problem.detail).not.toBe("");
+  });
+});
+
+describe("the client for Node", () => {
+  it("opens a new connection after it was closed", async () => {
+    const client = createNodeClient({ url: server.url, key, keyHeader });
+    await client.access.whoAmI({});
+    client.close();
+    expect(await client.access.whoAmI({})).toMatchObject({ kind: "application" });
+    client.close();
+  });
+
+  it("ends the calls under way when it is closed", async () => {
+    const client = createNodeClient({ url: server.url, key, keyHeader });
+    const stream = client.access.watchCredentials({})[Symbol.asyncIterator]();
+    await stream.next();
+    client.close();
+    await expect(stream.next().then(() => stream.next())).rejects.toThrow(ConnectError);
+  });
+});
+
+describe("a problem", () => {
+  it("tells all that is wrong with the same field, whatever its name", () => {
+    const fieldViolations = [
+      { field: "name", description: "is too long" },
+      { field: "name", description: "is not one line" },
+      { field: "__proto__", description: "is odd" },
+    ];
+    const details = [{ desc: BadRequestSchema, value: { fieldViolations } }];
+    const error = new ConnectError("no", Code.InvalidArgument, undefined, details);
+    const { errors } = problemOf(error);
+    expect(Object.entries(errors)).toEqual([
+      ["name", ["is too long", "is not one line"]],
+      ["__proto__", ["is odd"]],
+    ]);
+  });
+
+  it.each([new Error("odd"), "odd", undefined, null, 42])("can be made of %p", (thrown) => {
+    expect(problemOf(thrown)).toMatchObject({ code: undefined, errors: {} });
+  });
+});
+
+describe("the client for browsers", () => {
+  it("can be bundled, and needs nothing that only Node has", () => {
+    const { errors, metafile } = buildSync({
+      entryPoints: [join(__dirname, "../../src/client/browser.ts")],
+      bundle: true,
+      write: false,
+      metafile: true,
+      platform: "browser",
+      format: "esm",
+      logLevel: "silent",
+    });
+    expect(errors).toEqual([]);
+    const files = Object.keys(metafile.inputs);
+    expect(files.some((file) => file.includes("connect-web"))).toBe(true);
+    expect(files.filter((file) => /connect-node|keys\.ts|guard\.ts/.test(file))).toEqual([]);
+  });
+});

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import type { GuardAnswer } from "../../src/client/guard.js";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
+import { scriptCommand, useChildren } from "../support/child.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+const maxStaleness = 200;
+const start = useChildren();
+
+let server: TestServer;
+let client: LatchkeyNodeClient;
+let rootKey: string;
+
+beforeEach(async () => {
+  server = await startServer();
+  rootKey = (await server.createTenant()).key;
+  client = createLatchkeyClient({ url: server.url, key: rootKey });
+});
+
+afterEach(async () => {
+  client.close();
+  await server.close();
+});
+
+async function startGuard() {
+  const { id, key: subject = "" } = await client.applications.createApplication({
+    name: "Subject",
+    type: "private",
+    permissions: ["token:read"],
+  });
+  const script = "../client/guard-child.ts";
+  const child = start(scriptCommand(script, server.url, rootKey, subject, String(maxStaleness)));
+  const { pid } = await child.line(0);
+  let told = 1;
+  const next = () => child.line(told++);
+  return {
+    id,
+    pid,
+    write: child.write,
+    next,
+    async check(): Promise<GuardAnswer> {
+      child.write("check\n");
+      return next();
+    },
+  };
+}
+
+type ChildGuard = Awaited<ReturnType<typeof startGuard>>;
+
+async function checkUntilCached(guard: ChildGuard): Promise<GuardAnswer> {
+  for (;;) {
+    const answer = await guard.check();
+    if (answer.source === "cache") {
+      return answer;
+    }
+  }
+}
+
+describe("the process of a guard", () => {
+  it("is not misled by what it knew when it is stopped for a while", async () => {
+    const guard = await startGuard();
+    for (let round = 0; round < 3; round++) {
+      const permissions = ["token:read"];
+      await client.applications.updateApplication({ id: guard.id, name: "Subject", permissions });
+      while (!(await checkUntilCached(guard)).allowed) {}
+      process.kill(guard.pid, "SIGSTOP");
+      await client.applications.updateApplication({
+        id: guard.id,
+        name: "Subject",
+        permissions: ["token:create"],
+      });
+      guard.write("check\ncheck\n");
+      // Long enough for its knowledge to become too old, however long it takes.
+      await delay(maxStaleness * 3);
+      process.kill(guard.pid, "SIGCONT");
+      const answers = [await guard.next(), await guard.next()];
+      expect(answers.map(({ allowed }) => allowed)).toEqual([false, false]);
+    }
+  });
+
+  it("ends by itself when the guard is closed, in the midst of checks too", async () => {
+    const guard = await startGuard();
+    await checkUntilCached(guard);
+    guard.write("close\n");
+    const { answers } = await guard.next();
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ allowed: false });
+    }
+    // The process ends without another line, and without a failure.
+    await expect(guard.next()).rejects.toThrow("ended with 0");
+  });
+});

@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { createGuard } from "../../src/client/create-guard.js";
+import { newId } from "../../src/ids.js";
+import { makeKey } from "../../src/keys.js";
+
+const ends: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) {
+    await end();
+  }
+});
+
+/** A service whose streams say nothing, as behind a proxy that holds them back, and whose checks wait to be released. */
+async function startMuteService() {
+  const waiting: (() => void)[] = [];
+  const handler = connectNodeAdapter({
+    routes: ({ service }) => {
+      service(AccessService, {
+        async checkAccess({ permission }) {
+          if (permission === "token:slow") {
+            await new Promise<void>((resolve) => waiting.push(resolve));
+          }
+          return { allowed: true };
+        },
+        async *watchCredentials(_request, { signal }) {
+          await once(signal, "abort");
+        },
+      });
+    },
+  });
+  const server = createServer(handler).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  ends.push(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, waiting };
+}
+
+describe("a guard whose stream is mute", () => {
+  it("gives up the stream, and none of the checks that the service still answers", async () => {
+    const { url, waiting } = await startMuteService();
+    let breaks = 0;
+    const guard = createGuard({
+      url,
+      key: makeKey("prv", newId(Date.now())),
+      maxStaleness: 200,
+      timeout: 60_000,
+      onError: () => {
+        breaks++;
+      },
+    });
+    ends.push(guard.close);
+    const subject = makeKey("prv", newId(Date.now()));
+    const slow = guard.check(subject, "token:slow");
+    while (breaks === 0) {
+      expect(await guard.check(subject, "token:read")).toMatchObject({
+        allowed: true,
+        source: "service",
+      });
+    }
+    for (const release of waiting) {
+      release();
+    }
+    expect(await slow).toMatchObject({ allowed: true, source: "service" });
+  });
+});

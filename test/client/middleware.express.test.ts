@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import express, { type ErrorRequestHandler, type Express } from "express";
+import { accessOf, type GuardExpressOptions, guardExpress } from "../../src/client/express.js";
+import type { Guard } from "../../src/client/guard.js";
+import { callOverHttp, describeHttpMiddleware } from "../support/guarded-http.js";
+import {
+  createScriptedGuard,
+  type GuardedService,
+  type Handled,
+  keys,
+} from "../support/guarded-service.js";
+import { send } from "../support/http.js";
+
+interface Params {
+  readonly id: string;
+}
+
+const thrown: unknown[] = [];
+const tellNothing: ErrorRequestHandler = (error, _request, response, _next) => {
+  thrown.push(error);
+  response.status(500).json({});
+};
+
+async function listen(app: Express) {
+  const server = app.use(tellNothing).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { port, close: async () => void (await new Promise((done) => server.close(done))) };
+}
+
+async function start(guard: Guard, options: GuardExpressOptions<Params>): Promise<GuardedService> {
+  const handled: Handled[] = [];
+  const app = express();
+  app.get("/tokens/:id", guardExpress(guard, options), (request, response) => {
+    handled.push(() => accessOf(request));
+    const { id }: Params = request.params;
+    response.json({ id });
+  });
+  const { port, close } = await listen(app);
+  return { call: (sent) => callOverHttp(port, sent), handled, close };
+}
+
+describeHttpMiddleware("guardExpress", start);
+
+describe("guardExpress in an application", () => {
+  let close = async () => {};
+  afterEach(() => close());
+
+  it("gives the request to the functions of the options", async () => {
+    const guard = createScriptedGuard();
+    const service = await start(guard, {
+      permission: ({ method }) => (method === "GET" ? "token:read" : "token:create"),
+      token: ({ params }) => ({ id: params.id }),
+    });
+    close = service.close;
+    await service.call({ keys: [keys.good] });
+    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+  });
+
+  it("hands what a function throws to the error handlers", async () => {
+    const mistake = new Error("a mistake");
+    const service = await start(createScriptedGuard(), {
+      permission: () => {
+        throw mistake;
+      },
+    });
+    close = service.close;
+    thrown.length = 0;
+    await service.call({ keys: [keys.good] });
+    expect(thrown).toEqual([mistake]);
+  });
+
+  it("guards all that comes after it, and of several guards the last one's answer counts", async () => {
+    const app = express();
+    const guard = createScriptedGuard();
+    const revealing: Guard = {
+      ...guard,
+      check: async (...question) => ({
+        ...(await guard.check(...question)),
+        transform: "reveal",
+      }),
+    };
+    app.use(guardExpress(guard, { permission: "token:read" }));
+    const router = express.Router();
+    router.get(
+      "/:id",
+      guardExpress(revealing, { permission: "token:use" }),
+      (request, response) => {
+        response.json(accessOf(request).transform);
+      },
+    );
+    app.use("/plain", router);
+    const server = await listen(app);
+    close = server.close;
+    const headers = { "svc-api-key": keys.good };
+    expect((await send(server, "/plain/card-1", { headers })).body).toBe('"reveal"');
+    expect((await send(server, "/nowhere")).status).toBe(401);
+  });
+
+  it("says what is missing where the guard was not asked", async () => {
+    const app = express();
+    app.get("/", (request, response) => {
+      response.json(accessOf(request));
+    });
+    const server = await listen(app);
+    close = server.close;
+    thrown.length = 0;
+    expect((await send(server, "/")).status).toBe(500);
+    expect(String(thrown)).toContain("The guard was not asked about this request");
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "@jest/globals";
+import fastify, { type FastifyInstance } from "fastify";
+import { accessOf, type GuardFastifyOptions, guardFastify } from "../../src/client/fastify.js";
+import type { Guard } from "../../src/client/guard.js";
+import { callOverHttp, describeHttpMiddleware } from "../support/guarded-http.js";
+import {
+  createScriptedGuard,
+  type GuardedService,
+  type Handled,
+  keys,
+} from "../support/guarded-service.js";
+
+interface Route {
+  Params: { id: string };
+}
+
+type Hook = "onRequest" | "preHandler";
+
+function createApp(): FastifyInstance {
+  const app = fastify();
+  return app.setErrorHandler((_error, _request, reply) => reply.code(500).send({}));
+}
+
+function startWith(hook: Hook) {
+  return async (guard: Guard, options: GuardFastifyOptions<Route>): Promise<GuardedService> => {
+    const handled: Handled[] = [];
+    const app = createApp();
+    app.get<Route>("/tokens/:id", { [hook]: guardFastify(guard, options) }, async (request) => {
+      handled.push(() => accessOf(request));
+      return { id: request.params.id };
+    });
+    const port = Number(new URL(await app.listen({ port: 0, host: "127.0.0.1" })).port);
+    return { call: (sent) => callOverHttp(port, sent), handled, close: () => app.close() };
+  };
+}
+
+describeHttpMiddleware("guardFastify as onRequest", startWith("onRequest"));
+describeHttpMiddleware("guardFastify as preHandler", startWith("preHandler"));
+
+describe("guardFastify in an application", () => {
+  const headers = { "svc-api-key": keys.good };
+
+  it("gives the request to the functions of the options", async () => {
+    const guard = createScriptedGuard();
+    const app = createApp();
+    const onRequest = guardFastify<Route>(guard, {
+      permission: ({ method }) => (method === "GET" ? "token:read" : "token:create"),
+      token: ({ params }) => ({ id: params.id }),
+    });
+    app.get<Route>("/tokens/:id", { onRequest }, async () => "");
+    await app.inject({ url: "/tokens/card-1", headers });
+    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+  });
+
+  it("sees the body as preHandler", async () => {
+    const guard = createScriptedGuard();
+    const app = createApp();
+    const preHandler = guardFastify<{ Body: { container: string } }>(guard, {
+      permission: "token:create",
+      token: ({ body }) => ({ container: body.container }),
+    });
+    app.post<{ Body: { container: string } }>("/tokens", { preHandler }, async () => "");
+    const payload = { container: "/pci/" };
+    await app.inject({ method: "POST", url: "/tokens", headers, payload });
+    expect(guard.asked).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
+  });
+
+  it("guards a whole scope as a hook of it, and nothing outside", async () => {
+    const app = createApp();
+    app.get("/open", async () => "open");
+    app.register(async (scope) => {
+      scope.addHook("onRequest", guardFastify(createScriptedGuard(), { permission: "token:read" }));
+      scope.get("/guarded", async (request) => accessOf(request).transform);
+    });
+    expect((await app.inject("/open")).body).toBe("open");
+    expect((await app.inject("/guarded")).statusCode).toBe(401);
+    expect((await app.inject({ url: "/guarded", headers })).body).toBe("mask");
+  });
+
+  it("says what is missing where the guard was not asked", async () => {
+    const app = fastify();
+    app.get("/", async (request) => accessOf(request));
+    const answer = await app.inject("/");
+    expect(answer.statusCode).toBe(500);
+    expect(answer.json().message).toContain("The guard was not asked about this request");
+  });
+});

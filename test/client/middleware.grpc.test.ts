@@ -1,0 +1,211 @@
+import {
+  Client,
+  credentials,
+  type handleBidiStreamingCall,
+  type handleClientStreamingCall,
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  type StatusObject,
+} from "@grpc/grpc-js";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import {
+  accessOf,
+  createGuardInterceptor,
+  type GuardedCall,
+  type GuardInterceptorOptions,
+} from "../../src/client/grpc.js";
+import type { Guard } from "../../src/client/guard.js";
+import { defaultKeyHeader } from "../../src/key-header.js";
+import {
+  createScriptedGuard,
+  describeMiddleware,
+  type GuardedService,
+  type Handled,
+  keys,
+  type Outcome,
+  type Sent,
+} from "../support/guarded-service.js";
+
+interface Message {
+  readonly id: string;
+}
+const toBytes = (message: Message) => Buffer.from(JSON.stringify(message));
+const fromBytes = (bytes: Buffer): Message => JSON.parse(bytes.toString());
+
+function method(path: string, requestStream: boolean, responseStream: boolean) {
+  return {
+    ...{ path, requestStream, responseStream },
+    ...{ requestSerialize: toBytes, responseSerialize: toBytes },
+    ...{ requestDeserialize: fromBytes, responseDeserialize: fromBytes },
+  } satisfies MethodDefinition<Message, Message>;
+}
+
+const tokens = {
+  get: method("/shop.Tokens/Get", false, false),
+  watch: method("/shop.Tokens/Watch", false, true),
+  send: method("/shop.Tokens/Send", true, false),
+  talk: method("/shop.Tokens/Talk", true, true),
+};
+type MethodName = keyof typeof tokens;
+const names = Object.keys(tokens) as MethodName[];
+
+function createHandlers(handled: Handled[]) {
+  const get: handleUnaryCall<Message, Message> = (call, answer) => {
+    handled.push(() => accessOf(call));
+    answer(null, call.request);
+  };
+  const watch: handleServerStreamingCall<Message, Message> = (call) => {
+    handled.push(() => accessOf(call));
+    call.write(call.request);
+    call.end();
+  };
+  const send: handleClientStreamingCall<Message, Message> = (call, answer) => {
+    handled.push(() => accessOf(call));
+    call.on("data", (message) => answer(null, message));
+  };
+  const talk: handleBidiStreamingCall<Message, Message> = (call) => {
+    handled.push(() => accessOf(call));
+    call.on("data", (message) => call.write(message));
+    call.on("end", () => call.end());
+  };
+  return { get, watch, send, talk };
+}
+
+/** Calls a method with one message. On the wire, a method of any kind is a stream both ways. */
+function callMethod(client: Client, name: MethodName, sent: Sent): Promise<Outcome> {
+  const metadata = new Metadata();
+  for (const key of sent.keys) {
+    metadata.add(sent.header ?? defaultKeyHeader, key);
+  }
+  const { path } = tokens[name];
+  const call = client.makeBidiStreamRequest(path, toBytes, fromBytes, metadata);
+  const got: Message[] = [];
+  return new Promise((resolve) => {
+    call.on("data", (message) => got.push(message));
+    call.on("error", () => {});
+    call.on("status", ({ code, details, metadata }: StatusObject) => {
+      const { date: _date, ...headers } = metadata.getMap() as Record<string, string>;
+      const everything = JSON.stringify([code, details, headers, got]);
+      resolve({ status: code, detail: details, headers, everything });
+    });
+    call.write({ id: "card-1" });
+    call.end();
+  });
+}
+
+async function serve(name: MethodName, ...interceptors: ServerInterceptor[]) {
+  const handled: Handled[] = [];
+  const server = new Server({ interceptors });
+  server.addService(tokens, createHandlers(handled));
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    );
+  });
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  return {
+    call: (sent: Sent) => callMethod(client, name, sent),
+    handled,
+    async close() {
+      client.close();
+      server.forceShutdown();
+    },
+  } satisfies GuardedService;
+}
+
+const start = (name: MethodName, guard: Guard, options: GuardInterceptorOptions) =>
+  serve(name, createGuardInterceptor(guard, options));
+
+for (const name of names) {
+  describeMiddleware(`the interceptor for grpc-js, method ${name}`, {
+    protocol: "grpc",
+    start: (guard, options) => start(name, guard, options),
+  });
+}
+
+describe("the interceptor for grpc-js", () => {
+  let service: GuardedService | undefined;
+  afterEach(() => service?.close());
+
+  it.each([
+    ["get", { id: "card-1" }],
+    ["watch", { id: "card-1" }],
+    ["send", undefined],
+    ["talk", undefined],
+  ] as const)(
+    "tells of the method %s its path, and its message where there is one",
+    async (name, message) => {
+      const told: Omit<GuardedCall, "metadata">[] = [];
+      service = await start(name, createScriptedGuard(), {
+        permission: ({ path, message, metadata }) => {
+          expect(metadata.get(defaultKeyHeader)).toEqual([keys.good]);
+          told.push({ path, message });
+          return "token:read";
+        },
+      });
+      expect((await service.call({ keys: [keys.good] })).status).toBe(0);
+      expect(told).toEqual([{ path: tokens[name].path, message }]);
+    },
+  );
+
+  it("makes the token out of the message", async () => {
+    const guard = createScriptedGuard();
+    service = await start("get", guard, {
+      permission: "token:read",
+      token: ({ message }) => ({ id: (message as Message).id }),
+    });
+    await service.call({ keys: [keys.good] });
+    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+  });
+
+  it.each(names)("tells what a function threw, in the method %s", async (name) => {
+    const mistake = new Error("a mistake");
+    const told: unknown[] = [];
+    service = await start(name, createScriptedGuard(), {
+      permission: () => {
+        throw mistake;
+      },
+      onError: (error) => told.push(error),
+    });
+    await service.call({ keys: [keys.good] });
+    expect(told).toEqual([mistake]);
+  });
+
+  it("can be left out for some methods, whose handlers then find no answer", async () => {
+    const guarded = createGuardInterceptor(createScriptedGuard(), { permission: "token:read" });
+    const interceptor: ServerInterceptor = (method, call) =>
+      method.path === tokens.get.path ? new ServerInterceptingCall(call) : guarded(method, call);
+    service = await serve("get", interceptor);
+    expect((await service.call({ keys: [] })).status).toBe(0);
+    const [access] = service.handled;
+    expect(access).toThrow("The guard was not asked about this request");
+  });
+
+  it("runs no handler for a caller that went away meanwhile", async () => {
+    const guard = createScriptedGuard();
+    let letIn = () => {};
+    const asked = new Promise<void>((resolve) => {
+      guard.check = async () => {
+        resolve();
+        await new Promise<void>((open) => {
+          letIn = open;
+        });
+        return { allowed: true, source: "service", staleness: 0 };
+      };
+    });
+    service = await start("talk", guard, { permission: "token:read" });
+    const call = service.call({ keys: [keys.good] });
+    await asked;
+    await service.close();
+    expect((await call).status).not.toBe(0);
+    letIn();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(service.handled).toEqual([]);
+  });
+});

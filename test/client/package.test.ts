@@ -1,0 +1,52 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+
+const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
+
+/** Every file that the entries of the package name, whatever the condition. */
+function filesIn(target: unknown): string[] {
+  return typeof target === "string" ? [target] : Object.values(target as object).flatMap(filesIn);
+}
+
+/** What a program writes that can import the package by its name. */
+async function run(program: string, ...options: string[]): Promise<string> {
+  const args = [...options, "--input-type=module", "--eval", program];
+  return (await promisify(execFile)(process.execPath, args)).stdout.trim();
+}
+
+describe("the package", () => {
+  it("has a source for every file that it exports", () => {
+    const built = filesIn(exports).filter((file) => file.startsWith("./dist/"));
+    const sources = built.map((file) =>
+      file.replace("./dist/", "").replace(/\.d\.ts$|\.js$/, ".ts"),
+    );
+    expect(sources).toHaveLength(12);
+    expect(sources.filter((source) => !existsSync(source))).toEqual([]);
+  });
+
+  it("has a client for Node, and another for browsers", async () => {
+    const program = `console.log(import.meta.resolve("latchkey/client"))`;
+    expect(await run(program)).toMatch(/\/dist\/src\/client\/node\.js$/);
+    expect(await run(program, "--conditions=browser")).toMatch(/\/dist\/src\/client\/browser\.js$/);
+  });
+
+  it("shows nothing but what it exports", async () => {
+    const program = `console.log(await import("latchkey/dist/src/keys.js").catch((e) => e.code))`;
+    expect(await run(program)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
+  });
+
+  it("loads no framework that the guarded service does not use", async () => {
+    const program = `
+      import { createRequire } from "node:module";
+      for (const name of ["", "/express", "/fastify", "/connect"]) {
+        await import("latchkey/client" + name);
+      }
+      const loaded = Object.keys(createRequire(process.cwd() + "/").cache);
+      console.log(loaded.filter((file) => /node_modules.(express|fastify|@grpc)/.test(file)).length);
+    `;
+    expect(await run(program)).toBe("0");
+    expect(await run(program.replace('"/connect"', '"/grpc"'))).not.toBe("0");
+  });
+});

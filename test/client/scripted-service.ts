@@ -1,0 +1,129 @@
+import { setImmediate } from "node:timers/promises";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
+import {
+  type AccessService,
+  type CheckAccessRequest,
+  CheckAccessRequestSchema,
+  type CheckAccessResponse,
+  CheckAccessResponseSchema,
+  type WatchCredentialsRequest,
+  WatchCredentialsRequestSchema,
+  type WatchCredentialsResponse,
+  WatchCredentialsResponseSchema,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+
+/** A stream that a test speaks on for the service. */
+export interface ScriptedStream {
+  readonly request: WatchCredentialsRequest;
+  readonly signal: AbortSignal | undefined;
+  send(message: StreamMessage): void;
+  end(): void;
+  fail(error: unknown): void;
+}
+
+interface StreamMessage {
+  /** The applications that changed. */
+  readonly changed?: readonly string[];
+  readonly changes?: MessageInitShape<typeof WatchCredentialsResponseSchema>["changes"];
+  readonly reset?: boolean;
+  readonly token?: string;
+  /** By the clock of the service. Absent where more follows. */
+  readonly completeUntil?: number | undefined;
+}
+
+/** A check that waits for its answer. */
+export interface ScriptedCheck {
+  readonly request: CheckAccessRequest;
+  answer(response: MessageInitShape<typeof CheckAccessResponseSchema>): void;
+  fail(error: unknown): void;
+}
+
+/** The part of the service that a guard uses, in the hands of a test. */
+export interface ScriptedService {
+  readonly access: Pick<Client<typeof AccessService>, "checkAccess" | "watchCredentials">;
+  /** Every stream that was opened. */
+  readonly streams: ScriptedStream[];
+  /** Every check that was asked. */
+  readonly checks: ScriptedCheck[];
+}
+
+export function createScriptedService(): ScriptedService {
+  const streams: ScriptedStream[] = [];
+  const checks: ScriptedCheck[] = [];
+  return {
+    streams,
+    checks,
+    access: {
+      checkAccess: (request) =>
+        new Promise<CheckAccessResponse>((resolve, reject) => {
+          checks.push({
+            request: create(CheckAccessRequestSchema, request),
+            answer: (response) => resolve(create(CheckAccessResponseSchema, response)),
+            fail: reject,
+          });
+        }),
+
+      watchCredentials(request, { signal } = {}) {
+        const queue = createQueue<WatchCredentialsResponse>();
+        signal?.addEventListener("abort", () => queue.fail(signal.reason));
+        streams.push({
+          request: create(WatchCredentialsRequestSchema, request),
+          signal,
+          send: (message) => queue.push(toResponse(message)),
+          end: queue.end,
+          fail: queue.fail,
+        });
+        // As the client does it, who breaks off does not end the stream.
+        return { [Symbol.asyncIterator]: () => ({ next: queue.next }) };
+      },
+    },
+  };
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export async function settle(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
+}
+
+function toResponse(message: StreamMessage): WatchCredentialsResponse {
+  const { changed = [], changes, reset = false, token = "a token", completeUntil } = message;
+  const told = changed.map((applicationId) => ({ kind: "updated", applicationId }));
+  return create(WatchCredentialsResponseSchema, {
+    changes: changes ?? told,
+    reset,
+    resumeToken: token,
+    ...(completeUntil !== undefined && { completeUntil: timestampFromMs(completeUntil) }),
+  });
+}
+
+function createQueue<T>() {
+  const waiting: (() => Promise<IteratorResult<T>>)[] = [];
+  let wake: ((result: Promise<IteratorResult<T>>) => void) | undefined;
+
+  function add(result: () => Promise<IteratorResult<T>>): void {
+    if (wake) {
+      wake(result());
+      wake = undefined;
+    } else {
+      waiting.push(result);
+    }
+  }
+
+  return {
+    push: (value: T) => add(async () => ({ done: false, value })),
+    end: () => add(async () => ({ done: true, value: undefined })),
+    fail: (error: unknown) => add(() => Promise.reject(error)),
+    next: () =>
+      new Promise<IteratorResult<T>>((resolve) => {
+        const next = waiting.shift();
+        if (next) {
+          resolve(next());
+        } else {
+          wake = resolve;
+        }
+      }),
+  };
+}

@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createRestApi } from "./support/api-rest.js";
+import { type LatchkeyProcess, runLatchkey } from "./support/process.js";
+
+describe("the examples of guarded services", () => {
+  let folder: string;
+  let latchkey: LatchkeyProcess | undefined;
+  let url: string;
+  let key: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "latchkey-examples-"));
+    latchkey = runLatchkey(["serve"], { DATA_DIR: folder, PORT: "0" });
+    [key] = await latchkey.until(/lk_mgt_[A-Za-z0-9]+/);
+    [, url = ""] = await latchkey.until(/listening at (http:[^"]+)"/);
+  });
+
+  afterAll(async () => {
+    latchkey?.child.kill("SIGKILL");
+    await latchkey?.ended();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Runs an example as a reader would, and answers with the lines that it wrote. */
+  async function runExample(name: string): Promise<string[]> {
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      ["--import", "tsx", `examples/${name}.ts`],
+      { env: { PATH: process.env.PATH, SVC_API_KEY: key, LATCHKEY_URL: url } },
+    );
+    expect(stderr).toBe("");
+    expect(stdout).not.toContain("lk_");
+    const left = await createRestApi(url).listApplications(key);
+    expect(left.data.map((application) => application.name)).toEqual(["Bootstrap"]);
+    return stdout.trimEnd().split("\n");
+  }
+
+  const wrote = (...starts: string[]) => starts.map((start) => expect.stringContaining(start));
+
+  it.each(["express", "fastify"])("work with %s", async (name) => {
+    expect(await runExample(name)).toEqual(
+      wrote(
+        'GET /pci/card-4242: 200 {"id":"card-4242","shown":"mask"}',
+        'GET /pii/email-7: 403 The rules of the private application "Invoices"',
+        "GET /pci/card-4242: 401 Send the key",
+        "The caller is deleted.",
+        "GET /pci/card-4242: 401 Send the key",
+      ),
+    );
+  });
+
+  it("work with grpc-js", async () => {
+    expect(await runExample("grpc")).toEqual(
+      wrote(
+        'Read card-4242: OK {"id":"card-4242","shown":"mask"}',
+        'Read email-7: PERMISSION_DENIED The rules of the private application "Invoices"',
+        "Read card-4242: UNAUTHENTICATED Send the key",
+        "The caller is deleted.",
+        "Read card-4242: UNAUTHENTICATED Send the key",
+      ),
+    );
+  });
+
+  it("work with Connect", async () => {
+    expect(await runExample("connect")).toEqual(
+      wrote(
+        "What is in /pci/ may be shown: mask",
+        "Check /pci/: good",
+        'Check /pii/: [permission_denied] The rules of the private application "Invoices"',
+        "Check /pci/: [unauthenticated] Send the key",
+        "The caller is deleted.",
+        "Check /pci/: [unauthenticated] Send the key",
+      ),
+    );
+  });
+});
