@@ -1,36 +1,34 @@
 import { statfs } from "node:fs/promises";
 import { arch, cpus, platform, release } from "node:os";
-import type { Cores } from "./cores.js";
 import { memoryOf } from "./measure.js";
+import type { Plan } from "./plan.js";
 import { connections, seededApplications } from "./seed.js";
 import type { Server } from "./servers.js";
+import type { Stage } from "./stage.js";
 
-interface Run {
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly cores: Cores;
-  /** Where the embedded store was. */
-  readonly folder: string;
-  /** What made the load. */
-  readonly load: string;
-  readonly hasMongo: boolean;
-  readonly servers: readonly { readonly name: string; readonly server: Server }[];
+interface NamedServer {
+  readonly name: string;
+  readonly server: Server;
 }
 
 /** What one has to know of a run to judge its figures, in sentences. */
-export async function factsOf(run: Run): Promise<string[]> {
-  const { rounds, seconds, cores, hasMongo } = run;
-  const memory = run.servers.map(({ name, server }) => describeMemory(name, server));
+export async function factsOf(
+  { cores, folder, generator, subjects }: Stage,
+  { rounds, seconds }: Plan,
+  servers: readonly NamedServer[],
+): Promise<string[]> {
+  const memory = servers.map(({ name, server }) => describeMemory(name, server));
+  const hasMongo = subjects.length > 1;
   return [
     `${machine()}, ${new Date().toISOString().slice(0, 10)}.`,
     `${connections} connections, ${seededApplications.toLocaleString("en")} applications with 5 rules each at the start.`,
-    `${rounds} rounds of ${seconds} s for each row: the median (lowest–highest).`,
+    `Rounds: ${rounds}, with ${seconds} s for each row. Figures are the median (lowest–highest).`,
     cores.server === undefined
       ? "Servers and load shared the cores, as there was no way to give them their own."
       : `Servers on core ${cores.server}, load on core ${cores.load}${hasMongo ? `, MongoDB on core ${cores.database}` : ""}.`,
-    `Load made by ${run.load}.`,
+    `Load made by ${generator.description}.`,
     `Memory of the servers at the end: ${memory.join(", ")}.`,
-    ...((await isInMemory(run.folder))
+    ...((await isInMemory(folder))
       ? ["The embedded store was in a file system in memory, which flatters its writes."]
       : []),
     ...(hasMongo

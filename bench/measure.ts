@@ -34,8 +34,18 @@ export async function measure(
   return { sample: { requestsPerSecond: requests / seconds, p50, p99, cpu }, answers };
 }
 
+/** What one part of a request costs, where it has many. Latencies have no parts. */
+export function perPart({ requestsPerSecond, cpu }: Sample, count: number): Sample {
+  return {
+    requestsPerSecond: requestsPerSecond * count,
+    p50: Number.NaN,
+    p99: Number.NaN,
+    cpu: cpu / count,
+  };
+}
+
 /** The time that all threads of a process have computed, in it and in the kernel for it. */
-function cpuSeconds(pid: number): number {
+export function cpuSeconds(pid: number): number {
   if (!isLinux) {
     return Number.NaN;
   }

@@ -1,5 +1,6 @@
 import type { Sample } from "./measure.js";
 import { type Spread, spreadOf } from "./statistics.js";
+import { type Column, format, withRange } from "./table.js";
 
 /** Which server got which request. */
 export interface Row {
@@ -16,6 +17,16 @@ export interface Result extends Row {
   /** The CPU time of a request, as a multiple of the first row's in the same round. */
   readonly ratio: Spread;
 }
+
+export const requestColumns: readonly Column<Result>[] = [
+  { title: "Server", isText: true, text: ({ server }) => server },
+  { title: "Request", isText: true, text: ({ request }) => request },
+  { title: "Requests/s", text: ({ requestsPerSecond }) => withRange(requestsPerSecond, 0) },
+  { title: "p50 ms", text: ({ p50 }) => format(p50.median, 2) },
+  { title: "p99 ms", text: ({ p99 }) => format(p99.median, 2) },
+  { title: "CPU µs/request", text: ({ cpu }) => withRange(cpu, 0) },
+  { title: "CPU × bare", text: ({ ratio }) => withRange(ratio, 1) },
+];
 
 /** Sums up rounds, each of which has a sample for each row. */
 export function summarize(rows: readonly Row[], rounds: readonly (readonly Sample[])[]): Result[] {

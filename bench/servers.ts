@@ -20,6 +20,10 @@ const startLimit = 15_000;
 const latchkey = pathOf("../dist/src/main.js");
 const bareHttp = pathOf("contenders/bare-http.ts");
 
+export function addressOf({ port }: Server): string {
+  return `http://${host}:${port}`;
+}
+
 /** Starts Latchkey as it is deployed: built, default settings, log switched on. */
 export function startLatchkey(store: StoreEnvironment, cores?: string): Promise<Server> {
   return start([latchkey, "serve"], store, "/readyz", cores);

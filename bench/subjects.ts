@@ -11,6 +11,10 @@ export interface Subject {
   readonly name: string;
   readonly server: Server;
   readonly keys: Keys;
+  /** Lets another Latchkey run on the same data. */
+  readonly store: StoreEnvironment;
+  /** The process of the database, where it is one of its own. */
+  readonly database?: number;
 }
 
 export function startOnEmbeddedStore(
@@ -34,7 +38,8 @@ export async function startOnMongo(
     return undefined;
   }
   pin(mongod.pid, cores.database);
-  return startSubject("MongoDB", { MONGODB_URI: mongod.uri }, cores, generator);
+  const subject = await startSubject("MongoDB", { MONGODB_URI: mongod.uri }, cores, generator);
+  return { ...subject, database: mongod.pid };
 }
 
 async function startSubject(
@@ -45,5 +50,5 @@ async function startSubject(
 ): Promise<Subject> {
   const managementKey = await bootstrap(store);
   const server = await startLatchkey(store, cores.server);
-  return { name, server, keys: await seed(server, generator, managementKey) };
+  return { name, server, store, keys: await seed(server, generator, managementKey) };
 }

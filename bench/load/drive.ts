@@ -5,6 +5,11 @@ import { createRestClient } from "./rest-client.js";
 
 /** Sends single requests over connections that stay open. */
 export interface LoadClient {
+  /**
+   * Opens all connections. A busy server accepts only one with each turn of its
+   * event loop, which would be counted as the latency of requests.
+   */
+  open(): Promise<void>;
   /** Resolves with the body of the answer; any other status than the load's throws. */
   send(request: LoadRequest, connection: number): Promise<string>;
   close(): void;
@@ -16,9 +21,9 @@ export async function drive(load: Load): Promise<LoadResult> {
   const client = load.protocol === "grpc" ? createGrpcClient(load) : createRestClient(load);
   const latencies: number[] = [];
   const answers: string[] = [];
-  const started = performance.now();
-  const deadline = started + load.seconds * 1000;
   let sent = 0;
+  let started = 0;
+  let deadline = 0;
 
   async function keepBusy(connection: number): Promise<void> {
     while (performance.now() < deadline && !(load.once && sent >= requests.length)) {
@@ -33,6 +38,9 @@ export async function drive(load: Load): Promise<LoadResult> {
   }
 
   try {
+    await client.open();
+    started = performance.now();
+    deadline = started + load.seconds * 1000;
     await Promise.all(Array.from({ length: connections }, (_, connection) => keepBusy(connection)));
   } finally {
     client.close();

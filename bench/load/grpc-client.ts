@@ -5,6 +5,8 @@ import { keyHeader, type Load } from "./load.js";
 /** Messages go as bytes: what the client spends on reading them is not of interest here. */
 const asBytes = (bytes: Buffer) => bytes;
 
+const openLimit = 10_000;
+
 export function createGrpcClient(load: Load): LoadClient {
   const address = `127.0.0.1:${load.port}`;
   const clients = Array.from(
@@ -14,6 +16,9 @@ export function createGrpcClient(load: Load): LoadClient {
       new Client(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 }),
   );
   return {
+    open: async () => {
+      await Promise.all(clients.map(whenReady));
+    },
     send: ({ key, body = "" }, connection) =>
       new Promise((resolve, reject) => {
         const metadata = new Metadata();
@@ -40,4 +45,10 @@ export function createGrpcClient(load: Load): LoadClient {
       }
     },
   };
+}
+
+function whenReady(client: Client): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.waitForReady(Date.now() + openLimit, (error) => (error ? reject(error) : resolve()));
+  });
 }

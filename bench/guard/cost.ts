@@ -1,0 +1,96 @@
+import type { Plan } from "../plan.js";
+import type { Section } from "../report.js";
+import { addressOf } from "../servers.js";
+import { type Stage, tell } from "../stage.js";
+import { type Spread, spreadOf } from "../statistics.js";
+import type { Subject } from "../subjects.js";
+import { type Column, tableOf, withRange } from "../table.js";
+import { startWorker, type WorkerProcess } from "../worker-process.js";
+import type { CheckWay, Spending, SpendOrder } from "./orders.js";
+
+const names: Record<CheckWay, string> = {
+  nothing: "an async function that does nothing",
+  guardFromCache: "guard.check, answered from its cache",
+  guardAsking: "guard.check, asking the service",
+  clientAsking: "client.access.checkAccess, without a guard",
+};
+const ways = Object.keys(names) as CheckWay[];
+
+/** How many keys are checked in turn. */
+const checkedKeys = 500;
+
+type Round = Record<CheckWay, Spending>;
+
+/** What a check with a guard costs, beside one without. */
+export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Section> {
+  const { cores, subjects } = stage;
+  const worker = startWorker<SpendOrder, Spending>(
+    new URL("worker.ts", import.meta.url),
+    cores.load,
+  );
+  tell("guard: warming up");
+  await runRound(worker, subjects[0], plan);
+  const rounds: Round[] = [];
+  while (rounds.length < plan.rounds) {
+    tell(`guard: round ${rounds.length + 1} of ${plan.rounds}`);
+    rounds.push(await runRound(worker, subjects[0], plan));
+  }
+  const { local, remote } = plan.checks;
+  return {
+    name: "guard",
+    table: tableOf(
+      columns,
+      ways.map((way) => sumUp(way, rounds)),
+    ),
+    facts: [
+      `Rounds: ${rounds.length}, each of ${local.toLocaleString("en")} checks that stay in the process and ${remote.toLocaleString("en")} that ask the service, of ${checkedKeys} keys in turn. Figures are the median (lowest–highest).`,
+      "The service ran on the embedded store; what a check costs it on MongoDB is in the first table.",
+    ],
+  };
+}
+
+async function runRound(
+  worker: WorkerProcess<SpendOrder, Spending>,
+  { server, keys }: Subject,
+  { checks }: Plan,
+): Promise<Round> {
+  const round: Partial<Round> = {};
+  for (const way of ways) {
+    const isRemote = way === "guardAsking" || way === "clientAsking";
+    round[way] = await worker.ask({
+      kind: "spend",
+      way,
+      url: addressOf(server),
+      checkingKey: keys.checking,
+      keys: keys.private.slice(0, checkedKeys),
+      checks: isRemote ? checks.remote : checks.local,
+      servicePid: server.pid,
+    });
+  }
+  return round as Round;
+}
+
+interface Cost {
+  readonly name: string;
+  readonly own: Spread;
+  readonly service: Spread;
+  /** The CPU time of a check in both processes, as a multiple of that of an answer from the cache. */
+  readonly ratio: Spread;
+}
+
+const columns: readonly Column<Cost>[] = [
+  { title: "Check", isText: true, text: ({ name }) => name },
+  { title: "CPU µs of the checking process", text: ({ own }) => withRange(own, 2) },
+  { title: "CPU µs of the service", text: ({ service }) => withRange(service, 2) },
+  { title: "Both × from the cache", text: ({ ratio }) => withRange(ratio, 2) },
+];
+
+function sumUp(way: CheckWay, rounds: readonly Round[]): Cost {
+  const both = ({ own, service }: Spending) => own + service;
+  return {
+    name: names[way],
+    own: spreadOf(rounds.map((round) => round[way].own)),
+    service: spreadOf(rounds.map((round) => round[way].service)),
+    ratio: spreadOf(rounds.map((round) => both(round[way]) / both(round.guardFromCache))),
+  };
+}

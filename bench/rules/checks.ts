@@ -1,0 +1,67 @@
+import type { RuleRecord } from "../../src/store/store.js";
+import type { Load, LoadRequest } from "../load/load.js";
+import { addressOf } from "../servers.js";
+import type { Subject } from "../subjects.js";
+import { type manyRules, permission, type RuleSet, rulesOf } from "./rule-sets.js";
+
+/**
+ * As many keys as checks at a time: those of the same key at the same time
+ * could share a look-up, and with it what the rules cost.
+ */
+export const checksAtATime = 8;
+
+/** Gives rules to new applications or sessions, and answers the load that checks their keys. */
+export async function prepareChecks(
+  subject: Subject,
+  set: RuleSet,
+  count: 1 | typeof manyRules,
+  seconds: number,
+): Promise<Load> {
+  const makeKey = set.isOfSession ? makeSession : makeApplication;
+  const requests: LoadRequest[] = [];
+  while (requests.length < checksAtATime) {
+    const key = await makeKey(subject, rulesOf(set, count));
+    const question = { key, permission, token: set.token };
+    const { allowed } = await post(subject, subject.keys.checking, "/access/check", question);
+    if (!allowed) {
+      throw new Error(`the rules with ${set.name} do not allow what they are to allow`);
+    }
+    requests.push({ key: subject.keys.checking, body: JSON.stringify(question) });
+  }
+  return {
+    protocol: "rest",
+    port: subject.server.port,
+    connections: checksAtATime,
+    seconds,
+    verb: "POST",
+    path: "/access/check",
+    status: 200,
+    requests,
+  };
+}
+
+async function makeApplication(subject: Subject, rules: readonly RuleRecord[]): Promise<string> {
+  const application = { name: "Many rules", type: "private", permissions: [], rules };
+  const { key } = await post(subject, subject.keys.management, "/applications", application);
+  return key;
+}
+
+async function makeSession(subject: Subject, rules: readonly RuleRecord[]): Promise<string> {
+  const { keys } = subject;
+  const { session_key: key, nonce } = await post(subject, keys.public, "/sessions", {});
+  await post(subject, keys.private[0] as string, "/sessions/authorize", { nonce, rules });
+  return key;
+}
+
+async function post({ server }: Subject, key: string, path: string, body: object) {
+  const response = await fetch(`${addressOf(server)}${path}`, {
+    method: "POST",
+    headers: { "SVC-API-KEY": key, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) {
+    throw new Error(`POST ${path} answered ${response.status} ${text.slice(0, 500)}`);
+  }
+  return text === "" ? {} : JSON.parse(text);
+}

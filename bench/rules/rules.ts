@@ -1,0 +1,99 @@
+import { measure } from "../measure.js";
+import type { Plan } from "../plan.js";
+import type { Section } from "../report.js";
+import { type Stage, tell } from "../stage.js";
+import { type Spread, spreadOf } from "../statistics.js";
+import { type Column, tableOf, withRange } from "../table.js";
+import { checksAtATime, prepareChecks } from "./checks.js";
+import { loadCostOfDecisions } from "./decisions.js";
+import { manyRules, type RuleSet, ruleSets } from "./rule-sets.js";
+
+/** Something that decides, with one rule and with many. */
+interface Contest {
+  readonly decider: string;
+  readonly set: RuleSet;
+  /** Microseconds of CPU time for a decision. */
+  costOfOne(): Promise<number> | number;
+  costOfMany(): Promise<number> | number;
+}
+
+interface Outcome {
+  readonly contest: Contest;
+  readonly one: Spread;
+  readonly many: Spread;
+  /** Of the same round. */
+  readonly ratio: Spread;
+}
+
+/** How long each load takes. */
+const seconds = 0.7;
+
+/** What many rules cost, beside one of them. */
+export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<Section> {
+  const contests = [...(await contestsHere()), ...(await contestsInService(stage))];
+  const rounds: { one: number; many: number }[][] = contests.map(() => []);
+  // The first round is only to warm up.
+  for (let round = 0; round <= ruleRounds; round++) {
+    tell(round === 0 ? "rules: warming up" : `rules: round ${round} of ${ruleRounds}`);
+    for (const [at, contest] of contests.entries()) {
+      rounds[at]?.push({ one: await contest.costOfOne(), many: await contest.costOfMany() });
+    }
+  }
+  const outcomes = contests.map((contest, at) => sumUp(contest, rounds[at]?.slice(1) ?? []));
+  return {
+    name: "rules",
+    table: tableOf(columns, outcomes),
+    facts: [
+      `Rounds: ${ruleRounds}, with one rule and with ${manyRules.toLocaleString("en")} in turn. Figures are the median (lowest–highest).`,
+      "All rules list the permission, and only the one that is tried last matches the token.",
+      `The service was asked over ${checksAtATime} connections, about ${checksAtATime} keys in turn.`,
+    ],
+  };
+}
+
+async function contestsHere(): Promise<Contest[]> {
+  const costOf = await loadCostOfDecisions();
+  return ruleSets.map((set) => ({
+    decider: "the decision alone",
+    set,
+    costOfOne: () => costOf(set, 1),
+    costOfMany: () => costOf(set, manyRules),
+  }));
+}
+
+function contestsInService({ subjects, generator }: Stage): Promise<Contest[]> {
+  return Promise.all(
+    subjects.flatMap((subject) =>
+      ruleSets.map(async (set) => {
+        const one = await prepareChecks(subject, set, 1, seconds);
+        const many = await prepareChecks(subject, set, manyRules, seconds);
+        return {
+          decider: `POST /access/check, ${subject.name}`,
+          set,
+          costOfOne: async () => (await measure(subject.server, generator, one)).sample.cpu,
+          costOfMany: async () => (await measure(subject.server, generator, many)).sample.cpu,
+        };
+      }),
+    ),
+  );
+}
+
+function sumUp(contest: Contest, rounds: readonly { one: number; many: number }[]): Outcome {
+  return {
+    contest,
+    one: spreadOf(rounds.map(({ one }) => one)),
+    many: spreadOf(rounds.map(({ many }) => many)),
+    ratio: spreadOf(rounds.map(({ one, many }) => many / one)),
+  };
+}
+
+const columns: readonly Column<Outcome>[] = [
+  { title: "What decides", isText: true, text: ({ contest }) => contest.decider },
+  { title: "Rules with", isText: true, text: ({ contest }) => contest.set.name },
+  { title: "CPU µs, 1 rule", text: ({ one }) => withRange(one, 2) },
+  {
+    title: `CPU µs, ${manyRules.toLocaleString("en")} rules`,
+    text: ({ many }) => withRange(many, 2),
+  },
+  { title: "Ratio", text: ({ ratio }) => withRange(ratio, 1) },
+];
