@@ -28,9 +28,7 @@ async function startMuteService() {
           }
           return { allowed: true };
         },
-        async *watchCredentials(_request, { signal }) {
-          await once(signal, "abort");
-        },
+        watchCredentials: (_request, { signal }) => silenceUntil(signal),
       });
     },
   });
@@ -39,6 +37,14 @@ async function startMuteService() {
   ends.push(() => server.close());
   const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, waiting };
+}
+
+function silenceUntil(signal: AbortSignal): AsyncIterable<never> {
+  const next = async () => {
+    await once(signal, "abort");
+    return { done: true, value: undefined } as const;
+  };
+  return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
 describe("a guard whose stream is mute", () => {
