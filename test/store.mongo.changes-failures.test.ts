@@ -1,39 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Document, MongoClient } from "mongodb";
-import { openMongoStore } from "../src/store/mongo.js";
-import { type ApplicationRecord, type Store, StoreUnavailable } from "../src/store/store.js";
-import { anApplication, update } from "./store-contract/fixtures.js";
+import { StoreUnavailable } from "../src/store/store.js";
+import { update } from "./store-contract/fixtures.js";
 import { told } from "./store-contract/followed.js";
+import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { useFollowers } from "./support/follow.js";
-import { type Mongod, startMongod } from "./support/mongod.js";
 import { until } from "./support/until.js";
 
 describe("following a MongoDB that fails", () => {
   const follow = useFollowers();
-  let mongod: Mongod;
-  let admin: MongoClient;
-  let store: Store;
-  let application: ApplicationRecord;
+  let failing: FailingMongo;
+  let mongod: FailingMongo["mongod"];
+  let store: FailingMongo["store"];
+  let application: FailingMongo["application"];
+  let fail: FailingMongo["fail"];
 
   beforeAll(async () => {
-    mongod = await startMongod();
-    admin = await new MongoClient(mongod.uri).connect();
-    store = await openMongoStore({ uri: mongod.uri, database: "latchkey" });
-    application = await store.applications.create(anApplication());
+    failing = await startFailingMongo();
+    ({ mongod, store, application, fail } = failing);
   });
 
-  afterAll(async () => {
-    await store?.close();
-    await admin?.close();
-    await mongod?.stop();
-  });
-
-  const fail = (mode: unknown, data: Document = {}) =>
-    admin.db("admin").command({
-      configureFailPoint: "failCommand",
-      mode,
-      data: { appName: "latchkey", ...data },
-    });
+  afterAll(() => failing?.stop());
 
   const updated = () => told("updated", application.id);
 
@@ -60,7 +46,7 @@ describe("following a MongoDB that fails", () => {
     await follower.next();
     const lag = { blockConnection: true, blockTimeMS: 1_000 };
     const { count } = await fail({ times: 1 }, { failCommands: ["getMore"], ...lag });
-    await admin.db("admin").command({
+    await failing.admin.db("admin").command({
       waitForFailPoint: "failCommand",
       timesEntered: count + 1,
       maxTimeMS: 10_000,

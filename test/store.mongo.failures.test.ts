@@ -1,39 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Document, MongoClient } from "mongodb";
 import { newId } from "../src/ids.js";
 import { reach } from "../src/store/mongo/reach.js";
-import { openMongoStore } from "../src/store/mongo.js";
-import { type NewApplication, type Store, StoreUnavailable } from "../src/store/store.js";
+import { StoreUnavailable } from "../src/store/store.js";
 import { aGrant, anApplication, aSession, createBoth } from "./store-contract/fixtures.js";
-import { type Mongod, startMongod } from "./support/mongod.js";
+import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { until } from "./support/until.js";
 
 describe("a MongoDB that fails", () => {
-  let mongod: Mongod;
-  let admin: MongoClient;
-  let store: Store;
-  let owner: NewApplication;
+  let failing: FailingMongo;
+  let mongod: FailingMongo["mongod"];
+  let store: FailingMongo["store"];
+  let owner: FailingMongo["application"];
+  let fail: FailingMongo["fail"];
 
   beforeAll(async () => {
-    mongod = await startMongod();
-    admin = await new MongoClient(mongod.uri).connect();
-    store = await openMongoStore({ uri: mongod.uri, database: "latchkey" });
-    owner = await store.applications.create(anApplication());
+    failing = await startFailingMongo();
+    ({ mongod, store, application: owner, fail } = failing);
   });
 
-  afterAll(async () => {
-    await store?.close();
-    await admin?.close();
-    await mongod?.stop();
-  });
-
-  /** Makes commands of the store fail, by our name of which the server knows them. */
-  const fail = (mode: unknown, data: Document = {}) =>
-    admin.db("admin").command({
-      configureFailPoint: "failCommand",
-      mode,
-      data: { appName: "latchkey", ...data },
-    });
+  afterAll(() => failing?.stop());
 
   /** Makes every kind of call at once, and tells how each ended and how long it took them. */
   async function callAll(): Promise<{ ends: Record<string, unknown>; took: number }> {
