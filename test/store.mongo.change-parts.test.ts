@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { Timestamp, UUID } from "mongodb";
-import { createBell } from "../src/store/mongo/bell.js";
+import { createBell } from "../src/bell.js";
 import { type ChangeEvent, toTenantChange } from "../src/store/mongo/change-events.js";
 import { createChangePublisher } from "../src/store/mongo/change-publisher.js";
 import type { Step } from "../src/store/mongo/event-stream.js";

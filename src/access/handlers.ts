@@ -76,8 +76,10 @@ export function createAccessHandlers({
       const results: CheckAnswer[] = [];
       while (results.length < checks.length) {
         const part = checks.slice(results.length, results.length + batchPart);
+        if (results.length > 0) {
+          await nextTurn();
+        }
         results.push(...(await Promise.all(part.map(answer))));
-        await nextTurn();
       }
       return { results };
     },

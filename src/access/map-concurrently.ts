@@ -1,3 +1,5 @@
+import { createBell } from "../bell.js";
+
 interface MapOptions<T, R> {
   readonly items: AsyncIterable<T>;
   readonly map: (item: T) => Promise<R>;
@@ -14,15 +16,15 @@ interface MapOptions<T, R> {
 export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGenerator<R> {
   const { items, map, limit, signal } = options;
   const answers: Promise<R>[] = [];
+  const news = createBell();
+  const room = createBell();
   let failure: { readonly reason: unknown } | undefined;
   let isOver = false;
-  let wake = () => {};
-  let makeRoom = () => {};
 
   function stop(): void {
     isOver = true;
-    wake();
-    makeRoom();
+    news.ring();
+    room.ring();
   }
 
   function abort(): void {
@@ -41,11 +43,9 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
       // One that fails is noticed in its turn, and is no stray failure until then.
       answer.catch(() => {});
       answers.push(answer);
-      wake();
-      if (answers.length >= limit) {
-        await new Promise<void>((resolve) => {
-          makeRoom = resolve;
-        });
+      news.ring();
+      while (!isOver && answers.length >= limit) {
+        await room.wait();
       }
     }
   }
@@ -63,12 +63,10 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
     while (!isOver || answers.length > 0) {
       const answer = answers.shift();
       if (answer) {
-        makeRoom();
+        room.ring();
         yield await answer;
       } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
+        await news.wait();
       }
     }
     if (failure) {

@@ -1,6 +1,6 @@
 import { type Db, MongoServerError } from "mongodb";
+import { type Bell, createBell } from "../../bell.js";
 import { StoreUnavailable } from "../store.js";
-import { type Bell, createBell } from "./bell.js";
 import { createChangePublisher, type PublisherOptions } from "./change-publisher.js";
 import { type EventStream, openEventStream, type Step } from "./event-stream.js";
 import { scanExpiries } from "./expiry-scan.js";

@@ -1,3 +1,4 @@
+import { type Bell, createBell } from "../../bell.js";
 import {
   type ChangeBatch,
   type ChangeFeed,
@@ -5,7 +6,6 @@ import {
   type FollowOptions,
   largestBatch,
 } from "../store.js";
-import { type Bell, createBell } from "./bell.js";
 import type { ChangeHub, ChangeSource } from "./change-hub.js";
 import { clusterTimeOfMark, formatPosition, type Position, parsePosition } from "./position.js";
 import { createSharedHub } from "./shared-hub.js";
