@@ -1,4 +1,4 @@
-import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { type FieldViolation, invalidRequest } from "./errors.js";
 import type { Store } from "./store/store.js";
 
@@ -9,7 +9,15 @@ const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 export function toTimestamp(moment: number): Timestamp;
 export function toTimestamp(moment: number | undefined): Timestamp | undefined;
 export function toTimestamp(moment: number | undefined): Timestamp | undefined {
-  return moment === undefined ? undefined : timestampFromMs(moment);
+  if (moment === undefined) {
+    return undefined;
+  }
+  const seconds = Math.floor(moment / 1000);
+  return {
+    $typeName: "google.protobuf.Timestamp",
+    seconds: BigInt(seconds),
+    nanos: (moment - seconds * 1000) * 1_000_000,
+  };
 }
 
 /** Reads the `expires_at` of a request, which must lie ahead and, where there is a limit, not too far. */

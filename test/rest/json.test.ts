@@ -1,7 +1,8 @@
-import { create, toJson } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { BatchCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import {
   ApplicationSchema,
   CreateApplicationRequestSchema,
@@ -14,6 +15,9 @@ import { makeKey } from "../../src/keys.js";
 import { createDecoder } from "../../src/server/rest/decode.js";
 import { createEncoder } from "../../src/server/rest/encode.js";
 import { parseJson } from "../../src/server/rest/parse-json.js";
+import { anyInit } from "../support/any-message.js";
+
+type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
 const none = new URLSearchParams();
 const parse = (text: string) => parseJson(Buffer.from(text));
@@ -61,6 +65,37 @@ describe("parsing a body", () => {
     expect(complaintsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
   });
 
+  it("refuses names given twice, and nothing else", () => {
+    const name = fc.constantFrom("a", "b", "", "\\u0061", '\\"');
+    const value = fc.json({ maxDepth: 2 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(name, value), { maxLength: 4 }),
+        fc.nat(3),
+        (members, depth) => {
+          const object = `{${members.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
+          const text = `${'{"a":['.repeat(depth)}${object}${"]}".repeat(depth)}`;
+          const names = members.map(([name]) => JSON.parse(`"${name}"`));
+          if (new Set(names).size === names.length) {
+            expect(parse(text)).toEqual(JSON.parse(text));
+          } else {
+            expect(Object.values(complaintsOf(() => parse(text)))).toEqual([
+              "is given twice: give it once",
+            ]);
+          }
+        },
+      ),
+    );
+  });
+
+  it("reads what is nested as deep as can be, and nothing deeper", () => {
+    const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
+    expect(parse(nested(32))).toEqual(JSON.parse(nested(32)));
+    expect(complaintsOf(() => parse(nested(33)))).toEqual({
+      request: "is nested deeper than 32 levels",
+    });
+  });
+
   it("lets the same name stand in different objects", () => {
     expect(parse('[{"a":{"a":"a"}},{"a":"\\"a\\":{"}]')).toEqual([
       { a: { a: "a" } },
@@ -106,6 +141,20 @@ describe("decoding a request", () => {
       expiresAt: "2030-01-31T12:00:00.500Z",
     });
   });
+
+  it.each([CreateApplicationRequestSchema, BatchCheckAccessRequestSchema])(
+    "reads what the library reads for %s",
+    (schema) => {
+      const { decode } = createDecoder(schema, [], true);
+      fc.assert(
+        fc.property(anyInit(schema), (init) => {
+          const message = create(schema as DescMessage, init as MessageInitShape<DescMessage>);
+          const body = toJson(schema, message as never, { useProtoFieldName: true });
+          expect(decode(body, {}, none)).toStrictEqual(message);
+        }),
+      );
+    },
+  );
 
   it("takes null for absent", () => {
     expect(decode({ name: "a", rules: null, expires_at: null })).toEqual(
@@ -221,6 +270,14 @@ describe("decoding a path and a query", () => {
     expect(Object.keys(complaints).sort()).toEqual(["pag", "page", "size"]);
   });
 
+  it("refuses parameters where there is a body", () => {
+    const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
+    const parameters = new URLSearchParams("name=b");
+    expect(complaintsOf(() => decoder.decode({ name: "a" }, {}, parameters))).toEqual({
+      name: "is not a parameter of this path",
+    });
+  });
+
   it("refuses a field of the path that the request does not have", () => {
     expect(() => createDecoder(UpdateApplicationRequestSchema, ["ID"], true)).toThrow(
       "no field ID",
@@ -249,5 +306,27 @@ describe("encoding an answer", () => {
       rules: [{ priority: 1, conditions: [], transform: "mask", permissions: ["a:b"] }],
       created_at: "2030-01-01T00:00:00.000Z",
     });
+  });
+
+  it("writes what the library writes, but for names and moments", () => {
+    fc.assert(
+      fc.property(anyInit(ApplicationSchema), (init) => {
+        const { createdAt, modifiedAt, expiresAt, ...others } = init;
+        const moments = createdAt ? { createdAt: timestampFromMs(1) } : {};
+        const message = create(ApplicationSchema, { ...others, ...moments } as ApplicationInit);
+        const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
+        expect(JSON.parse(encode(message))).toEqual(toJson(ApplicationSchema, message, options));
+      }),
+    );
+  });
+
+  it.each([
+    [{ seconds: 0n, nanos: 0 }, "1970-01-01T00:00:00.000Z"],
+    [{ seconds: 1n, nanos: 1_000_000 }, "1970-01-01T00:00:01.001Z"],
+    [{ seconds: -1n, nanos: 999_000_000 }, "1969-12-31T23:59:59.999Z"],
+    [{ seconds: 1n, nanos: 999_999_999 }, "1970-01-01T00:00:02.000Z"],
+    [{ seconds: 253_402_300_799n, nanos: 0 }, "9999-12-31T23:59:59.000Z"],
+  ])("writes the moment %j as %s", (createdAt, text) => {
+    expect(JSON.parse(encode({ createdAt }))).toMatchObject({ created_at: text });
   });
 });

@@ -8,13 +8,27 @@ import {
 } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type FieldViolation, invalidRequest } from "../../errors.js";
+import { createJsonReader, type JsonReadingStyle } from "../codec/json-reader.js";
+import { type Fields, oddPartOf } from "../codec/plain.js";
 
-/** Reads a JSON value, or notes what is wrong with it at its path. */
-type ReadValue = (value: unknown, path: string, violations: FieldViolation[]) => unknown;
+const restStyle: JsonReadingStyle = { nameOf: ({ name }) => name, readMoment };
+
+type PathFields = Readonly<Record<string, string>>;
+
+/** Makes a message of what the body, the path and the query say; a field may come from one of them. */
+type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Message;
 
 export interface MessageDecoder {
-  /** Makes a message of what the body, the path and the query say; a field may come from one of them. */
-  decode(body: unknown, path: Readonly<Record<string, string>>, query: URLSearchParams): Message;
+  readonly decode: Decode;
+}
+
+interface Shape {
+  readonly schema: DescMessage;
+  /** The fields that the path gives. */
+  readonly bound: readonly DescField[];
+  /** Those that come from the body or, where there is none, from the query. */
+  readonly free: readonly DescField[];
+  readonly hasBody: boolean;
 }
 
 /**
@@ -31,29 +45,72 @@ export function createDecoder(
       throw new Error(`${schema.typeName} has no field ${name} for the path of its method`);
     }
   }
-  const readMessage = messageReader(schema);
-  const isBound = (field: DescField) => pathFields.includes(field.name);
-  const queryFields = hasBody ? [] : schema.fields.filter((field) => !isBound(field));
-  const readBody = hasBody
-    ? messageReader({ ...schema, fields: schema.fields.filter((field) => !isBound(field)) })
-    : undefined;
-
+  const odd = oddPartOf(schema);
+  if (odd) {
+    throw new Error(`${odd} has a type that REST does not know`);
+  }
+  const bound = schema.fields.filter(({ name }) => pathFields.includes(name));
+  const free = schema.fields.filter(({ name }) => !pathFields.includes(name));
+  const shape = { schema, bound, free, hasBody };
+  const decodeQuickly = quickDecoder(shape);
+  const decodeCarefully = carefulDecoder(shape);
   return {
-    decode(body, path, query) {
-      const violations: FieldViolation[] = [];
-      const init = {
-        ...(readBody?.(body, "", violations) as object),
-        ...(readMessage(
-          { ...path, ...queryToJson(queryFields, query, violations) },
-          "",
-          violations,
-        ) as object),
-      };
-      if (violations.length > 0) {
-        throw invalidRequest(violations);
-      }
-      return create(schema, init);
-    },
+    decode: (body, path, query) =>
+      decodeQuickly(body, path, query) ?? decodeCarefully(body, path, query),
+  };
+}
+
+/** Creates a decoder of requests that are all as they should be; of others it makes nothing. */
+function quickDecoder({
+  schema,
+  bound,
+  free,
+  hasBody,
+}: Shape): (...request: Parameters<Decode>) => Message | undefined {
+  const read = createJsonReader({ ...schema, fields: [...free] }, restStyle);
+  return (body, path, query) => {
+    const violations: FieldViolation[] = [];
+    const parameters = query.size > 0 ? queryToJson(hasBody ? [] : free, query, violations) : {};
+    const message = violations.length > 0 ? undefined : read(hasBody ? body : parameters);
+    return message && setBound(message, bound, path);
+  };
+}
+
+/** Sets the fields that the path gives, which it can only give as text. */
+function setBound(
+  message: Message,
+  bound: readonly DescField[],
+  path: PathFields,
+): Message | undefined {
+  for (const { name, localName, scalar } of bound) {
+    const text = path[name];
+    if (scalar !== ScalarType.STRING || !text?.isWellFormed()) {
+      return undefined;
+    }
+    (message as unknown as Fields)[localName] = text;
+  }
+  return message;
+}
+
+/** Creates a decoder that says all that is wrong with a request. */
+function carefulDecoder({ schema, bound, free, hasBody }: Shape): Decode {
+  const readBody = hasBody ? messageReader(free) : undefined;
+  const readOthers = messageReader(hasBody ? bound : schema.fields);
+  const queryFields = hasBody ? [] : free;
+  return (body, path, query) => {
+    const violations: FieldViolation[] = [];
+    const init = {
+      ...(readBody?.(body, "", violations) as object),
+      ...(readOthers(
+        { ...path, ...queryToJson(queryFields, query, violations) },
+        "",
+        violations,
+      ) as object),
+    };
+    if (violations.length > 0) {
+      throw invalidRequest(violations);
+    }
+    return create(schema, init);
   };
 }
 
@@ -92,9 +149,12 @@ function fromQuery(scalar: ScalarType | undefined, text: string): unknown {
   }
 }
 
-function messageReader(schema: Pick<DescMessage, "typeName" | "fields">): ReadValue {
+/** Reads a JSON value, or notes what is wrong with it at its path. */
+type ReadValue = (value: unknown, path: string, violations: FieldViolation[]) => unknown;
+
+function messageReader(messageFields: readonly DescField[]): ReadValue {
   const fields = new Map(
-    schema.fields.map((field) => [field.name, { name: field.localName, read: fieldReader(field) }]),
+    messageFields.map((field) => [field.name, { name: field.localName, read: fieldReader(field) }]),
   );
   return (value, path, violations) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -130,7 +190,9 @@ function fieldReader(field: DescField): ReadValue {
 }
 
 function readerOf(schema: DescMessage): ReadValue {
-  return schema.typeName === TimestampSchema.typeName ? readTimestamp : messageReader(schema);
+  return schema.typeName === TimestampSchema.typeName
+    ? readTimestamp
+    : messageReader(schema.fields);
 }
 
 function scalarReader(field: DescField): ReadValue {
@@ -139,10 +201,8 @@ function scalarReader(field: DescField): ReadValue {
       return readString;
     case ScalarType.INT32:
       return readInteger;
-    case ScalarType.BOOL:
-      return readBoolean;
     default:
-      throw new Error(`${field} has a type that REST does not know`);
+      return readBoolean;
   }
 }
 
@@ -172,17 +232,22 @@ const readBoolean: ReadValue = (value, path, violations) => {
   return value;
 };
 
-const readTimestamp: ReadValue = (value, path, violations): Timestamp | undefined => {
+const readTimestamp: ReadValue = (value, path, violations) => {
   try {
-    const text = (value as string).toUpperCase();
-    checkCalendar(text);
-    return fromJson(TimestampSchema, text);
+    return readMoment(value);
   } catch {
     const message = "must be a date and time such as 2030-01-31T12:00:00.000Z";
     violations.push({ field: path, message });
     return undefined;
   }
 };
+
+/** Reads a moment in any spelling of RFC 3339, and throws where it is none. */
+function readMoment(value: unknown): Timestamp {
+  const text = (value as string).toUpperCase();
+  checkCalendar(text);
+  return fromJson(TimestampSchema, text);
+}
 
 /** Throws where the calendar has no such day or hour: it would be read as one of the next. */
 function checkCalendar(text: string): void {

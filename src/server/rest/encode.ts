@@ -1,73 +1,29 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import {
-  FeatureSet_FieldPresence,
-  type Timestamp,
-  TimestampSchema,
-  timestampMs,
-} from "@bufbuild/protobuf/wkt";
+import type { DescMessage } from "@bufbuild/protobuf";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { dateText } from "../codec/date-text.js";
+import { createJsonWriter, type JsonStyle } from "../codec/json-writer.js";
+import { oddPartOf } from "../codec/plain.js";
+import type { TextWriter } from "../codec/text-writer.js";
 
-const implicitPresence = FeatureSet_FieldPresence.IMPLICIT;
-
-/** Writes a value as JSON. */
-type WriteValue = (value: unknown) => string;
+const restStyle: JsonStyle = { nameOf: ({ name }) => name, writeMoment };
 
 /**
  * Creates a writer of REST answers: names as in the proto, arrays always
  * there, absent optional fields left out, dates with milliseconds. A type of
  * field that it does not know throws here, when the server starts.
  */
-export function createEncoder(schema: DescMessage): WriteValue {
-  const fields = schema.fields.map((field) => ({
-    name: field.localName,
-    label: `${JSON.stringify(field.name)}:`,
-    absent: absentValue(field),
-    write: fieldWriter(field),
-  }));
-  return (value) => {
-    const message = value as Record<string, unknown>;
-    let json = "";
-    for (const { name, label, absent, write } of fields) {
-      const item = message[name] ?? absent;
-      if (item !== undefined) {
-        json += `${json === "" ? "" : ","}${label}${write(item)}`;
-      }
-    }
-    return `{${json}}`;
-  };
-}
-
-/** What is written for a field that is not set; nothing where its absence means something. */
-function absentValue(field: DescField): unknown {
-  if (field.fieldKind === "list") {
-    return [];
+export function createEncoder(schema: DescMessage): (message: unknown) => string {
+  const odd = oddPartOf(schema);
+  if (odd) {
+    throw new Error(`${odd} has a type that REST does not know`);
   }
-  const isImplicit = field.fieldKind === "scalar" && field.presence === implicitPresence;
-  return isImplicit ? scalarZeroValue(field.scalar, false) : undefined;
+  return createJsonWriter(schema, restStyle);
 }
 
-function fieldWriter(field: DescField): WriteValue {
-  if (field.fieldKind === "list") {
-    const write = field.listKind === "message" ? writerOf(field.message) : scalarWriter(field);
-    return (values) => `[${(values as unknown[]).map(write).join(",")}]`;
-  }
-  return field.fieldKind === "message" ? writerOf(field.message) : scalarWriter(field);
+function writeMoment(moment: Timestamp, to: TextWriter): void {
+  const milliseconds = timestampMs(moment);
+  const second = Math.floor(milliseconds / 1000);
+  to.ascii('"');
+  to.ascii(dateText(second));
+  to.ascii(`.${String(milliseconds - second * 1000).padStart(3, "0")}Z"`);
 }
-
-function writerOf(schema: DescMessage): WriteValue {
-  return schema.typeName === TimestampSchema.typeName ? writeTimestamp : createEncoder(schema);
-}
-
-function scalarWriter(field: DescField): WriteValue {
-  switch (field.scalar) {
-    case ScalarType.STRING:
-    case ScalarType.INT32:
-    case ScalarType.BOOL:
-      return (value) => JSON.stringify(value);
-    default:
-      throw new Error(`${field} has a type that REST does not know`);
-  }
-}
-
-const writeTimestamp: WriteValue = (value) =>
-  `"${new Date(timestampMs(value as Timestamp)).toISOString()}"`;

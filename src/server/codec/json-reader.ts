@@ -1,0 +1,102 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { messageMaker } from "./message-maker.js";
+import type { Fields } from "./plain.js";
+import { readUsualMoment } from "./usual-moment.js";
+
+/** What differs between the ways to read a plain message from JSON. */
+export interface JsonReadingStyle {
+  nameOf(field: DescField): string;
+  /** Reads a moment, and throws where it is none. */
+  readMoment(value: unknown): Timestamp;
+}
+
+/** Reads a value; `undefined` where there is anything to say about it. */
+type ReadValue = (value: unknown) => unknown;
+
+/**
+ * Creates a reader of a plain message from JSON that is all as it should be:
+ * the names of fields in their first spelling, whole numbers as numbers, and
+ * `null` for what is absent. Of anything else it makes nothing, and leaves it
+ * to a slower reader to say why, or to take it nevertheless.
+ */
+export function createJsonReader(
+  schema: DescMessage,
+  style: JsonReadingStyle,
+): (value: unknown) => Message | undefined {
+  return messageReader(schema, style) as (value: unknown) => Message | undefined;
+}
+
+function messageReader(schema: DescMessage, style: JsonReadingStyle): ReadValue {
+  if (schema.typeName === TimestampSchema.typeName) {
+    return momentReader(style);
+  }
+  const make = messageMaker(schema);
+  const fields = new Map(
+    schema.fields.map((field) => {
+      const { localName } = field;
+      return [style.nameOf(field), { localName, read: fieldReader(field, style) }];
+    }),
+  );
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      return undefined;
+    }
+    const message = make();
+    for (const name in value) {
+      const item = (value as Fields)[name];
+      const field = fields.get(name);
+      const read = item === null ? null : field?.read(item);
+      if (!field || read === undefined) {
+        return undefined;
+      }
+      if (read !== null) {
+        message[field.localName] = read;
+      }
+    }
+    return message;
+  };
+}
+
+function fieldReader(field: DescField, style: JsonReadingStyle): ReadValue {
+  const read = field.message ? messageReader(field.message, style) : scalarReader(field.scalar);
+  return field.fieldKind === "list" ? listReader(read) : read;
+}
+
+function listReader(read: ReadValue): ReadValue {
+  return (value) => {
+    if (!Array.isArray(value)) {
+      return undefined;
+    }
+    const list: unknown[] = [];
+    for (const item of value) {
+      const readItem = read(item);
+      if (readItem === undefined) {
+        return undefined;
+      }
+      list.push(readItem);
+    }
+    return list;
+  };
+}
+
+function scalarReader(scalar: ScalarType | undefined): ReadValue {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return (value) => (typeof value === "string" && value.isWellFormed() ? value : undefined);
+    case ScalarType.INT32:
+      return (value) => ((Number(value) | 0) === value ? value : undefined);
+    default:
+      return (value) => (typeof value === "boolean" ? value : undefined);
+  }
+}
+
+function momentReader({ readMoment }: JsonReadingStyle): ReadValue {
+  return (value) => {
+    try {
+      return readUsualMoment(value) ?? readMoment(value);
+    } catch {
+      return undefined;
+    }
+  };
+}

@@ -1,0 +1,58 @@
+const quote = 0x22;
+
+/** What one look at the bytes of a JSON text tells. */
+export interface JsonLook {
+  readonly isAscii: boolean;
+  readonly quotes: number;
+}
+
+export function lookAtJson(bytes: Uint8Array): JsonLook {
+  let quotes = 0;
+  let bits = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
+    bits |= byte;
+    if (byte === quote) {
+      quotes++;
+    }
+  }
+  return { isAscii: bits < 0x80, quotes };
+}
+
+/** The text of bytes that are ASCII. */
+export function asciiText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+}
+
+/**
+ * Whether a parsed text surely gave no name twice in an object. Of those the
+ * parser keeps the last, so that there are fewer texts in the value than the
+ * quotes around them tell. A quote within a text makes it unsure, as does a
+ * value that is nested deeper than so many levels.
+ */
+export function surelyHasNoTwins({ quotes }: JsonLook, value: unknown, levels: number): boolean {
+  return 2 * textsIn(value, levels) === quotes;
+}
+
+function textsIn(value: unknown, levels: number): number {
+  if (typeof value === "string") {
+    return 1;
+  }
+  if (typeof value !== "object" || value === null) {
+    return 0;
+  }
+  if (levels === 0) {
+    return Number.NaN;
+  }
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      count += textsIn(item, levels - 1);
+    }
+  } else {
+    for (const name in value) {
+      count += 1 + textsIn((value as Record<string, unknown>)[name], levels - 1);
+    }
+  }
+  return count;
+}

@@ -1,0 +1,70 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import {
+  Edition,
+  EmptySchema,
+  FeatureSet_FieldPresence,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
+
+/** What the fields of our contract hold: all that the quick codecs understand, beside moments. */
+const plainScalars: ReadonlySet<ScalarType | undefined> = new Set([
+  ScalarType.STRING,
+  ScalarType.INT32,
+  ScalarType.BOOL,
+]);
+
+const libraryPackage = "google.protobuf.";
+
+/**
+ * Whether the quick codecs understand a message and all that is in it. The
+ * codecs of the library serve every other one. A message that can contain
+ * itself is never plain, so how deep a plain one goes is known beforehand.
+ */
+export function isPlain(schema: DescMessage): boolean {
+  return oddPartOf(schema) === undefined;
+}
+
+/** The message or the field that the quick codecs do not understand. */
+export function oddPartOf(
+  schema: DescMessage,
+  within: readonly DescMessage[] = [],
+): DescMessage | DescField | undefined {
+  const { typeName, file, fields } = schema;
+  if (typeName === TimestampSchema.typeName || typeName === EmptySchema.typeName) {
+    return undefined;
+  }
+  const isProto3 = file.edition === Edition.EDITION_PROTO3;
+  if (!isProto3 || within.includes(schema) || typeName.startsWith(libraryPackage)) {
+    return schema;
+  }
+  for (const field of fields) {
+    const odd = oddPartOfField(field, [...within, schema]);
+    if (odd) {
+      return odd;
+    }
+  }
+  return undefined;
+}
+
+function oddPartOfField(
+  field: DescField,
+  within: readonly DescMessage[],
+): DescMessage | DescField | undefined {
+  const { fieldKind, message, scalar, oneof } = field;
+  if (oneof || fieldKind === "map") {
+    return field;
+  }
+  if (message) {
+    return oddPartOf(message, within);
+  }
+  const isKnown = fieldKind === "list" ? scalar === ScalarType.STRING : plainScalars.has(scalar);
+  return isKnown ? undefined : field;
+}
+
+/** Whether a field that is not set reads as its zero value, so that a zero value is not sent. */
+export function isImplicit(field: DescField): boolean {
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT;
+}
+
+/** The fields of a message by their local names. */
+export type Fields = Record<string, unknown>;

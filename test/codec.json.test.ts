@@ -1,0 +1,249 @@
+import {
+  create,
+  type DescMessage,
+  fromJsonString,
+  type JsonWriteOptions,
+  type MessageInitShape,
+  toJson,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  DurationSchema,
+  StringValueSchema,
+  StructSchema,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { ServerReflectionRequestSchema } from "../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  CheckAccessRequestSchema,
+  WatchCredentialsRequestSchema,
+} from "../gen/latchkey/v1/access_service_pb.js";
+import {
+  CreateApplicationRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../gen/latchkey/v1/application_service_pb.js";
+import { services } from "../src/contract.js";
+import { createConnectJsonDecoder } from "../src/server/codec/connect-json-decoder.js";
+import { createConnectJsonEncoder } from "../src/server/codec/connect-json-encoder.js";
+import { jsonOptionsFor } from "../src/server/json-options.js";
+import { anyInit } from "./support/any-message.js";
+import { recursiveSchema } from "./support/schema-of.js";
+
+const jsonOptions = jsonOptionsFor({ implementations: [], openImplementations: [] });
+
+const schemas = [
+  ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
+];
+
+/** Types that the quick codecs leave to the library. */
+const foreign: [DescMessage, object][] = [
+  [StringValueSchema, { value: "a" }],
+  [DurationSchema, { seconds: 3n }],
+  [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
+  [recursiveSchema, { next: { next: {} } }],
+  [
+    ServerReflectionRequestSchema,
+    { host: "a", messageRequest: { case: "listServices", value: "b" } },
+  ],
+];
+
+const written = { alwaysEmitImplicit: true };
+const messageOf = (schema: DescMessage, init: object) =>
+  create(schema, init as MessageInitShape<DescMessage>);
+
+/** What a call answers, or what it throws. */
+function outcomeOf(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return { refused: (error as Error).message };
+  }
+}
+
+describe("writing the JSON of Connect", () => {
+  it.each(schemas)("writes what the library writes for %s", (schema) => {
+    const encode = createConnectJsonEncoder(schema, jsonOptions);
+    fc.assert(
+      fc.property(anyInit(schema), (init) => {
+        const message = messageOf(schema, init);
+        const expected = toJson(schema, message, written);
+        expect(JSON.parse(encode(init))).toStrictEqual(expected);
+        expect(JSON.parse(encode(message))).toStrictEqual(expected);
+      }),
+    );
+  });
+
+  it.each(foreign)("writes %s too", (schema, init) => {
+    const expected = toJson(schema, messageOf(schema, init), written);
+    expect(JSON.parse(createConnectJsonEncoder(schema, jsonOptions)(init))).toStrictEqual(expected);
+  });
+
+  it.each([
+    [{ seconds: -62_135_596_800n, nanos: 0 }],
+    [{ seconds: -62_135_596_801n, nanos: 0 }],
+    [{ seconds: 253_402_300_799n, nanos: 999_999_999 }],
+    [{ seconds: 253_402_300_800n, nanos: 0 }],
+    [{ seconds: -1n, nanos: 1 }],
+    [{ seconds: 0n, nanos: -1 }],
+    [{ seconds: 0n, nanos: 1_000_000_000 }],
+    [{ seconds: 1n, nanos: 10 }],
+    [{ seconds: 1n, nanos: 120_000_000 }],
+    [{ seconds: 1n, nanos: 1_000 }],
+    [{ seconds: 5n }],
+    [{ nanos: 5 }],
+    [{}],
+  ])("writes and refuses the moment %j as the library does", (moment) => {
+    const encode = createConnectJsonEncoder(TimestampSchema, jsonOptions);
+    expect(outcomeOf(() => JSON.parse(encode(moment)))).toStrictEqual(
+      outcomeOf(() => toJson(TimestampSchema, create(TimestampSchema, moment))),
+    );
+  });
+
+  it("starts anew after a message that it cannot write", () => {
+    const encode = createConnectJsonEncoder(CreateApplicationRequestSchema, jsonOptions);
+    const expected = encode({ name: "a" });
+    expect(() => encode({ name: "b", expiresAt: { seconds: 253_402_300_800n } })).toThrow();
+    expect(encode({ name: "a" })).toBe(expected);
+  });
+
+  it("writes what is longer than its room", () => {
+    const encode = createConnectJsonEncoder(CheckAccessRequestSchema, jsonOptions);
+    for (const key of ["a", "é", "\u0000", "\n"].map((part) => part.repeat(2_000_000))) {
+      expect(JSON.parse(encode({ key })).key === key).toBe(true);
+    }
+  });
+
+  it("writes every character as JSON does", () => {
+    const encode = createConnectJsonEncoder(CheckAccessRequestSchema, jsonOptions);
+    for (const length of [1, 100]) {
+      for (let code = 0; code <= 0xffff; code += code < 0x300 || code >= 0xd7f0 ? 1 : 99) {
+        const key = String.fromCharCode(code).padStart(length, "a");
+        expect(encode({ key })).toBe(JSON.stringify({ key, permission: "" }));
+      }
+    }
+  });
+});
+
+describe("reading the JSON of Connect", () => {
+  const libraryReads = (schema: DescMessage, bytes: Uint8Array) =>
+    outcomeOf(() =>
+      fromJsonString(schema, new TextDecoder("utf-8", { fatal: true }).decode(bytes), {
+        ignoreUnknownFields: false,
+      }),
+    );
+
+  function expectSameReading(schema: DescMessage, text: string): void {
+    const bytes = Buffer.from(text);
+    const decode = createConnectJsonDecoder(schema, jsonOptions);
+    expect(outcomeOf(() => decode(bytes))).toStrictEqual(libraryReads(schema, bytes));
+  }
+
+  const options: fc.Arbitrary<Partial<JsonWriteOptions>> = fc.record(
+    { alwaysEmitImplicit: fc.boolean(), useProtoFieldName: fc.boolean() },
+    { requiredKeys: [] },
+  );
+
+  it.each(schemas)("reads the message that the library reads for %s", (schema) => {
+    fc.assert(
+      fc.property(anyInit(schema), options, fc.nat(2), (init, options, prettySpaces) => {
+        const message = messageOf(schema, init);
+        expectSameReading(schema, toJsonString(schema, message, { ...options, prettySpaces }));
+      }),
+    );
+  });
+
+  it.each(foreign)("reads %s too", (schema, init) => {
+    expectSameReading(schema, toJsonString(schema, messageOf(schema, init)));
+  });
+
+  it.each(schemas)("reads or refuses a spoiled %s as the library does", (schema) => {
+    const part = fc.constantFrom("", '"', "\\", "{", "}", "[", "]", ",", ":", "null", "1", '"1"');
+    const change = fc.record({ at: fc.nat(400), take: fc.nat(4), put: part });
+    fc.assert(
+      fc.property(anyInit(schema), fc.array(change, { maxLength: 2 }), (init, changes) => {
+        let text = toJsonString(schema, messageOf(schema, init));
+        for (const { at, take, put } of changes) {
+          const place = at % (text.length + 1);
+          text = text.slice(0, place) + put + text.slice(place + take);
+        }
+        expectSameReading(schema, text);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it.each([
+    ["{}"],
+    [""],
+    ["null"],
+    ["[]"],
+    ['"a"'],
+    ["\ufeff{}"],
+    ['{"key":null,"token":null}'],
+    ['{"key":"a","key":"a"}'],
+    ['{"key":"a","\\u006bey":"a"}'],
+    ['{"token":{"id":"a","id":null}}'],
+    ['{"key":"\\u0022","permission":"a","permission":"b"}'],
+    ['{"key":"a\\nb"}'],
+    ['{"key":"é"}'],
+    ['{"key":"\\ud83d"}'],
+    ['{"key":7}'],
+    ['{"Key":"a"}'],
+    ['{"__proto__":{}}'],
+    ['{"constructor":1,"toString":2}'],
+    ['{"token":[]}'],
+    ['{"token":{"container":"a","tokenId":"b"}}'],
+    [`{"token":${"[".repeat(200)}${"]".repeat(200)}}`],
+  ])("reads or refuses the check %s as the library does", (text) => {
+    expectSameReading(CheckAccessRequestSchema, text);
+  });
+
+  it.each([
+    ['{"resumeToken":"a","heartbeatMs":5}'],
+    ['{"resume_token":"a","heartbeat_ms":"5"}'],
+    ['{"resumeToken":"a","resume_token":"b"}'],
+    ['{"resumeToken":null,"resume_token":"b"}'],
+    ['{"heartbeatMs":1.5}'],
+    ['{"heartbeatMs":1.0}'],
+    ['{"heartbeatMs":-0}'],
+    ['{"heartbeatMs":"1e2"}'],
+    ['{"heartbeatMs":2147483648}'],
+    ['{"heartbeatMs":true}'],
+  ])("reads or refuses %s as the library does", (text) => {
+    expectSameReading(WatchCredentialsRequestSchema, text);
+  });
+
+  it.each([
+    ['{"expiresAt":"2030-01-31T12:00:00.5+01:00"}'],
+    ['{"expiresAt":"2030-02-30T12:00:00Z"}'],
+    ['{"expiresAt":"2030-02-28T24:00:00Z"}'],
+    ['{"expiresAt":"2030-02-28T23:59:60Z"}'],
+    ['{"expiresAt":"2030-13-01T00:00:00Z"}'],
+    ['{"expiresAt":"2030-01-31T12:00:00.1Z"}'],
+    ['{"expiresAt":"2030-01-31T12:00:00.123456789Z"}'],
+    ['{"expiresAt":"0000-01-01T00:00:00Z"}'],
+    ['{"expiresAt":"1969-12-31T23:59:59.999Z"}'],
+    ['{"expiresAt":"9999-12-31T23:59:59.999Z"}'],
+    ['{"expiresAt":"2030-01-31t12:00:00z"}'],
+    ['{"expiresAt":7}'],
+    ['{"permissions":null,"rules":[{"priority":1}]}'],
+    ['{"permissions":[null]}'],
+    ['{"permissions":{}}'],
+    ['{"rules":[null]}'],
+    ['{"rules":[[]]}'],
+  ])("reads or refuses %s as the library does", (text) => {
+    expectSameReading(CreateApplicationRequestSchema, text);
+  });
+
+  it("refuses bytes that are not UTF-8", () => {
+    const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);
+    const bytes = Buffer.concat([
+      Buffer.from('{"id":"'),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from('"}'),
+    ]);
+    expect(() => decode(bytes)).toThrow("not valid for encoding utf-8");
+  });
+});
