@@ -1,29 +1,65 @@
 import { type DescMessage, getOption, type Message, type MessageShape } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator } from "@bufbuild/protovalidate";
+import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../gen/buf/validate/validate_pb.js";
 import { validationRules } from "./contract.js";
-import { invalidRequest } from "./errors.js";
+import { invalidRequest, type Problem } from "./errors.js";
+import { createQuickCheck } from "./quick-check.js";
+import type { Test } from "./quick-test.js";
 
-const validator = createValidator({ registry: validationRules });
+const quickChecks = new Map<DescMessage, Test>();
+let validator: Validator | undefined;
 
 /** Throws all that breaks the rules written in the proto of a message. */
 export function checkMessage<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
 ): void {
-  checkCounts(schema, message, "");
+  const fault = faultIn(schema, message);
+  if (fault) {
+    throw fault;
+  }
+}
+
+/** All that breaks the rules written in the proto of a message, if anything does. */
+export function faultIn<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): Problem | undefined {
+  return isSurelyValid(schema, message) ? undefined : validate(schema, message);
+}
+
+/** Most messages keep the rules, which is told far quicker than what breaks them. */
+function isSurelyValid(schema: DescMessage, message: Message): boolean {
+  let quickCheck = quickChecks.get(schema);
+  if (!quickCheck) {
+    quickCheck = createQuickCheck(schema) ?? (() => false);
+    quickChecks.set(schema, quickCheck);
+  }
+  return quickCheck(message);
+}
+
+function validate<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): Problem | undefined {
+  const excess = excessIn(schema, message, "");
+  if (excess) {
+    return excess;
+  }
+  validator ??= createValidator({ registry: validationRules });
   const result = validator.validate(schema, message);
   if (result.kind === "error") {
     throw result.error;
   }
-  if (result.kind === "invalid") {
-    const violations = result.violations.map(({ field, message }) => ({
-      field: pathToString(field) || "request",
-      message,
-    }));
-    throw invalidRequest(violations);
+  if (result.kind === "valid") {
+    return undefined;
   }
+  const violations = result.violations.map(({ field, message }) => ({
+    field: pathToString(field) || "request",
+    message,
+  }));
+  return invalidRequest(violations);
 }
 
 /** A list in a message. */
@@ -39,22 +75,24 @@ interface ListField {
 const listFields = new Map<DescMessage, readonly ListField[]>();
 
 /**
- * Refuses lists that are too long before anyone looks at their items: the
- * validator would look at every one of them first.
+ * The first list that is too long, to be refused before anyone looks at its
+ * items: the validator would look at every one of them first.
  */
-function checkCounts(schema: DescMessage, message: Message, path: string): void {
+function excessIn(schema: DescMessage, message: Message, path: string): Problem | undefined {
   for (const { name, localName, most, items } of listFieldsOf(schema)) {
     const list = (message as unknown as Record<string, unknown[]>)[localName] ?? [];
     const field = path + name;
     if (list.length > most) {
-      throw invalidRequest({ field, message: `must contain no more than ${most} items` });
+      return invalidRequest({ field, message: `must contain no more than ${most} items` });
     }
-    if (items) {
-      for (const [at, item] of list.entries()) {
-        checkCounts(items, item as Message, `${field}[${at}].`);
+    for (const [at, item] of items ? list.entries() : []) {
+      const excess = excessIn(items as DescMessage, item as Message, `${field}[${at}].`);
+      if (excess) {
+        return excess;
       }
     }
   }
+  return undefined;
 }
 
 function listFieldsOf(schema: DescMessage): readonly ListField[] {
