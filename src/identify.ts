@@ -5,6 +5,9 @@ import type { ApplicationRecord, SessionWithApplication, Store } from "./store/s
 /** Finds out whose key it is, or answers `undefined` where it is nobody's. */
 export type Identify = (key: string) => Promise<Caller | undefined>;
 
+/** Finds out whose keys these are, each at the place of the key. */
+export type IdentifyMany = (keys: readonly string[]) => Promise<readonly (Caller | undefined)[]>;
+
 interface Finders {
   application(id: string): Promise<ApplicationRecord | undefined>;
   session(id: string): Promise<SessionWithApplication | undefined>;
@@ -24,22 +27,81 @@ export function createIdentifyExpired(
   return identifyWith(finders, keyring);
 }
 
-function identifyWith(finders: Finders, keyring: Keyring): Identify {
+function identifyWith({ application, session }: Finders, keyring: Keyring): Identify {
   return async (key) => {
-    const parsed = parseKey(key);
-    if (!parsed || parsed.kind === "non") {
+    const parsed = parseOwned(key);
+    if (!parsed) {
       return undefined;
     }
-    const owner = await ownerOf(parsed, finders);
-    const { keyHash } = owner?.session ?? owner?.application ?? {};
-    return keyHash && keyring.matches(key, keyHash) ? owner : undefined;
+    return parsed.kind === "ses"
+      ? ownerOfSession(await session(parsed.id), key, keyring)
+      : ownerOfApplication(await application(parsed.id), parsed, key, keyring);
   };
 }
 
-async function ownerOf({ kind, id }: ParsedKey, finders: Finders): Promise<Caller | undefined> {
-  if (kind === "ses") {
-    return finders.session(id);
-  }
-  const application = await finders.application(id);
-  return application && kindFor(application.type) === kind ? { application } : undefined;
+/** Identifies many keys that work. A key that is there several times is looked up once. */
+export function createIdentifyMany(
+  { applications, sessions }: Store,
+  keyring: Keyring,
+): IdentifyMany {
+  return async (keys) => {
+    const owners = new Map<string, Caller | undefined>();
+    const ofApplications: Owned[] = [];
+    const ofSessions: Owned[] = [];
+    for (const key of keys) {
+      if (owners.has(key)) {
+        continue;
+      }
+      owners.set(key, undefined);
+      const parsed = parseOwned(key);
+      if (parsed) {
+        (parsed.kind === "ses" ? ofSessions : ofApplications).push({ key, parsed });
+      }
+    }
+    if (ofApplications.length > 0) {
+      const found = await applications.findMany(ofApplications.map(({ parsed }) => parsed.id));
+      for (const [at, { key, parsed }] of ofApplications.entries()) {
+        owners.set(key, ownerOfApplication(found[at], parsed, key, keyring));
+      }
+    }
+    if (ofSessions.length > 0) {
+      const found = await sessions.findMany(ofSessions.map(({ parsed }) => parsed.id));
+      for (const [at, { key }] of ofSessions.entries()) {
+        owners.set(key, ownerOfSession(found[at], key, keyring));
+      }
+    }
+    return keys.map((key) => owners.get(key));
+  };
+}
+
+interface Owned {
+  readonly key: string;
+  readonly parsed: ParsedKey;
+}
+
+/** Takes a key apart that someone can come with; a nonce is no such key. */
+function parseOwned(key: string): ParsedKey | undefined {
+  const parsed = parseKey(key);
+  return parsed?.kind === "non" ? undefined : parsed;
+}
+
+function ownerOfSession(
+  found: SessionWithApplication | undefined,
+  key: string,
+  keyring: Keyring,
+): Caller | undefined {
+  return found && keyring.matches(key, found.session.keyHash) ? found : undefined;
+}
+
+function ownerOfApplication(
+  application: ApplicationRecord | undefined,
+  { kind }: ParsedKey,
+  key: string,
+  keyring: Keyring,
+): Caller | undefined {
+  const isOwner =
+    application !== undefined &&
+    kindFor(application.type) === kind &&
+    keyring.matches(key, application.keyHash);
+  return isOwner ? { application } : undefined;
 }

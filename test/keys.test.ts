@@ -1,27 +1,73 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { decodeBase62, encodeBase62 } from "../src/base62.js";
-import { newId } from "../src/ids.js";
+import { readBase62, readDigits, writeBase62 } from "../src/base62.js";
+import { idFromBytes, idToBytes, isId, newId } from "../src/ids.js";
 import { createKeyring, makeKey, parseKey } from "../src/keys.js";
+import { drawRandom } from "../src/random.js";
 
 const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
 const id = fc.uuid();
 
 describe("base 62", () => {
-  it("reads back every number that it wrote", () => {
+  /** The digits of a number, with something on either side that must stay as it is. */
+  function digitsOf(bytes: Uint8Array, width: number): string {
+    const target = Buffer.from("-".repeat(width + 2));
+    writeBase62(Buffer.from(bytes), target, 1, width + 1);
+    const text = target.toString("latin1");
+    expect(text).toMatch(/^-[0-9A-Za-z]+-$/);
+    return text.slice(1, -1);
+  }
+
+  const widths = [
+    [4, 6],
+    [16, 22],
+    [24, 33],
+  ] as const;
+
+  it.each(widths)("reads back every number of %i bytes that it wrote", (size, width) => {
+    const number = fc.uint8Array({ minLength: size, maxLength: size });
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
-        const text = encodeBase62(Buffer.from(bytes), 22);
-        expect(text).toMatch(/^[0-9A-Za-z]{22}$/);
-        expect(decodeBase62(text, 16)).toEqual(Buffer.from(bytes));
+      fc.property(number, (bytes) => {
+        const read = Buffer.alloc(size, 0xaa);
+        expect(readBase62(`-${digitsOf(bytes, width)}-`, 1, width + 1, read)).toBe(true);
+        expect(read).toEqual(Buffer.from(bytes));
       }),
     );
   });
 
+  it.each(widths)("writes numbers of %i bytes as any other way would", (size, width) => {
+    const number = fc.uint8Array({ minLength: size, maxLength: size });
+    const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const edges = [[new Uint8Array(size)], [new Uint8Array(size).fill(0xff)]] as [Uint8Array][];
+    fc.assert(
+      fc.property(number, (bytes) => {
+        let rest = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+        let text = "";
+        for (let place = 0; place < width; place++) {
+          text = alphabet.charAt(Number(rest % 62n)) + text;
+          rest /= 62n;
+        }
+        expect(digitsOf(bytes, width)).toBe(text);
+      }),
+      { examples: edges },
+    );
+  });
+
+  it("reads a few digits as a number", () => {
+    expect(readDigits("--0000A1--", 2, 8)).toBe(10 * 62 + 1);
+    expect(readDigits("zzzzzz", 0, 6)).toBe(62 ** 6 - 1);
+    expect(readDigits("00-000", 0, 6)).toBeLessThan(0);
+    expect(readDigits("000", 0, 6)).toBeLessThan(0);
+  });
+
   it("refuses a number that is too large, and what is no number", () => {
-    expect(decodeBase62("z".repeat(22), 16)).toBeUndefined();
-    expect(decodeBase62("00-00", 16)).toBeUndefined();
-    expect(decodeBase62("00é00", 16)).toBeUndefined();
+    const refuses = (text: string) => !readBase62(text, 0, text.length, Buffer.alloc(16));
+    expect(refuses("z".repeat(22))).toBe(true);
+    expect(refuses("7n42DGM5Tflk9n8mt7Fhc8")).toBe(true);
+    expect(refuses("7n42DGM5Tflk9n8mt7Fhc7")).toBe(false);
+    expect(refuses("00-00")).toBe(true);
+    expect(refuses("00é00")).toBe(true);
+    expect(refuses("00\u010000")).toBe(true);
   });
 });
 
@@ -90,9 +136,59 @@ describe("a keyring", () => {
   });
 });
 
+describe("a key that was handed out long ago", () => {
+  const key = "lk_prv_030oVeblwK671ZXTBBRdgQ1fgEi64Pa3W0y7iH6KCyncmGfPlcjZdoG3ZLAPP";
+
+  it("still tells its kind and its id", () => {
+    expect(parseKey(key)).toEqual({ kind: "prv", id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a" });
+  });
+
+  it.each([
+    ["", "470f53e7b953431473d496e708d0b3c2ef2ecf1e4bada62d9144d91d8ed545bb"],
+    ["salt", "05d48f3889a9b0da1bca29132f379e737b2df6d2523cce451ba70370ad60ed63"],
+  ])("still matches its hash under the pepper %j", (pepper, stored) => {
+    const keyring = createKeyring([pepper]);
+    expect(keyring.matches(key, Buffer.from(stored, "hex"))).toBe(true);
+    expect(Buffer.from(keyring.hash(key)).toString("hex")).toBe(stored);
+  });
+});
+
 describe("an id", () => {
   it("is a UUID of version 7 that sorts by the moment it was made", () => {
     expect(newId(Date.now())).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
     expect(newId(1_000) < newId(1_001)).toBe(true);
+  });
+
+  it("is a different one each time", () => {
+    const ids = Array.from({ length: 5_000 }, () => newId(0));
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("is the same after it was bytes, wherever among others", () => {
+    fc.assert(
+      fc.property(id, fc.nat(9), (id, start) => {
+        const bytes = Buffer.concat([Buffer.alloc(start, 0xff), idToBytes(id), Buffer.alloc(1)]);
+        expect(idFromBytes(bytes, start)).toBe(id);
+        expect(isId(id)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("random bytes", () => {
+  it("are drawn once each, as many as are asked for", () => {
+    const drawn = Array.from({ length: 1_000 }, () => {
+      const bytes = Buffer.alloc(24);
+      drawRandom(bytes);
+      return bytes.toString("hex");
+    });
+    expect(new Set(drawn).size).toBe(drawn.length);
+  });
+
+  it("leave what is beside the target alone", () => {
+    const bytes = Buffer.alloc(48);
+    drawRandom(bytes.subarray(12, 36));
+    expect(bytes.subarray(0, 12).equals(Buffer.alloc(12))).toBe(true);
+    expect(bytes.subarray(36).equals(Buffer.alloc(12))).toBe(true);
   });
 });
