@@ -4,6 +4,7 @@ import { describeApplications } from "./store-contract/applications.js";
 import { describeChanges } from "./store-contract/changes.js";
 import { describeExpiry } from "./store-contract/expiry.js";
 import { describeLists } from "./store-contract/lists.js";
+import { describeMany } from "./store-contract/many.js";
 import { describeRaces } from "./store-contract/races.js";
 import { describeSessions } from "./store-contract/sessions.js";
 import { describeSharing } from "./store-contract/sharing.js";
@@ -42,6 +43,7 @@ export function describeStore(name: string, open: (clock: Clock) => Promise<Test
     describeApplications(() => subject);
     describeLists(() => subject);
     describeSessions(() => subject);
+    describeMany(() => subject);
     describeExpiry(() => subject);
     describeTenants(() => subject);
     describeRaces(() => subject);

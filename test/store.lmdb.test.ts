@@ -171,12 +171,12 @@ describe("opening LMDB", () => {
       await database.openDB({ name: "meta", encoding: "string" }).put("schema", schema);
       await database.close();
     };
-    await write("3");
+    await write("4");
     await expect(folder.open()).rejects.toThrow(
-      `The data folder ${path} was written by a newer version (schema 3, this version knows 2): ` +
+      `The data folder ${path} was written by a newer version (schema 4, this version knows 3): ` +
         "run that version, or choose another folder.",
     );
-    await write("2");
+    await write("3");
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
   });
 });

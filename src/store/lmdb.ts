@@ -1,13 +1,15 @@
 import { createApplicationIndex } from "./lmdb/application-index.js";
+import { applicationLayout } from "./lmdb/application-row.js";
 import { createApplicationStore } from "./lmdb/applications.js";
 import { createChangeLog } from "./lmdb/change-log.js";
 import { createChangeFeed } from "./lmdb/changes.js";
 import { openEnvironment } from "./lmdb/environment.js";
 import { createLogWatch } from "./lmdb/log-watch.js";
 import { createRecords } from "./lmdb/records.js";
+import { sessionLayout } from "./lmdb/session-row.js";
 import { createSessionStore } from "./lmdb/sessions.js";
 import { startSweeper } from "./lmdb/sweeper.js";
-import type { ApplicationRecord, Clock, SessionRecord, Store } from "./store.js";
+import type { Clock, Store } from "./store.js";
 
 export interface LmdbStoreOptions {
   /** The folder of the data; it is made where it is missing. Several processes may share it. */
@@ -33,14 +35,9 @@ export async function openLmdbStore({
   const environment = await openEnvironment(path, writeTimeout);
   const { id, tables } = environment;
   const index = createApplicationIndex(tables);
-  const log = createChangeLog(tables, clock);
-  const applications = createRecords<ApplicationRecord>(environment, tables.applications, [
-    "keyHash",
-  ]);
-  const sessions = createRecords<SessionRecord>(environment, tables.sessions, [
-    "keyHash",
-    "nonceHash",
-  ]);
+  const log = createChangeLog(environment, clock);
+  const applications = createRecords(environment, tables.applications, applicationLayout);
+  const sessions = createRecords(environment, tables.sessions, sessionLayout);
   const sweeper = startSweeper({
     environment,
     applications,

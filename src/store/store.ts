@@ -12,8 +12,9 @@
  * - A record of another tenant is not there.
  *
  * Ids, `createdBy` and its like included, are UUIDs in lower case. Moments are
- * milliseconds since the epoch. What is absent in a record has no property.
- * A call that cannot reach the data throws {@link StoreUnavailable}.
+ * milliseconds since the epoch. What is absent in a record is undefined. A
+ * record is read by its properties, never spread: an engine may find out what
+ * they are when they are first asked for. A call that cannot reach the data throws {@link StoreUnavailable}.
  */
 export interface Store {
   /** Tells these data from all others. It is known to the service only, and shown to nobody. */
@@ -41,6 +42,9 @@ export interface ApplicationStore {
 
   /** Reads an application of any tenant, for authentication. */
   find(id: string): Promise<ApplicationRecord | undefined>;
+
+  /** Reads applications as {@link find} does, all at once; each is answered at the place of its id. */
+  findMany(ids: readonly string[]): Promise<readonly (ApplicationRecord | undefined)[]>;
 
   /** Reads an application that has expired and is still kept, to tell why its key is refused. */
   findExpired(id: string): Promise<ApplicationRecord | undefined>;
@@ -71,6 +75,9 @@ export interface SessionStore {
 
   /** Reads a session together with its application. */
   find(id: string): Promise<SessionWithApplication | undefined>;
+
+  /** Reads sessions as {@link find} does, all at once; each is answered at the place of its id. */
+  findMany(ids: readonly string[]): Promise<readonly (SessionWithApplication | undefined)[]>;
 
   /** Reads a session that has expired, or whose application has, where both are still kept. */
   findExpired(id: string): Promise<SessionWithApplication | undefined>;
@@ -181,6 +188,8 @@ export interface ApplicationRecord extends NewApplication {
   readonly createdAt: number;
   readonly modifiedBy?: string | undefined;
   readonly modifiedAt?: number | undefined;
+  /** The record in JSON, byte for byte as the REST API shows it, where the engine keeps it so. */
+  readonly document?: Buffer | undefined;
 }
 
 /** The fields to replace; those left out stay as they are. */

@@ -102,7 +102,7 @@ export function describeChanges(subject: () => Subject): void {
         throw new Error("You may not.");
       };
       await expect(store.applications.update(tenantId, id, refuse)).rejects.toThrow();
-      await update(store, { ...application, id: randomUUID() });
+      await update(store, { tenantId: application.tenantId, id: randomUUID() });
       await store.applications.delete(tenantId, randomUUID());
       await store.applications.delete(randomUUID(), id);
       await store.sessions.authorize(aGrant(session));

@@ -87,8 +87,34 @@ export async function createBoth(store: Store, ttl = hour) {
   return { application, session, created };
 }
 
-export function update(store: Store, { tenantId, id }: ApplicationRecord) {
+export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">) {
   return store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+}
+
+/** What an application or session is, of all that its record may tell; as JSON shows it, it may differ by engine. */
+export function contentOf(record: ApplicationRecord | SessionRecord | undefined) {
+  const names = [
+    "id",
+    "version",
+    "tenantId",
+    "applicationId",
+    "name",
+    "type",
+    "keyHash",
+    "nonceHash",
+    "permissions",
+    "rules",
+    "createdBy",
+    "createdAt",
+    "modifiedBy",
+    "modifiedAt",
+    "authorizedBy",
+    "authorizedAt",
+    "expiresAt",
+  ];
+  const fields = must(record) as unknown as Record<string, unknown>;
+  const told = names.map((name) => [name, fields[name]]).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(told);
 }
 
 export function must<T>(value: T | undefined): T {

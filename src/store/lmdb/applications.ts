@@ -27,14 +27,19 @@ export function createApplicationStore(
   clock: Clock,
 ): ApplicationStore {
   function getAlive(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
-    const record = records.get(id);
+    const record = records.find(id);
     return isAlive(record, now) && record.tenantId === tenantId ? record : undefined;
+  }
+
+  function findAlive(id: string): ApplicationRecord | undefined {
+    const record = records.find(id);
+    return isAlive(record, clock()) ? record : undefined;
   }
 
   return {
     async create(application) {
       const created = await write(() => {
-        if (records.get(application.id)) {
+        if (records.find(application.id)) {
           return undefined;
         }
         const record = records.put({ ...application, createdAt: clock() });
@@ -52,10 +57,11 @@ export function createApplicationStore(
     },
 
     async find(id) {
-      return read(() => {
-        const record = records.find(id);
-        return isAlive(record, clock()) ? record : undefined;
-      });
+      return read(() => findAlive(id));
+    },
+
+    async findMany(ids) {
+      return read(() => ids.map(findAlive));
     },
 
     async findExpired(id) {
@@ -90,11 +96,17 @@ export function createApplicationStore(
         const kind = changed.keyHash ? "regenerated" : "updated";
         log.append(tenantId, { kind, applicationId: id, at: now });
         return records.put({
-          ...current,
+          id,
+          version: current.version,
+          tenantId,
           name: changed.name ?? current.name,
+          type: current.type,
           keyHash: changed.keyHash ?? current.keyHash,
           permissions: changed.permissions ?? current.permissions,
           rules: changed.rules ?? current.rules,
+          createdBy: current.createdBy,
+          createdAt: current.createdAt,
+          expiresAt: current.expiresAt,
           modifiedBy: changed.modifiedBy,
           modifiedAt: now,
         });

@@ -1,5 +1,5 @@
 import { type Change, type Clock, changeRetention } from "../store.js";
-import type { Tables } from "./environment.js";
+import type { Environment } from "./environment.js";
 import { numberKey, numberOf } from "./keys.js";
 
 /**
@@ -35,12 +35,24 @@ export interface LoggedChange {
   readonly loggedAt: number;
 }
 
-export function createChangeLog({ changes }: Tables, clock: Clock): ChangeLog {
+export function createChangeLog({ tables, attempt }: Environment, clock: Clock): ChangeLog {
+  const { changes } = tables;
+  /** The newest number, as an attempt to write knows it. */
+  let newest = { attempt: 0, number: 0 };
+
   function last(): number {
     for (const key of changes.getKeys({ reverse: true, limit: 1 })) {
       return numberOf(key);
     }
     return 0;
+  }
+
+  /** To look for the newest entry takes longer than to write one: those that are written together look once. */
+  function nextNumber(): number {
+    const current = attempt();
+    const number = (newest.attempt === current ? newest.number : last()) + 1;
+    newest = { attempt: current, number };
+    return number;
   }
 
   function after(number: number, limit: number): LoggedChange[] {
@@ -66,7 +78,7 @@ export function createChangeLog({ changes }: Tables, clock: Clock): ChangeLog {
   return {
     append(tenantId, change) {
       const row = { tenantId, ...change, loggedAt: clock() };
-      changes.put(numberKey(last() + 1), JSON.stringify(row));
+      changes.put(numberKey(nextNumber()), JSON.stringify(row));
     },
 
     last,

@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { constants } from "node:os";
 import { resolve } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
+import { writeId } from "../../ids.js";
 import { StoreUnavailable } from "../store.js";
 import { prepareFolder, syncFolder } from "./folder.js";
-import { writeId } from "./keys.js";
-
-const { ETIMEDOUT } = constants.errno;
+import { createWriteQueue, lateness } from "./write-queue.js";
 
 /**
  * Written into each folder; to be raised when older code could no longer read
@@ -14,8 +12,9 @@ const { ETIMEDOUT } = constants.errno;
  *
  * 1: the first.
  * 2: an id, and a log of changes, which older code would not write.
+ * 3: rows whose parts stand at fixed places. Those of before are read as well.
  */
-const knownSchema = 2;
+const knownSchema = 3;
 
 export interface Tables {
   /** Facts about the folder. */
@@ -54,11 +53,17 @@ export interface Environment {
    */
   write<T>(work: () => T): Promise<T>;
 
-  /** Sets the one listener, which is called after each `write` of this process that is on disk, before it resolves. */
+  /** Sets the one listener, which is called after each commit of this process that is on disk, before its writes resolve. */
   onWrite(listener: () => void): void;
 
   /** Tells apart the commits of `write`: each has a greater one than those before it. */
   transactionId(): number;
+
+  /**
+   * Tells apart, inside `write`, what is taken back as one. What was found or
+   * written under the same number still holds; of all else nothing is known.
+   */
+  attempt(): number;
 
   close(): Promise<void>;
 }
@@ -153,6 +158,7 @@ function createEnvironment(
 ): Environment {
   let closing: Promise<void> | undefined;
   let noteWrite = () => {};
+  const queue = createWriteQueue(root, writeTimeout, () => noteWrite());
 
   /** What LMDB and the system report has a number; all else is a mistake of ours, and stays as it is. */
   function translate(error: unknown): unknown {
@@ -187,11 +193,9 @@ function createEnvironment(
     async write(work) {
       refuseIfClosed();
       try {
-        const result = await within(writeTimeout, root.childTransaction(work));
-        noteWrite();
-        return result;
+        return await queue.run(work);
       } catch (error) {
-        throw translate(await causeOf(error));
+        throw translate(error);
       }
     },
 
@@ -200,6 +204,7 @@ function createEnvironment(
     },
 
     transactionId: () => root.getWriteTxnId(),
+    attempt: queue.attempt,
 
     close() {
       closing ??= within(writeTimeout, root.close()).catch((error) => {
@@ -210,23 +215,13 @@ function createEnvironment(
   };
 }
 
-// A commit can hang for as long as another process, stopped at the wrong
-// moment, holds the lock, and after an error in the very last page written.
+/** Waits for what may hang as a write may. */
 async function within<T>(limit: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const giveUp = () => {
-      reject(Object.assign(new Error(`no answer in ${limit} ms`), { code: ETIMEDOUT }));
-    };
-    timer = setTimeout(giveUp, limit);
+    timer = setTimeout(() => reject(lateness(limit)), limit);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
-
-/** A commit that failed tells why by a promise of its own, which ends the process if nobody looks. */
-async function causeOf(error: unknown): Promise<unknown> {
-  const { commitError } = error as { commitError?: Promise<never> };
-  return commitError ? commitError.catch((cause) => cause) : error;
 }
 
 function messageOf(error: unknown): string {

@@ -1,3 +1,5 @@
+import { writeId } from "../../ids.js";
+
 /**
  * The keys of the tables, as bytes whose order is the order wanted:
  *
@@ -17,25 +19,6 @@ const numberSize = 8;
 
 /** The value of rows whose key says all. */
 export const nothing = Buffer.alloc(0);
-
-const digits = new Uint8Array(128);
-for (let digit = 0; digit < 16; digit++) {
-  digits[digit.toString(16).charCodeAt(0)] = digit;
-}
-
-/** Writes a UUID as bytes, with none of the garbage of `idToBytes`: every read of a record comes here. */
-export function writeId(id: string, target: Uint8Array, start: number): number {
-  let end = start;
-  for (let at = 0; at < 36; at += 2) {
-    if (at === 8 || at === 13 || at === 18 || at === 23) {
-      at++;
-    }
-    const high = digits[id.charCodeAt(at)] as number;
-    const low = digits[id.charCodeAt(at + 1)] as number;
-    target[end++] = (high << 4) | low;
-  }
-  return end;
-}
 
 export function tenantKey(tenantId: string, id: string): Buffer {
   const key = Buffer.allocUnsafe(idSize + idSize);

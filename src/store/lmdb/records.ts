@@ -1,6 +1,6 @@
 import type { Database } from "lmdb";
 import type { Environment } from "./environment.js";
-import { createRecordCache } from "./record-cache.js";
+import { isOldRow, readOldRow } from "./old-row.js";
 
 interface Versioned {
   readonly id: string;
@@ -8,51 +8,42 @@ interface Versioned {
 }
 
 /** A record to write; its version is that of the record it replaces. */
-type Unwritten<R extends Versioned> = Omit<R, "version"> & Partial<Versioned> & { id: string };
+export type Unwritten<R extends Versioned> = Omit<R, "version" | "document"> & {
+  readonly version?: number;
+};
 
-/** The records of one table, kept as JSON behind a stamp that changes with each write: their version. */
+/** How the rows of a table are laid out. Their first byte is the number of the layout. */
+export interface Layout<R extends Versioned> {
+  /** Which fields are hashes. */
+  readonly hashes: readonly (keyof R & string)[];
+  encode(record: Unwritten<R>, layout: number, version: number): Buffer;
+  /** Answers the record of a row, which is then the record's own. */
+  open(id: string, row: Buffer): R;
+}
+
+/** The records of one table. Their version is a stamp that changes with each write. */
 export interface Records<R extends Versioned> {
-  /** Reads a record inside `read`. */
+  /** Reads a record inside `read` or `write`. */
   find(id: string): R | undefined;
 
-  /** Reads a record inside `write`. */
-  get(id: string): R | undefined;
-
-  /** Writes a record, and answers what was written. */
+  /** Writes a record inside `write`, and answers what was written. */
   put(record: Unwritten<R>): R;
 
   remove(id: string): void;
 }
 
-const stampSize = 8;
+/** The number of the layouts of today. */
+const layoutNumber = 1;
 
 export function createRecords<R extends Versioned>(
   environment: Environment,
   table: Database<Buffer, string>,
-  hashes: readonly (keyof R & string)[],
+  { hashes, encode, open }: Layout<R>,
 ): Records<R> {
-  const parsed = createRecordCache<R>();
-
-  function decode(bytes: Buffer): R {
-    const record = JSON.parse(bytes.toString("utf8", stampSize, bytes.length));
-    record.version = bytes.readDoubleBE(0);
-    for (const name of hashes) {
-      record[name] = Buffer.from(record[name], "base64");
-    }
-    return record;
-  }
-
-  function encode({ version = 0, ...record }: Unwritten<R>): Buffer {
-    const fields: Record<string, unknown> = record;
-    for (const name of hashes) {
-      fields[name] = Buffer.from(fields[name] as Uint8Array).toString("base64");
-    }
-    const text = JSON.stringify(fields);
-    const bytes = Buffer.allocUnsafe(stampSize + Buffer.byteLength(text));
-    // Writes that share a commit share its id, too.
-    bytes.writeDoubleBE(Math.max(environment.transactionId(), version + 1), 0);
-    bytes.write(text, stampSize);
-    return bytes;
+  /** Brings a row into the layout of today. */
+  function renew(row: Buffer): Buffer {
+    const { version, ...record } = readOldRow(row, hashes);
+    return encode(record as Unwritten<R>, layoutNumber, version);
   }
 
   return {
@@ -61,24 +52,26 @@ export function createRecords<R extends Versioned>(
       if (!bytes) {
         return undefined;
       }
-      const stamp = bytes.readDoubleBE(0);
-      return parsed.get(id, stamp) ?? parsed.offer(id, stamp, decode(bytes), bytes.length);
-    },
-
-    // What an unfinished transaction wrote must not be kept as parsed.
-    get(id) {
-      const bytes = table.getBinaryFast(id);
-      return bytes && decode(bytes);
+      return open(id, isOldRow(bytes) ? renew(bytes) : copyOf(bytes));
     },
 
     put(record) {
-      const bytes = encode(record);
-      table.put(record.id, bytes);
-      return decode(bytes);
+      // Writes that share a commit share its id, too.
+      const version = Math.max(environment.transactionId(), (record.version ?? 0) + 1);
+      const row = encode(record, layoutNumber, version);
+      table.put(record.id, row);
+      return open(record.id, row);
     },
 
     remove(id) {
       table.remove(id);
     },
   };
+}
+
+/** What lmdb answers lies where its next answer will lie, and is only as long as it says of itself. */
+function copyOf({ buffer, byteOffset, length }: Buffer): Buffer {
+  const copy = Buffer.allocUnsafe(length);
+  copy.set(new Uint8Array(buffer, byteOffset, length));
+  return copy;
 }

@@ -31,25 +31,41 @@ export function createSessionStore(
     return isAlive(session, now) && isAlive(application, now);
   }
 
+  function findAlive(id: string): SessionWithApplication | undefined {
+    const both = findBoth(id);
+    return both && areAlive(both) ? both : undefined;
+  }
+
   return {
-    async create({ ttl, ...session }) {
+    async create(session) {
       return write(() => {
         const now = clock();
-        const application = applications.get(session.applicationId);
+        const application = applications.find(session.applicationId);
         if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
           return undefined;
         }
-        const expiresAt = now + ttl;
+        const expiresAt = now + session.ttl;
         tables.sessionEnds.put(momentKey(expiresAt, session.id), nothing);
-        return sessions.put({ ...session, permissions: [], rules: [], createdAt: now, expiresAt });
+        return sessions.put({
+          id: session.id,
+          tenantId: session.tenantId,
+          applicationId: session.applicationId,
+          keyHash: session.keyHash,
+          nonceHash: session.nonceHash,
+          permissions: [],
+          rules: [],
+          createdAt: now,
+          expiresAt,
+        });
       });
     },
 
     async find(id) {
-      return read(() => {
-        const both = findBoth(id);
-        return both && areAlive(both) ? both : undefined;
-      });
+      return read(() => findAlive(id));
+    },
+
+    async findMany(ids) {
+      return read(() => ids.map(findAlive));
     },
 
     async findExpired(id) {
@@ -62,11 +78,11 @@ export function createSessionStore(
     async authorize(grant) {
       return write(() => {
         const now = clock();
-        const session = sessions.get(grant.sessionId);
+        const session = sessions.find(grant.sessionId);
         if (!isAlive(session, now) || session.tenantId !== grant.tenantId) {
           return "unknown";
         }
-        if (!isAlive(applications.get(session.applicationId), now)) {
+        if (!isAlive(applications.find(session.applicationId), now)) {
           return "unknown";
         }
         if (!isOneOf(session.nonceHash, grant.nonceHashes)) {
@@ -77,10 +93,18 @@ export function createSessionStore(
         }
 
         const expiresAt = grant.expiresAt ?? session.expiresAt;
-        tables.sessionEnds.remove(momentKey(session.expiresAt, session.id));
-        tables.sessionEnds.put(momentKey(expiresAt, session.id), nothing);
+        if (expiresAt !== session.expiresAt) {
+          tables.sessionEnds.remove(momentKey(session.expiresAt, session.id));
+          tables.sessionEnds.put(momentKey(expiresAt, session.id), nothing);
+        }
         sessions.put({
-          ...session,
+          id: session.id,
+          version: session.version,
+          tenantId: session.tenantId,
+          applicationId: session.applicationId,
+          keyHash: session.keyHash,
+          nonceHash: session.nonceHash,
+          createdAt: session.createdAt,
           permissions: grant.permissions,
           rules: grant.rules,
           expiresAt,

@@ -45,7 +45,7 @@ export function startSweeper(options: SweeperOptions) {
   function endSessions(): void {
     for (const key of due(tables.sessionEnds)) {
       const id = idFromBytes(idAtEnd(key));
-      const record = sessions.get(id);
+      const record = sessions.find(id);
       if (record) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
@@ -58,7 +58,7 @@ export function startSweeper(options: SweeperOptions) {
   function endApplications(): void {
     for (const key of due(tables.applicationEnds)) {
       const id = idFromBytes(idAtEnd(key));
-      const record = applications.get(id);
+      const record = applications.find(id);
       if (record) {
         const { tenantId, expiresAt: at = clock() } = record;
         log.append(tenantId, { kind: "expired", applicationId: id, at });

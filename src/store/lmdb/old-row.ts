@@ -1,0 +1,24 @@
+/**
+ * Rows as folders of schema 1 and 2 have them: a version, then the record in
+ * JSON, its hashes in base 64. They are read for as long as they are not
+ * written anew.
+ */
+const versionSize = 8;
+
+/** The first byte of a version, which is a double of at least 1. Layouts have smaller numbers. */
+const leastFirstByte = 0x3f;
+
+export function isOldRow(row: Buffer): boolean {
+  return (row[0] as number) >= leastFirstByte;
+}
+
+export function readOldRow(
+  row: Buffer,
+  hashes: readonly string[],
+): Record<string, unknown> & { readonly version: number } {
+  const record = JSON.parse(row.toString("utf8", versionSize, row.length));
+  for (const name of hashes) {
+    record[name] = Buffer.from(record[name], "base64");
+  }
+  return { ...record, version: row.readDoubleBE(0) };
+}

@@ -1,0 +1,133 @@
+import { idFromBytes, writeId } from "../../ids.js";
+import type { RuleRecord, SessionRecord } from "../store.js";
+import { readList, toGrantsText } from "./grants-text.js";
+import type { Layout, Unwritten } from "./records.js";
+
+/**
+ * A row of `sessions` is all but the grants at fixed places, then the hashes,
+ * then the permissions and the rules in JSON:
+ *
+ *      0  the number of this layout
+ *      2  the sizes of the hashes of key and nonce
+ *      6  version
+ *     14  when it was created
+ *     22  when it ends
+ *     30  when it was authorized, or infinity
+ *     38  tenant, application, and by whom it was authorized
+ *     86  where the rules begin
+ *     90  the hashes, the permissions, the rules
+ */
+const keyHashSizeAt = 2;
+const nonceHashSizeAt = 4;
+const versionAt = 6;
+const creationAt = 14;
+const endAt = 22;
+const authorizationAt = 30;
+const tenantAt = 38;
+const applicationAt = 54;
+const authorizerAt = 70;
+const rulesAt = 86;
+const headerSize = 90;
+
+export const sessionLayout: Layout<SessionRecord> = {
+  hashes: ["keyHash", "nonceHash"],
+  encode,
+  open: (id, row) => new StoredSession(id, row),
+};
+
+function encode(record: Unwritten<SessionRecord>, layout: number, version: number): Buffer {
+  const { keyHash, nonceHash } = record;
+  const { permissions, rules } = toGrantsText(record);
+  const nonceHashStart = headerSize + keyHash.length;
+  const permissionsStart = nonceHashStart + nonceHash.length;
+  const rulesStart = permissionsStart + Buffer.byteLength(permissions);
+
+  const row = Buffer.allocUnsafe(rulesStart + Buffer.byteLength(rules));
+  row.fill(0, 0, headerSize);
+  row[0] = layout;
+  row.writeUInt16BE(keyHash.length, keyHashSizeAt);
+  row.writeUInt16BE(nonceHash.length, nonceHashSizeAt);
+  row.writeDoubleBE(version, versionAt);
+  row.writeDoubleBE(record.createdAt, creationAt);
+  row.writeDoubleBE(record.expiresAt, endAt);
+  row.writeDoubleBE(record.authorizedAt ?? Number.POSITIVE_INFINITY, authorizationAt);
+  writeId(record.tenantId, row, tenantAt);
+  writeId(record.applicationId, row, applicationAt);
+  if (record.authorizedBy !== undefined) {
+    writeId(record.authorizedBy, row, authorizerAt);
+  }
+  row.writeUInt32BE(rulesStart, rulesAt);
+  row.set(keyHash, headerSize);
+  row.set(nonceHash, nonceHashStart);
+  row.write(permissions, permissionsStart);
+  row.write(rules, rulesStart);
+  return row;
+}
+
+/** Reads each part of a row when it is first asked for: most requests ask for few. */
+class StoredSession implements SessionRecord {
+  #permissions?: readonly string[];
+  #rules?: readonly RuleRecord[];
+
+  constructor(
+    readonly id: string,
+    private readonly row: Buffer,
+  ) {}
+
+  get version(): number {
+    return this.row.readDoubleBE(versionAt);
+  }
+
+  get tenantId(): string {
+    return idFromBytes(this.row, tenantAt);
+  }
+
+  get applicationId(): string {
+    return idFromBytes(this.row, applicationAt);
+  }
+
+  get createdAt(): number {
+    return this.row.readDoubleBE(creationAt);
+  }
+
+  get expiresAt(): number {
+    return this.row.readDoubleBE(endAt);
+  }
+
+  get authorizedAt(): number | undefined {
+    const moment = this.row.readDoubleBE(authorizationAt);
+    return moment === Number.POSITIVE_INFINITY ? undefined : moment;
+  }
+
+  get authorizedBy(): string | undefined {
+    return this.authorizedAt === undefined ? undefined : idFromBytes(this.row, authorizerAt);
+  }
+
+  get keyHash(): Uint8Array {
+    return this.row.subarray(headerSize, this.nonceHashStart());
+  }
+
+  get nonceHash(): Uint8Array {
+    return this.row.subarray(this.nonceHashStart(), this.permissionsStart());
+  }
+
+  get permissions(): readonly string[] {
+    const { row } = this;
+    this.#permissions ??= readList<string>(row, this.permissionsStart(), row.readUInt32BE(rulesAt));
+    return this.#permissions;
+  }
+
+  get rules(): readonly RuleRecord[] {
+    const { row } = this;
+    this.#rules ??= readList<RuleRecord>(row, row.readUInt32BE(rulesAt), row.length);
+    return this.#rules;
+  }
+
+  private nonceHashStart(): number {
+    return headerSize + this.row.readUInt16BE(keyHashSizeAt);
+  }
+
+  private permissionsStart(): number {
+    return this.nonceHashStart() + this.row.readUInt16BE(nonceHashSizeAt);
+  }
+}

@@ -1,0 +1,149 @@
+import { constants } from "node:os";
+import type { RootDatabase } from "lmdb";
+
+/** One piece of work that waits to be done, or to be on disk. */
+interface Entry {
+  readonly work: () => unknown;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  /** When to give up, as `performance.now()` tells time. */
+  readonly until: number;
+  outcome?: { readonly result: unknown } | { readonly reason: unknown };
+}
+
+/**
+ * Runs work in transactions. All that waits when one begins shares it, and
+ * with it the sync of its commit, yet work that throws takes back only its own
+ * writes. What is not done in time is given up: a commit can hang for as long
+ * as another process, stopped at the wrong moment, holds the lock, and after
+ * an error in the very last page written.
+ */
+export interface WriteQueue {
+  /** Resolves when what the work wrote is on disk. */
+  run<T>(work: () => T): Promise<T>;
+
+  /** Inside work, tells apart what is taken back as one: what is known of writes from before may be wrong. */
+  attempt(): number;
+}
+
+export function createWriteQueue(
+  root: RootDatabase,
+  timeout: number,
+  onWrite: () => void,
+): WriteQueue {
+  let gathering: Entry[] | undefined;
+  /** In the order in which they are to be given up. */
+  const waiting = new Set<Entry>();
+  let timer: NodeJS.Timeout | undefined;
+  let attempts = 0;
+
+  /** Begins to gather what the next transaction will do. */
+  function gather(): Entry[] {
+    const batch: Entry[] = [];
+    root
+      .transaction(() => {
+        gathering = undefined;
+        runAll(batch);
+      })
+      .then(
+        () => {
+          onWrite();
+          settle(batch);
+        },
+        async (error) => {
+          const outcome = { reason: await causeOf(error) };
+          for (const entry of batch) {
+            entry.outcome = outcome;
+          }
+          settle(batch);
+        },
+      );
+    return batch;
+  }
+
+  // A transaction of its own for each would cost more than most of the work
+  // does. That something throws is rare: then all is taken back and done again.
+  function runAll(batch: readonly Entry[]): void {
+    attempts++;
+    try {
+      root.transactionSync(() => {
+        for (const entry of batch) {
+          entry.outcome = { result: entry.work() };
+        }
+      });
+    } catch {
+      for (const entry of batch) {
+        runAlone(entry);
+      }
+    }
+  }
+
+  function runAlone(entry: Entry): void {
+    attempts++;
+    try {
+      entry.outcome = { result: root.transactionSync(entry.work) };
+    } catch (reason) {
+      entry.outcome = { reason };
+    }
+  }
+
+  function settle(batch: readonly Entry[]): void {
+    // A transaction that cannot even begin does not run what was gathered for it.
+    if (gathering === batch) {
+      gathering = undefined;
+    }
+    for (const entry of batch) {
+      waiting.delete(entry);
+      if (entry.outcome && "result" in entry.outcome) {
+        entry.resolve(entry.outcome.result);
+      } else {
+        entry.reject(entry.outcome?.reason);
+      }
+    }
+    if (waiting.size === 0) {
+      clearTimeout(timer);
+      timer = undefined;
+    }
+  }
+
+  function giveUp(): void {
+    timer = undefined;
+    const now = performance.now();
+    for (const entry of waiting) {
+      if (entry.until > now) {
+        timer = setTimeout(giveUp, entry.until - now);
+        return;
+      }
+      waiting.delete(entry);
+      entry.reject(lateness(timeout));
+    }
+  }
+
+  return {
+    run(work) {
+      return new Promise((resolve, reject) => {
+        const until = performance.now() + timeout;
+        const entry = { work, resolve, reject, until } as Entry;
+        gathering ??= gather();
+        gathering.push(entry);
+        waiting.add(entry);
+        timer ??= setTimeout(giveUp, timeout);
+      });
+    },
+
+    attempt: () => attempts,
+  };
+}
+
+/** The error of what is given up. */
+export function lateness(timeout: number): Error {
+  return Object.assign(new Error(`no answer in ${timeout} ms`), {
+    code: constants.errno.ETIMEDOUT,
+  });
+}
+
+/** A commit that failed tells why by a promise of its own, which ends the process if nobody looks. */
+async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { commitError?: Promise<never> };
+  return commitError ? commitError.catch((cause) => cause) : error;
+}
