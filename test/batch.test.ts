@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { createBatcher } from "../src/store/batch.js";
+import { until } from "./support/until.js";
 
 /** A load that answers, when told to, `<key>!` for all keys but "none". */
 function createLoads() {
@@ -44,9 +45,55 @@ describe("a batcher", () => {
     expect(loads).toHaveLength(1);
   });
 
+  it("gives what is looked up while a load is under way the next one, as soon as that is answered", async () => {
+    const { loads, load } = createLoads();
+    const lookup = createBatcher(load, { patience: 60_000 });
+    const first = lookup("a");
+    await turn();
+    const later = [];
+    for (const key of ["a", "b", "c"]) {
+      later.push(lookup(key));
+      await turn();
+    }
+    expect(loads.map(({ keys }) => keys)).toEqual([["a"]]);
+    loads[0]?.answer();
+    expect(await first).toBe("a!");
+    await turn();
+    expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["a", "b", "c"]]);
+    loads[1]?.answer();
+    expect(await Promise.all(later)).toEqual(["a!", "b!", "c!"]);
+  });
+
+  it("holds nothing back any longer once a load has failed", async () => {
+    const { loads, load } = createLoads();
+    const lookup = createBatcher(load, { patience: 60_000 });
+    const first = lookup("a");
+    await turn();
+    const second = lookup("b");
+    loads[0]?.fail(new Error("lost"));
+    await expect(first).rejects.toThrow("lost");
+    await turn();
+    loads[1]?.answer();
+    expect(await second).toBe("b!");
+  });
+
+  it("waits for a load that is not answered no longer than its patience", async () => {
+    const { loads, load } = createLoads();
+    const lookup = createBatcher(load, { patience: 5 });
+    void lookup("a");
+    await turn();
+    for (const count of [2, 3]) {
+      const later = lookup("b");
+      await until(async () => loads.length === count, 5_000);
+      loads[count - 1]?.answer();
+      expect(await later).toBe("b!");
+    }
+    expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["b"], ["b"]]);
+  });
+
   it("never answers from a load that was sent before the lookup", async () => {
     const { loads, load } = createLoads();
-    const lookup = createBatcher(load);
+    const lookup = createBatcher(load, { patience: 0 });
     void lookup("a");
     await turn();
     const later = lookup("a");
@@ -71,7 +118,7 @@ describe("a batcher", () => {
 
   it("splits what is over the limit", async () => {
     const { loads, load } = createLoads();
-    const lookup = createBatcher(load, 2);
+    const lookup = createBatcher(load, { limit: 2 });
     const found = Promise.all(["a", "b", "c", "d", "e"].map(lookup));
     await turn();
     expect(loads.map(({ keys }) => keys)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
@@ -83,7 +130,7 @@ describe("a batcher", () => {
 
   it("fails the lookups of a load that failed, and no others", async () => {
     const { loads, load } = createLoads();
-    const lookup = createBatcher(load, 2);
+    const lookup = createBatcher(load, { limit: 2 });
     const found = Promise.allSettled(["a", "b", "c"].map(lookup));
     await turn();
     loads[0]?.fail(new Error("lost"));

@@ -302,7 +302,8 @@ describe("a position in MongoDB", () => {
       const { event, mark: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);
-      expect(reached).toBe(isBefore ? mark : start);
+      // Without an event the mark moves on with whatever else happens on the server.
+      expect(event ? reached === mark : reached >= start).toBe(true);
     }
   });
 

@@ -52,7 +52,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     },
 
     async ping() {
-      const first = { projection: { _id: 1 }, ...limits };
+      const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
       await reach(() => db.collection(applicationsName).findOne({}, first));
     },
 

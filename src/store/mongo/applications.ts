@@ -15,12 +15,14 @@ import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
 import { limits, reach } from "./reach.js";
 import { byExpiry, byTenant } from "./schema.js";
-import { alive, expired, type Time } from "./time.js";
+import { alive, expired, someAlive, type Time } from "./time.js";
 
 export function createApplicationStore(
   documents: Collection<ApplicationDocument>,
   time: Time,
 ): ApplicationStore {
+  const find = createLookup(documents, time, toApplication);
+
   return {
     async create(application) {
       const fields = {
@@ -39,11 +41,14 @@ export function createApplicationStore(
     },
 
     async isEmpty() {
-      const first = { projection: { _id: 1 }, ...limits };
-      return (await reach(() => documents.findOne(alive(time), first))) === null;
+      const first = { projection: { _id: 1 }, hint: byExpiry, ...limits };
+      return (await reach(() => documents.findOne(someAlive(time), first))) === null;
     },
 
-    find: createLookup(documents, time, toApplication),
+    find,
+
+    // They start in one turn, so that they share their finds.
+    findMany: (ids) => Promise.all(ids.map(find)),
 
     async findExpired(id) {
       if (!isId(id)) {

@@ -37,7 +37,7 @@ export interface Present {
   readonly clusterTime: string;
 }
 
-/** Finds what expired after a moment and is not yet swept. */
+/** Finds what expired after a moment and is not yet swept, of each collection at most so many. */
 export async function scanExpiries(
   db: Db,
   time: Time,
@@ -45,51 +45,65 @@ export async function scanExpiries(
   limit = largestScan,
 ): Promise<ExpiryScan> {
   const begunAt = performance.now();
-  const { found, present } = await findEnded(db, time, from, limit);
-  const isAll = found.length < limit;
+  const { ended, present } = await findEnded(db, time, from, limit);
+  const cut = ended.filter((found) => found.length === limit);
+  const isAll = cut.length === 0;
   // Of the last moment there may be more than were found.
-  const full = (found.at(-1)?.expires_at.getTime() ?? from) - 1;
+  const full = Math.min(...cut.map((found) => (found.at(-1)?.expires_at.getTime() ?? from) - 1));
   const until = isAll ? Math.max(present.now, from) : full;
   if (!isAll && until <= from) {
     return scanExpiries(db, time, from, 2 * limit);
   }
-  const expiries = found.map(toExpiry).filter(({ change }) => change.at <= until);
+  const expiries = ended
+    .flat()
+    .map(toExpiry)
+    .filter(({ change }) => change.at <= until)
+    .sort((one, other) => one.change.at - other.change.at);
   return { expiries, until, isAll, begunAt, clusterTime: present.clusterTime };
 }
 
 export async function readPresent(db: Db, time: Time): Promise<Present> {
-  const { present } = await findEnded(db, time, endOfTime.getTime(), 0);
+  const { present } = await findEnded(db, time, endOfTime.getTime(), 1);
   return present;
 }
 
-/** One read, so that the present it tells is the one that it judges by. */
+/**
+ * One read, so that the present it tells is the one that it judges by. Each
+ * collection is read in the order of its index, as to sort both together would
+ * be done in the server's memory.
+ */
 async function findEnded(db: Db, time: Time, from: number, limit: number) {
   const now = time();
   const ended = [
     { $match: { expires_at: { $gt: new Date(from) }, $expr: { $lte: ["$expires_at", now] } } },
+    { $sort: { expires_at: 1 } },
+    { $limit: limit },
     { $project: { tenant_id: 1, application_id: 1, expires_at: 1 } },
   ];
   const pipeline: Document[] = [
     ...ended,
     { $unionWith: { coll: sessionsName, pipeline: ended } },
     { $unionWith: { pipeline: [{ $documents: [{ now }] }] } },
-    // What has no `expires_at` comes first.
-    { $sort: { expires_at: 1, _id: 1 } },
-    { $limit: limit + 1 },
   ];
   return reach(() =>
     db.client.withSession(async (session) => {
-      const options = { session, batchSize: limit + 2, ...limits };
+      const options = { session, batchSize: 2 * limit + 2, ...limits };
       const documents = db.collection(applicationsName).aggregate(pipeline, options);
-      const [first, ...found] = await documents.toArray();
-      if (!first || !session.operationTime) {
+      const found = await documents.toArray();
+      const last = found.pop();
+      if (!last || !session.operationTime) {
         throw new Error("MongoDB answered without the time.");
       }
       const clusterTime = clusterTimeOf(session.operationTime);
-      const present: Present = { now: first.now.getTime(), clusterTime };
-      return { found: found as Ended[], present };
+      const present: Present = { now: last.now.getTime(), clusterTime };
+      return { ended: byCollection(found as Ended[]), present };
     }),
   );
+}
+
+function byCollection(ended: readonly Ended[]): Ended[][] {
+  const isOfSession = ({ application_id }: Ended) => application_id !== undefined;
+  return [ended.filter((one) => !isOfSession(one)), ended.filter(isOfSession)];
 }
 
 function toExpiry({ _id, tenant_id, application_id, expires_at }: Ended): TenantChange {

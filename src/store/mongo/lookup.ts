@@ -1,6 +1,7 @@
 import type { Binary, Collection, Document, Filter } from "mongodb";
 import { isId } from "../../ids.js";
 import { createBatcher } from "../batch.js";
+import { createDecoder } from "./decoder.js";
 import { uuid } from "./documents.js";
 import { limits, reach } from "./reach.js";
 import { alive, type Time } from "./time.js";
@@ -14,12 +15,13 @@ export function createLookup<
   time: Time,
   toRecord: (document: D) => R,
 ): (id: string) => Promise<R | undefined> {
+  const decode = createDecoder(toRecord);
   const lookup = createBatcher(async (ids: readonly string[]) => {
     const filter = { _id: { $in: ids.map(uuid) }, ...alive(time) } as unknown as Filter<D>;
     // One more than there can be, so that all come in one answer.
-    const options = { batchSize: ids.length + 1, ...limits };
-    const documents = await reach(() => collection.find(filter, options).toArray());
-    const records = documents.map((document) => toRecord(document as unknown as D));
+    const options = { batchSize: ids.length + 1, raw: true, ...limits };
+    const documents = await reach(() => collection.find<Uint8Array>(filter, options).toArray());
+    const records = documents.map(decode);
     return new Map(records.map((record) => [record.id, record]));
   });
   return async (id) => (isId(id) ? lookup(id) : undefined);

@@ -1,6 +1,6 @@
 import type { Collection } from "mongodb";
 import { isId } from "../../ids.js";
-import type { ApplicationStore, SessionStore } from "../store.js";
+import type { ApplicationStore, SessionStore, SessionWithApplication } from "../store.js";
 import {
   date,
   fromUuid,
@@ -23,6 +23,12 @@ export function createSessionStore(
 ): SessionStore {
   const lookup = createLookup(documents, time, toSession);
 
+  async function find(id: string): Promise<SessionWithApplication | undefined> {
+    const session = await lookup(id);
+    const application = session && (await applications.find(session.applicationId));
+    return application && { session, application };
+  }
+
   return {
     async create(session) {
       const application = await applications.find(session.applicationId);
@@ -43,11 +49,10 @@ export function createSessionStore(
       return toSession(await insert(documents, fields, moments));
     },
 
-    async find(id) {
-      const session = await lookup(id);
-      const application = session && (await applications.find(session.applicationId));
-      return application && { session, application };
-    },
+    find,
+
+    // They start in one turn, so that they share their finds.
+    findMany: (ids) => Promise.all(ids.map(find)),
 
     async findExpired(id) {
       if (!isId(id)) {

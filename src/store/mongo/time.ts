@@ -20,6 +20,14 @@ export const alive = (time: Time): Document => ({
   $expr: { $gt: [{ $ifNull: ["$expires_at", endOfTime] }, time()] },
 });
 
+/** Matches the same, in such a way that the TTL index finds one among many that have expired. */
+export const someAlive = (time: Time): Document => ({
+  $or: [
+    { expires_at: null },
+    { expires_at: { $type: "date" }, $expr: { $gt: ["$expires_at", time()] } },
+  ],
+});
+
 /** Matches what has expired but is not yet swept, in such a way that the TTL index finds it. */
 export const expired = (time: Time): Document => ({
   expires_at: { $type: "date" },

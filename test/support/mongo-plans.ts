@@ -1,0 +1,65 @@
+import type { Db, Document } from "mongodb";
+import { profile } from "./mongo-profile.js";
+
+/** How MongoDB carries out a command. */
+export interface Plan {
+  /** The command and its collection, such as `find applications`. */
+  readonly command: string;
+  /** The stages of its plans, each with the index that it reads, such as `IXSCAN {"_id":1}`. */
+  readonly stages: readonly string[];
+  readonly keysExamined: number;
+  readonly docsExamined: number;
+}
+
+/** The plans of the commands that work gives rise to, which are explained once it is done. */
+export async function plansOf(db: Db, work: () => Promise<unknown>): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  for (const entry of await profile(db, work)) {
+    const command = commandOf(entry);
+    const explained = await db.command({ explain: command, verbosity: "executionStats" });
+    const parts = partsOf(explained);
+    const sum = (field: string) =>
+      parts.reduce((total, { executionStats }) => total + (executionStats?.[field] ?? 0), 0);
+    const [kind = ""] = Object.keys(command);
+    plans.push({
+      command: `${kind} ${command[kind]}`,
+      stages: parts.flatMap(stagesOf),
+      keysExamined: sum("totalKeysExamined"),
+      docsExamined: sum("totalDocsExamined"),
+    });
+  }
+  return plans;
+}
+
+/** A command that the profiler saw, without what only goes for the call that it came with. */
+function commandOf({ op, ns, command }: Document): Document {
+  if (op === "remove") {
+    return { delete: ns.slice(ns.indexOf(".") + 1), deletes: [command] };
+  }
+  const { lsid, txnNumber, readConcern, writeConcern, maxTimeMS, ...rest } = command;
+  return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith("$")));
+}
+
+/** All plans of an explanation: a pipeline has one for each collection that it reads. */
+function partsOf(explained: Document): Document[] {
+  if (explained.queryPlanner) {
+    return [explained];
+  }
+  return (explained.stages as Document[]).flatMap((stage) => {
+    const [[name, its] = ["", {}]] = Object.entries(stage);
+    const pipeline: Document[] = its.pipeline ?? [];
+    return [{ stage: name, ...its }, ...(pipeline.length > 0 ? partsOf({ stages: pipeline }) : [])];
+  });
+}
+
+/** The stages of a plan, or of a pipeline such as `$sort`. */
+function stagesOf({ stage, queryPlanner }: Document): string[] {
+  const plan = queryPlanner?.winningPlan;
+  return plan ? stagesOfPlan(plan.queryPlan ?? plan) : [stage];
+}
+
+function stagesOfPlan({ stage, keyPattern, inputStage, inputStages = [] }: Document): string[] {
+  const inputs: Document[] = inputStage ? [inputStage] : inputStages;
+  const name = keyPattern ? `${stage} ${JSON.stringify(keyPattern)}` : stage;
+  return [name, ...inputs.flatMap(stagesOfPlan)];
+}
