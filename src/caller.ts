@@ -1,4 +1,5 @@
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { Ending } from "./ending.js";
 import type { ApplicationRecord, Grants, SessionRecord } from "./store/store.js";
 
 /** Who makes a call, as its key says. */
@@ -11,6 +12,8 @@ export interface Caller {
 /** What is known of a call while it is under way. */
 export interface Call {
   readonly requestId: string;
+  /** Its end before the answer, if it comes to that. */
+  readonly ending: Ending;
   /** Set by authentication. */
   caller?: Caller | undefined;
   /** Lets the caller in once more, or throws: a stream can outlive the right to it. Set for streams. */
@@ -22,7 +25,7 @@ export interface Call {
 }
 
 export const callKey = createContextKey<Call>(
-  { requestId: "" },
+  { requestId: "", ending: new Ending() },
   { description: "the call under way" },
 );
 
@@ -58,10 +61,11 @@ export function endOf({ application, session }: Caller): number | undefined {
   return Number.isFinite(end) ? end : undefined;
 }
 
-/** Whether a permission is held, directly or by a rule. */
-export function holds({ permissions, rules }: Grants, permission: string): boolean {
+/** Whether a permission is held, directly or by a rule. The rules, which may be dear to read, are asked last. */
+export function holds(grants: Grants, permission: string): boolean {
   return (
-    permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission))
+    grants.permissions.includes(permission) ||
+    grants.rules.some((rule) => rule.permissions.includes(permission))
   );
 }
 

@@ -3,6 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ServerReflectionRequestSchema } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import {
   CheckAccessRequestSchema,
   StreamCheckAccessRequestSchema,
@@ -196,18 +197,19 @@ describe("a caller that does not read", () => {
   let server: TestServer;
   let session: ClientHttp2Session;
   let root: { key: string; tenantId: string; applicationId: string };
+  /** How many keys were looked up. */
   let finds: number;
 
   beforeEach(async () => {
     base = await startServer();
     root = await base.createTenant();
     finds = 0;
-    const { find } = base.store.applications;
+    const { findMany } = base.store.applications;
     const counting = changed(base.store, {
       applications: {
-        find: (id) => {
-          finds++;
-          return find(id);
+        findMany: (ids) => {
+          finds += ids.length;
+          return findMany(ids);
         },
       },
     });
@@ -255,9 +257,13 @@ describe("a caller that does not read", () => {
     const stream = open(streamRpc);
     const closed = closeOf(stream);
     // Nobody listens to what comes, so that the window of the stream is never opened again.
-    const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
     const many = 6_000;
-    const chunk = Buffer.concat(Array.from({ length: 100 }, () => check));
+    const chunk = Buffer.concat(
+      Array.from({ length: 100 }, () => {
+        const check = checkOf(makeKey("prv", newId(0)));
+        return framed({ correlationId: "x".repeat(100), check });
+      }),
+    );
     for (let sent = 0; sent < many; sent += 100) {
       stream.write(chunk);
     }
@@ -268,6 +274,27 @@ describe("a caller that does not read", () => {
     expect(finds).toBeLessThan(many / 2);
     await expectOthersServed();
     expect(await lineOf(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
+  });
+
+  it("can leave only a few messages with the server, where they are large", async () => {
+    session.destroy();
+    session = connect(server.url, { settings: { initialWindowSize: 0 } });
+    const stream = open("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+    const closed = closeOf(stream);
+    const large = create(ServerReflectionRequestSchema, {
+      host: "x".repeat(900_000),
+      messageRequest: { case: "listServices", value: "" },
+    });
+    const message = envelope(toBinary(ServerReflectionRequestSchema, large));
+    let taken = 0;
+    for (let sent = 0; sent < 100; sent++) {
+      stream.write(message, (error) => {
+        taken += error ? 0 : 1;
+      });
+    }
+    await closed;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    expect(taken).toBeLessThan(10);
   });
 
   it("of what it watches is cut off, and may come back", async () => {

@@ -5,6 +5,7 @@ import type { Bootstrapped } from "../src/bootstrap.js";
 import type { Environment } from "../src/config.js";
 import { newId } from "../src/ids.js";
 import { type Store, StoreUnavailable } from "../src/store/store.js";
+import { contentOf } from "./store-contract/fixtures.js";
 import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
 import { expectProblem, send } from "./support/http.js";
@@ -166,7 +167,7 @@ describe("a store that fails in another way", () => {
   it("with an answer that cannot be written is told and logged in the same way", async () => {
     const find: Store["applications"]["find"] = async (id) => {
       const found = await base.store.applications.find(id);
-      return found && { ...found, createdAt: 9e15 };
+      return found && { ...(contentOf(found) as typeof found), createdAt: 9e15 };
     };
     const { port, logs } = await startOn(changed(base.store, { applications: { find } }));
     const answer = await send({ port }, "/applications/key", { headers: key() });

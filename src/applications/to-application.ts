@@ -2,13 +2,19 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { showGrants } from "../grants.js";
 import { toTimestamp } from "../moments.js";
+import { restText, type WithRestText } from "../rest-text.js";
 import type { ApplicationRecord } from "../store/store.js";
 
+type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
+
 /** An application as answers show it; its key only where it was just made. */
-export function toApplication(
-  record: ApplicationRecord,
-  key?: string,
-): MessageInitShape<typeof ApplicationSchema> {
+export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
+  return key === undefined && record.document
+    ? (new KeptApplication(record) as ApplicationInit)
+    : show(record, key);
+}
+
+function show(record: ApplicationRecord, key?: string): ApplicationInit {
   return {
     id: record.id,
     tenantId: record.tenantId,
@@ -22,4 +28,64 @@ export function toApplication(
     modifiedAt: toTimestamp(record.modifiedAt),
     expiresAt: toTimestamp(record.expiresAt),
   };
+}
+
+/** An application whose record is kept as REST shows it: who only passes that on reads nothing of the record. */
+class KeptApplication implements WithRestText {
+  private shown: ApplicationInit | undefined;
+
+  constructor(private readonly record: ApplicationRecord) {}
+
+  get [restText]() {
+    return this.record.document;
+  }
+
+  private get fields() {
+    this.shown ??= show(this.record);
+    return this.shown;
+  }
+
+  get id() {
+    return this.fields.id;
+  }
+
+  get tenantId() {
+    return this.fields.tenantId;
+  }
+
+  get name() {
+    return this.fields.name;
+  }
+
+  get type() {
+    return this.fields.type;
+  }
+
+  get permissions() {
+    return this.fields.permissions;
+  }
+
+  get rules() {
+    return this.fields.rules;
+  }
+
+  get createdBy() {
+    return this.fields.createdBy;
+  }
+
+  get createdAt() {
+    return this.fields.createdAt;
+  }
+
+  get modifiedBy() {
+    return this.fields.modifiedBy;
+  }
+
+  get modifiedAt() {
+    return this.fields.modifiedAt;
+  }
+
+  get expiresAt() {
+    return this.fields.expiresAt;
+  }
 }

@@ -8,7 +8,7 @@ import { type Problem, permissionDenied } from "../errors.js";
 /** Lets a call pass where the access rule of its method lets its caller pass. */
 export function createAuthorizeInterceptor(methods: readonly DescMethod[]): Interceptor {
   const rules = new Map(methods.map((method) => [method as DescMethod, accessOf(method)]));
-  return (next) => async (request) => {
+  return (next) => (request) => {
     const rule = rules.get(request.method);
     const { caller } = request.contextValues.get(callKey);
     if (!rule || !caller) {

@@ -1,31 +1,43 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { callKey } from "../caller.js";
 import { Problem } from "../errors.js";
+import { createTimeouts } from "../timeouts.js";
 
 /**
  * Answers a unary call when its time is up, whatever is still going on: after
- * `timeout` milliseconds, or when the caller's own deadline passes.
+ * `timeout` milliseconds, or when it is given up for its caller.
  */
 export function createDeadlineInterceptor(timeout: number): Interceptor {
+  const timeouts = createTimeouts(timeout);
   return (next) => (request) => {
     if (request.stream) {
       return next(request);
     }
-    const { signal } = request;
-    if (signal.aborted) {
-      return Promise.reject(reasonOf(signal));
+    const { ending } = request.contextValues.get(callKey);
+    if (ending.reason) {
+      return Promise.reject(ending.reason);
     }
     return new Promise((resolve, reject) => {
-      const expire = () =>
-        reject(new Problem("deadline_exceeded", "The request took too long. Try again."));
-      const abort = () => reject(reasonOf(signal));
-      const timer = setTimeout(expire, timeout);
-      signal.addEventListener("abort", abort, { once: true });
-      next(request)
-        .then(resolve, reject)
-        .finally(() => {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", abort);
-        });
+      const expiry = timeouts.start(() =>
+        reject(new Problem("deadline_exceeded", "The request took too long. Try again.")),
+      );
+      const settle = () => {
+        expiry.cancel();
+        ending.offEnd(fail);
+      };
+      const fail = (reason: unknown) => {
+        settle();
+        reject(reason);
+      };
+      ending.onEnd(fail);
+      try {
+        next(request).then((response) => {
+          settle();
+          resolve(response);
+        }, fail);
+      } catch (reason) {
+        fail(reason);
+      }
     });
   };
 }

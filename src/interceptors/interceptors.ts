@@ -28,14 +28,13 @@ export interface Interceptors {
   readonly admission: readonly Interceptor[];
   /** Those that need the message. */
   readonly inspection: readonly Interceptor[];
-  /** Those of services that need no key, after `observe`. */
-  readonly open: readonly Interceptor[];
+  /** Tells what is wrong with messages of a stream that the protocol library reads. */
+  readonly readStream: Interceptor;
 }
 
 export function createInterceptors(options: InterceptorOptions): Interceptors {
   const { store, keyring, settings, log, methods } = options;
   const { keyHeader, requestTimeout, bodyLimit } = settings;
-  const readStream = createReadStreamInterceptor(bodyLimit);
   return {
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
@@ -43,7 +42,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       createAuthenticateInterceptor(createIdentify(store, keyring), keyHeader),
       createAuthorizeInterceptor(methods),
     ],
-    inspection: [readStream, createValidateInterceptor()],
-    open: [readStream],
+    inspection: [createValidateInterceptor()],
+    readStream: createReadStreamInterceptor(bodyLimit),
   };
 }

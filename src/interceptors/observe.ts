@@ -1,37 +1,54 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { type Call, callKey } from "../caller.js";
 import { type Problem, toProblem } from "../errors.js";
+import { withEnd } from "../with-end.js";
+import { createCallLine, millisecondsSince } from "./call-line.js";
 import { reasonOf } from "./deadline.js";
+import { withMessage } from "./with-message.js";
 
 /**
  * Writes one line about each call when it ends, and turns whatever was thrown
  * inside into what the caller may see, with the request id on it.
  */
 export function createObserveInterceptor(log: Logger): Interceptor {
+  const writeCallLine = createCallLine(log);
+  const names = new Map<DescMethod, string>();
+
+  function nameOf(method: DescMethod): string {
+    let name = names.get(method);
+    if (name === undefined) {
+      name = `${method.parent.typeName}/${method.name}`;
+      names.set(method, name);
+    }
+    return name;
+  }
+
   return (next) => async (request) => {
     const call = request.contextValues.get(callKey);
     const started = performance.now();
-    const method = `${request.service.typeName}/${request.method.name}`;
+    const method = nameOf(request.method);
     call.logged = true;
 
-    const succeed = (code: string) => log.info(describe(call, method, code, started));
     const fail = (reason: unknown): Problem => {
       const problem = toProblem(reason);
       problem.describeFor(call.requestId);
-      writeFailure(log, problem, describe(call, method, problem.word, started));
+      if (isOurs(problem)) {
+        writeFailure(log, problem, describe(call, method, started));
+      } else {
+        writeCallLine(call, method, problem.word, started);
+      }
       return problem;
     };
 
     try {
       const response = await next(request);
       if (response.stream) {
-        return {
-          ...response,
-          message: observeEach(response.message, request.signal, succeed, fail),
-        };
+        const succeed = (code: string) => writeCallLine(call, method, code, started);
+        return withMessage(response, observeEach(response.message, request.signal, succeed, fail));
       }
-      succeed("ok");
+      writeCallLine(call, method, "ok", started);
       return response;
     } catch (reason) {
       throw fail(reason);
@@ -40,44 +57,42 @@ export function createObserveInterceptor(log: Logger): Interceptor {
 }
 
 /** A caller may leave a stream at any time, which is no failure. */
-async function* observeEach<T>(
+function observeEach<T>(
   messages: AsyncIterable<T>,
   signal: AbortSignal,
   succeed: (code: string) => void,
   fail: (reason: unknown) => Problem,
-): AsyncGenerator<T> {
-  let end: (() => void) | undefined = () => succeed("canceled");
-  try {
-    yield* messages;
-    if (signal.aborted) {
-      throw reasonOf(signal);
+): AsyncIterable<T> {
+  return withEnd(messages, (end) => {
+    if (end.how === "failed") {
+      throw fail(end.reason);
     }
-    end = () => succeed("ok");
-  } catch (reason) {
-    end = undefined;
-    throw fail(reason);
-  } finally {
-    end?.();
-  }
+    if (end.how === "finished" && signal.aborted) {
+      throw fail(reasonOf(signal));
+    }
+    succeed(end.how === "finished" ? "ok" : "canceled");
+  });
 }
 
-function describe({ requestId, caller }: Call, method: string, code: string, started: number) {
+/** Whether a problem is none of the caller's doing. */
+function isOurs({ code }: Problem): boolean {
+  return code === Code.Internal || code === Code.Unavailable;
+}
+
+function describe({ requestId, caller }: Call, method: string, started: number) {
   return {
     request_id: requestId,
     method,
-    code,
-    duration_ms: Math.round((performance.now() - started) * 1000) / 1000,
+    duration_ms: millisecondsSince(started),
     application_id: caller?.application.id,
     session_id: caller?.session?.id,
   };
 }
 
-function writeFailure(log: Logger, problem: Problem, line: object): void {
-  if (problem.code === Code.Internal) {
-    log.error({ ...line, err: problem.cause });
-  } else if (problem.code === Code.Unavailable) {
-    log.warn({ ...line, err: problem.cause });
+function writeFailure(log: Logger, { code, word, cause }: Problem, line: object): void {
+  if (code === Code.Internal) {
+    log.error({ ...line, code: word, err: cause });
   } else {
-    log.info(line);
+    log.warn({ ...line, code: word, err: cause });
   }
 }

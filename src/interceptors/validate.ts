@@ -1,6 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import { checkMessage } from "../validation.js";
+import { withMessage } from "./with-message.js";
 
 /**
  * Refuses messages that break the rules written in their proto. Where a caller
@@ -8,12 +9,12 @@ import { checkMessage } from "../validation.js";
  * message does not end the stream.
  */
 export function createValidateInterceptor(): Interceptor {
-  return (next) => async (request) => {
+  return (next) => (request) => {
     const { input, methodKind } = request.method;
     if (!request.stream) {
       checkMessage(input, request.message);
     } else if (methodKind === "server_streaming") {
-      return next({ ...request, message: checkEach(input, request.message) });
+      return next(withMessage(request, checkEach(input, request.message)));
     }
     return next(request);
   };

@@ -1,12 +1,24 @@
-import type { Interceptor, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type {
+  Interceptor,
+  StreamRequest,
+  StreamResponse,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
 
 /** What takes a unary call on, and answers it. */
 export type Next = (request: UnaryRequest) => Promise<UnaryResponse>;
 
-/** Puts interceptors, the outermost first, around what answers a unary call. */
-export function chain(interceptors: readonly Interceptor[], answer: Next): Next {
-  return interceptors.reduceRight<Next>(
-    (next, interceptor) => interceptor(next as Parameters<Interceptor>[0]) as Next,
+/** What takes a stream on, and answers it. */
+export type NextStream = (request: StreamRequest) => Promise<StreamResponse>;
+
+/** Puts interceptors, the outermost first, around what answers a call. */
+export function chain<N extends Next | NextStream>(
+  interceptors: readonly Interceptor[],
+  answer: N,
+): N {
+  return interceptors.reduceRight<N>(
+    (next, interceptor) => interceptor(next as Parameters<Interceptor>[0]) as N,
     answer,
   );
 }

@@ -1,5 +1,5 @@
 import { cors } from "@connectrpc/connect";
-import { type Exchange, send } from "./http.js";
+import type { Exchange } from "./exchange.js";
 
 const preflightLifetime = 7_200;
 const traceHeaders = ["Traceparent", "Tracestate", "X-Request-Id"];
@@ -11,25 +11,24 @@ export function createCors(origins: readonly string[], keyHeader: string): Cors 
   const allowed = {
     "access-control-allow-methods": "GET, POST, PUT, DELETE",
     "access-control-allow-headers": [...cors.allowedHeaders, ...traceHeaders, keyHeader].join(", "),
-    "access-control-max-age": preflightLifetime,
+    "access-control-max-age": String(preflightLifetime),
   };
   const exposed = [...cors.exposedHeaders, ...traceHeaders, "WWW-Authenticate", "Retry-After"];
 
   return (exchange) => {
-    const { request, response } = exchange;
-    const { origin } = request.headers;
+    const { method, headers } = exchange;
+    const { origin } = headers;
     if (origins.length > 0) {
-      response.setHeader("vary", "Origin");
+      exchange.addHeader("vary", "Origin");
     }
     const isAllowed = origin !== undefined && (origins.includes("*") || origins.includes(origin));
     if (isAllowed) {
-      response.setHeader("access-control-allow-origin", origins.includes("*") ? "*" : origin);
-      response.setHeader("access-control-expose-headers", exposed.join(", "));
+      exchange.addHeader("access-control-allow-origin", origins.includes("*") ? "*" : origin);
+      exchange.addHeader("access-control-expose-headers", exposed.join(", "));
     }
-    const isPreflight =
-      request.method === "OPTIONS" && "access-control-request-method" in request.headers;
+    const isPreflight = method === "OPTIONS" && "access-control-request-method" in headers;
     if (isPreflight) {
-      send(exchange, 204, isAllowed ? allowed : {});
+      exchange.send(204, isAllowed ? Object.entries(allowed).flat() : []);
     }
     return isPreflight;
   };

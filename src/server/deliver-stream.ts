@@ -1,6 +1,17 @@
 import { constants } from "node:http2";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
-import type { Exchange } from "./http.js";
+import type { Exchange, Response } from "./exchange.js";
+
+/** Lets go of the rest of a stream that has its answer, and cuts off a sender that does not hang up. */
+export function dropBodyWhenAnswered(exchange: Exchange): void {
+  const { response } = exchange.native();
+  const answer = "stream" in response ? response.stream : response;
+  answer.once("finish", () => {
+    // Its sender gets to the end of it, and may send its next request over the same connection.
+    exchange.dropBody();
+    exchange.cutOffBodySoon();
+  });
+}
 
 /**
  * Takes what a stream sends to its caller, and cuts the caller off where it
@@ -8,7 +19,7 @@ import type { Exchange } from "./http.js";
  * to the stream for ever. However the answer ends, the stream ends with it.
  */
 export function deliverStream(
-  { response }: Exchange,
+  response: Response,
   answer: UniversalServerResponse,
   patience: number,
 ): UniversalServerResponse {

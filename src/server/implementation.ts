@@ -1,5 +1,6 @@
-import type { DescMethodUnary, DescService } from "@bufbuild/protobuf";
-import type { MethodImpl, ServiceImpl } from "@connectrpc/connect";
+import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
+import type { HandlerContext, MethodImpl, ServiceImpl } from "@connectrpc/connect";
+import { Problem } from "../errors.js";
 
 /** A service with the handlers of its methods. */
 export interface Implementation {
@@ -15,9 +16,33 @@ export function implement<S extends DescService>(
   return { service, handlers: handlers as ServiceImpl<DescService> };
 }
 
+/** A handler of a method with a stream, in either direction. */
+export type StreamHandler = (
+  input: AsyncIterable<Message> | Message,
+  context: HandlerContext,
+) => AsyncIterable<object> | Promise<object>;
+
 export type UnaryHandler = MethodImpl<DescMethodUnary>;
 
+/** The handler of a method with a stream. */
+export function streamHandler(implementation: Implementation, method: DescMethod): StreamHandler {
+  return handlerOf(implementation, method) as unknown as StreamHandler;
+}
+
 /** The handler of a unary method. */
-export function unaryHandler({ handlers }: Implementation, method: DescMethodUnary): UnaryHandler {
-  return handlers[method.localName] as unknown as UnaryHandler;
+export function unaryHandler(
+  implementation: Implementation,
+  method: DescMethodUnary,
+): UnaryHandler {
+  return handlerOf(implementation, method) as unknown as UnaryHandler;
+}
+
+/** A method without a handler is one that is not offered. */
+function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod) {
+  return (
+    handlers[localName] ??
+    (() => {
+      throw new Problem("unimplemented", `${name} is not offered here.`);
+    })
+  );
 }

@@ -1,15 +1,24 @@
-import { createServer as createHttp1Server, type Server as Http1Server } from "node:http";
+import {
+  createServer as createHttp1Server,
+  type Server as Http1Server,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import {
   createServer as createHttp2Server,
   createSecureServer,
   type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo, Server, Socket } from "node:net";
-import type { Request, Response } from "./http.js";
+import type { Exchange } from "./exchange.js";
+import { Http1Exchange } from "./http1-exchange.js";
+import { Http2Exchange } from "./http2-exchange.js";
 import { maxHeaderSize, refuseMalformed } from "./refuse-malformed.js";
 
 interface ListenerOptions {
-  readonly onRequest: (request: Request, response: Response) => void;
+  readonly onExchange: (exchange: Exchange) => void;
   readonly tls?: Tls | undefined;
 }
 
@@ -34,13 +43,15 @@ const http2Options = {
 const preface = "PRI";
 /** How long a connection of HTTP/2 may be silent before it takes no more calls. */
 const idleTimeout = 120_000;
+/** How long one that is silent may take to show that it is there. */
+const patienceForPing = 10_000;
 
 interface Tls {
   readonly cert: Buffer;
   readonly key: Buffer;
 }
 
-export function createListener({ onRequest, tls }: ListenerOptions): Listener {
+export function createListener({ onExchange, tls }: ListenerOptions): Listener {
   const sessions = new Set<Http2Session>();
   const sockets = new Set<Socket>();
   const server = tls ? createTlsServer(tls) : createClearServer();
@@ -48,9 +59,7 @@ export function createListener({ onRequest, tls }: ListenerOptions): Listener {
   function createClearServer(): Http1Server {
     const http1 = createHttp1Server({ ...timeouts, maxHeaderSize, requireHostHeader: false });
     const http2 = createHttp2Server(http2Options);
-    http2.on("request", onRequest);
-    http2.on("checkContinue", onRequest);
-    http2.on("checkExpectation", onRequest);
+    http2.on("stream", onStream);
     http2.on("session", track);
     splitByPreface(http1, http2);
     return http1;
@@ -63,9 +72,22 @@ export function createListener({ onRequest, tls }: ListenerOptions): Listener {
     return Object.assign(secure, timeouts);
   }
 
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    onExchange(new Http1Exchange(request, response));
+  }
+
+  function onStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    flags: number,
+    rawHeaders: string[],
+  ): void {
+    onExchange(new Http2Exchange(stream, headers, flags, rawHeaders));
+  }
+
   function track(session: Http2Session): void {
     sessions.add(session);
-    session.setTimeout(idleTimeout, () => session.close());
+    session.setTimeout(idleTimeout, () => closeSilent(session));
     session.on("close", () => sessions.delete(session));
     // A session that breaks takes only its own calls with it.
     session.on("error", () => {});
@@ -78,6 +100,9 @@ export function createListener({ onRequest, tls }: ListenerOptions): Listener {
   }
 
   server.on("request", onRequest);
+  // A server of HTTP/2 that is listened to for requests makes one of each stream, by a listener of its own.
+  server.removeAllListeners("stream");
+  server.on("stream", onStream);
   // Without this Node asks for the body before anyone has looked at the headers.
   server.on("checkContinue", onRequest);
   // An expectation that nobody knows is no reason to refuse a request.
@@ -116,6 +141,22 @@ export function createListener({ onRequest, tls }: ListenerOptions): Listener {
         closeIdle();
       }),
   };
+}
+
+/**
+ * Closes a session that has been silent. One that is dead, or has broken the
+ * protocol, never closes by itself, and what it has opened would stay for ever.
+ */
+function closeSilent(session: Http2Session): void {
+  const dead = setTimeout(() => session.destroy(), patienceForPing).unref();
+  if (!session.closed && !session.destroyed) {
+    session.ping((error) => {
+      if (!error) {
+        clearTimeout(dead);
+      }
+    });
+  }
+  session.close();
 }
 
 /** Hands connections that open with the preface of HTTP/2 to one server and all others to the other. */

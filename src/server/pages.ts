@@ -1,15 +1,16 @@
 import { openapi } from "../../gen/openapi.js";
 import { methodNotAllowed, Problem } from "../errors.js";
-import { type Exchange, sendJson, sendProblem } from "./http.js";
+import type { Exchange } from "./exchange.js";
+import { sendJson, sendProblem } from "./http.js";
 import type { Readiness } from "./readiness.js";
 
-/** Serves what is about the server itself. Answers `false` where the request is for something else. */
-export type Pages = (exchange: Exchange) => Promise<boolean>;
+/** Serves what is about the server itself. Takes nothing else. */
+export type Pages = (exchange: Exchange) => Promise<void> | undefined;
 
 export function createPages(readiness: Readiness, keyHeader: string): Pages {
   const description = JSON.stringify(describeWith(keyHeader));
-  const pages: Readonly<Record<string, (exchange: Exchange) => void | Promise<void>>> = {
-    "/healthz": (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),
+  const pages: Readonly<Record<string, (exchange: Exchange) => Promise<void>>> = {
+    "/healthz": async (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),
     "/readyz": async (exchange) => {
       if (await readiness.check()) {
         sendJson(exchange, 200, '{"status":"ready"}');
@@ -17,21 +18,16 @@ export function createPages(readiness: Readiness, keyHeader: string): Pages {
         sendProblem(exchange, notReady());
       }
     },
-    "/openapi.json": (exchange) => sendJson(exchange, 200, description),
+    "/openapi.json": async (exchange) => sendJson(exchange, 200, description),
   };
 
-  return async (exchange) => {
+  return (exchange) => {
     const path = exchange.path.replace(/(?<=.)\/$/, "");
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
-    if (!page) {
-      return false;
-    }
-    const { method } = exchange.request;
-    if (method !== "GET" && method !== "HEAD") {
+    if (page && exchange.method !== "GET" && exchange.method !== "HEAD") {
       throw methodNotAllowed(["GET", "HEAD"]);
     }
-    await page(exchange);
-    return true;
+    return page?.(exchange);
   };
 }
 

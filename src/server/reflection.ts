@@ -24,15 +24,12 @@ export function createReflectionHandlers(
   services: readonly DescService[],
   stopping: AbortSignal,
 ): ServiceImpl<typeof ServerReflection> {
-  const files = withImports(services.map(({ file }) => file));
-  const catalogue: Catalogue = {
-    services,
-    answers: new Map(files.map((file) => [file, answerWith(file)])),
-    registry: createRegistry(...files),
-  };
+  let catalogue: Catalogue | undefined;
 
   return {
     async *serverReflectionInfo(requests) {
+      // It takes longer to make than all else at start, and few ever ask.
+      catalogue ??= createCatalogue(services);
       for await (const request of until(stopping, requests)) {
         yield {
           validHost: request.host,
@@ -50,6 +47,15 @@ interface Catalogue {
   /** What to say of each file, made once. */
   readonly answers: ReadonlyMap<DescFile, Answer>;
   readonly registry: Registry;
+}
+
+function createCatalogue(services: readonly DescService[]): Catalogue {
+  const files = withImports(services.map(({ file }) => file));
+  return {
+    services,
+    answers: new Map(files.map((file) => [file, answerWith(file)])),
+    registry: createRegistry(...files),
+  };
 }
 
 function answer(

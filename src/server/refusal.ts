@@ -9,12 +9,10 @@ import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import type { Problem } from "../errors.js";
+import { envelopeSize } from "./protocols/envelope.js";
 
 /** The status of the library's answer to a content type that is of no protocol. */
 export const unsupportedMediaType = 415;
-
-/** How long the prefix of a message is in gRPC and gRPC-Web. */
-export const envelopeSize = 5;
 
 /** Refuses a call in its own protocol: the library tells what goes wrong while it reads a body. */
 export function refuse(

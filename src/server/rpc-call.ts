@@ -1,4 +1,3 @@
-import { setMaxListeners } from "node:events";
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import {
   createContextValues,
@@ -6,19 +5,17 @@ import {
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
-import {
-  createDeadlineSignal,
-  type UniversalHandler,
-  type UniversalServerRequest,
-  type UniversalServerResponse,
+import type {
+  UniversalHandler,
+  UniversalServerRequest,
+  UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
-import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
-import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
-import { chain } from "./chain.js";
-import { cutOffSlow } from "./drop-body.js";
-import { askForBody, type Exchange } from "./http.js";
-import { envelopeSize, readError, refuse, unsupportedMediaType } from "./refusal.js";
+import { outOfTime, timeoutOf } from "./call-timeout.js";
+import { chain, type Next } from "./chain.js";
+import type { Exchange } from "./exchange.js";
+import { envelopeSize } from "./protocols/envelope.js";
+import { readError, refuse, unsupportedMediaType } from "./refusal.js";
 
 interface RpcCallOptions {
   readonly handler: UniversalHandler;
@@ -34,12 +31,6 @@ export interface RpcCall {
   serve(exchange: Exchange, request: UniversalServerRequest): Promise<UniversalServerResponse>;
 }
 
-const longestTimer = 2 ** 31 - 1;
-const timeoutHeaders = [
-  ["grpc-timeout", parseGrpcTimeout],
-  ["connect-timeout-ms", parseConnectTimeout],
-] as const;
-
 /**
  * Creates a method around the handler of the protocol library. The library
  * reads a message before it asks any interceptor, so callers are let in here;
@@ -47,16 +38,21 @@ const timeoutHeaders = [
  */
 export function createRpcCall(options: RpcCallOptions): RpcCall {
   const { handler, observe, admission, bodyLimit } = options;
-  const admit = chain(admission, async (request) => request as unknown as UnaryResponse);
+  const admit = chain<Next>(admission, async (request) => request as unknown as UnaryResponse);
 
   /** Throws where the caller may not make the call, or its time for it runs out. */
-  async function admitInTime(request: UnaryRequest): Promise<void> {
-    const deadline = createDeadlineSignal(takeTimeout(request.header));
+  async function admitInTime(request: UnaryRequest, { headers, call }: Exchange): Promise<void> {
+    const timeout = timeoutOf(headers);
+    if (timeout === undefined) {
+      request.header.delete("grpc-timeout");
+      request.header.delete("connect-timeout-ms");
+    } else if (!Number.isNaN(timeout)) {
+      call.ending.endIn(timeout, outOfTime);
+    }
     try {
-      const signal = AbortSignal.any([request.signal, deadline.signal]);
-      await admit({ ...request, signal });
+      await admit(request);
     } finally {
-      deadline.cleanup();
+      call.ending.callOff();
     }
   }
 
@@ -82,22 +78,21 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
       };
 
       try {
-        await admitInTime(asked);
+        await admitInTime(asked, exchange);
       } catch (reason) {
         return refuseFor(reason);
       }
       if (Number(request.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
         return refuseFor(bodyTooLarge(bodyLimit));
       }
-      askForBody(exchange);
+      exchange.askForBody();
       if (handler.method.methodKind === "unary") {
-        cutOffSlow(exchange.request);
+        exchange.cutOffSlowBody();
       } else {
-        // Several readmissions may be under way, each of which listens for the end of the call.
-        setMaxListeners(0, asked.signal);
-        call.readmit = async () => {
+        const readmit = async () => {
           await admit(asked);
         };
+        call.readmit = readmit;
       }
       try {
         const answer = await handler(request);
@@ -130,21 +125,4 @@ function withoutMessage(
     contextValues: contextValues ?? createContextValues(),
     message: {} as Message,
   };
-}
-
-/**
- * The time that a caller gives its call. One that no timer can be set to, which
- * would end at once, is taken away: no call takes as long anyway.
- */
-function takeTimeout(header: Headers): number | undefined {
-  let timeout: number | undefined;
-  for (const [name, parse] of timeoutHeaders) {
-    const { timeoutMs } = parse(header.get(name), Number.MAX_SAFE_INTEGER);
-    if (timeoutMs !== undefined && timeoutMs > longestTimer) {
-      header.delete(name);
-    } else {
-      timeout ??= timeoutMs;
-    }
-  }
-  return timeout;
 }

@@ -7,47 +7,31 @@ import {
 } from "@connectrpc/connect-node";
 import { callKey } from "../caller.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../errors.js";
-import type { Interceptors } from "../interceptors/interceptors.js";
-import { deliverStream } from "./deliver-stream.js";
-import { cutOffWhenAnswered, dropBody } from "./drop-body.js";
+import { reasonOf } from "../interceptors/deadline.js";
+import { deliverStream, dropBodyWhenAnswered } from "./deliver-stream.js";
+import type { Exchange } from "./exchange.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "./grpc-message.js";
-import { type Exchange, send } from "./http.js";
-import type { Implementation } from "./implementation.js";
+import type { JsonOptions } from "./json-options.js";
 import { unsupportedMediaType } from "./refusal.js";
 import { createRpcCall, type RpcCall } from "./rpc-call.js";
+import type { RpcOptions } from "./rpc-doors.js";
+import { sendWhole } from "./send-whole.js";
 
-const jsonOptions = {
-  // A mistyped name must not be taken for a field that was left out.
-  ignoreUnknownFields: false,
-  // Without this bytes that are not UTF-8 would be replaced.
-  textDecoder: new TextDecoder("utf-8", { fatal: true }),
-  // As over REST: that something is not allowed is said, and not left out.
-  alwaysEmitImplicit: true,
-};
+/**
+ * Serves gRPC, gRPC-Web and Connect by the library of the protocol: streams,
+ * and unary calls that are out of the ordinary. Takes nothing else.
+ */
+export function createRpc(
+  options: RpcOptions,
+  jsonOptions: JsonOptions,
+): (exchange: Exchange) => Promise<void> | undefined {
+  const calls = createCalls(options, jsonOptions);
 
-interface RpcOptions {
-  readonly implementations: readonly Implementation[];
-  /** Services about the server itself, which need no key. */
-  readonly openImplementations: readonly Implementation[];
-  readonly interceptors: Interceptors;
-  readonly bodyLimit: number;
-  /** Milliseconds that the caller of a stream may take to read a part of it. */
-  readonly patience: number;
-}
-
-/** Serves gRPC, gRPC-Web and Connect. Answers `false` where the request is for none of them. */
-export function createRpc(options: RpcOptions): (exchange: Exchange) => Promise<boolean> {
-  const calls = createCalls(options);
-
-  return async (exchange) => {
-    const call = calls.get(exchange.path);
-    if (!call) {
-      return refuseGrpc(exchange);
-    }
-    const { request, response } = exchange;
-    if (!call.handler.allowedMethods.includes(request.method ?? "")) {
+  async function serve(call: RpcCall, exchange: Exchange): Promise<void> {
+    if (!call.handler.allowedMethods.includes(exchange.method)) {
       throw methodNotAllowed(call.handler.allowedMethods);
     }
+    const { response } = exchange.native();
     const answer = await call.serve(exchange, toUniversal(exchange));
     if (answer.status === unsupportedMediaType) {
       throw new Problem(
@@ -55,15 +39,19 @@ export function createRpc(options: RpcOptions): (exchange: Exchange) => Promise<
         "Send a message of gRPC, gRPC-Web or Connect, or see /openapi.json for the paths of REST.",
       );
     }
-    let delivered = answer;
-    if (call.handler.method.methodKind === "unary") {
-      dropBody(request);
-    } else {
-      cutOffWhenAnswered(exchange);
-      delivered = deliverStream(exchange, answer, options.patience);
+    if (call.handler.method.methodKind === "unary" || exchange.call.refusal) {
+      exchange.dropBody();
+      await sendWhole(exchange, withReadableMessage(answer));
+      return;
     }
+    dropBodyWhenAnswered(exchange);
+    const delivered = deliverStream(response, answer, options.patience);
     await universalResponseToNodeResponse(withReadableMessage(delivered), response);
-    return true;
+  }
+
+  return (exchange) => {
+    const call = calls.get(exchange.path);
+    return call ? serve(call, exchange) : refuseGrpc(exchange);
   };
 }
 
@@ -73,10 +61,20 @@ const refuseFirst: Interceptor = (next) => (request) => {
   return refusal ? Promise.reject(refusal) : next(request);
 };
 
+/** The library tells by a signal of its own that a call is given up. */
+const endWithSignal: Interceptor = (next) => (request) => {
+  const { signal, stream, contextValues } = request;
+  if (!stream) {
+    const { ending } = contextValues.get(callKey);
+    signal.addEventListener("abort", () => ending.end(reasonOf(signal)), { once: true });
+  }
+  return next(request);
+};
+
 /** The calls that are served, by their paths. */
-function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
+function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap<string, RpcCall> {
   const { interceptors, bodyLimit } = options;
-  const { observe, deadline, admission, inspection, open } = interceptors;
+  const { observe, deadline, readStream, admission, inspection } = interceptors;
   const router = createConnectRouter({
     readMaxBytes: bodyLimit,
     acceptCompression: [compressionGzip, compressionBrotli],
@@ -84,11 +82,13 @@ function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
   });
   for (const { service, handlers } of options.implementations) {
     router.service(service, handlers, {
-      interceptors: [refuseFirst, observe, deadline, ...inspection],
+      interceptors: [refuseFirst, endWithSignal, observe, deadline, readStream, ...inspection],
     });
   }
   for (const { service, handlers } of options.openImplementations) {
-    router.service(service, handlers, { interceptors: [observe, ...open] });
+    router.service(service, handlers, {
+      interceptors: [endWithSignal, observe, deadline, readStream],
+    });
   }
   const openServices = new Set(options.openImplementations.map(({ service }) => service));
   return new Map(
@@ -101,8 +101,10 @@ function createCalls(options: RpcOptions): ReadonlyMap<string, RpcCall> {
 }
 
 /** The address of a request is the caller's own words and may make no sense. */
-function toUniversal({ request, response, call }: Exchange) {
+function toUniversal(exchange: Exchange) {
+  const { request, response } = exchange.native();
   try {
+    const { call } = exchange;
     const values = createContextValues().set(callKey, call);
     const universal = universalRequestFromNodeRequest(request, response, undefined, values);
     // What is not read of a refused body is dropped by us.
@@ -113,15 +115,13 @@ function toUniversal({ request, response, call }: Exchange) {
 }
 
 /** A gRPC client must be told in its own terms that there is no such method. */
-function refuseGrpc(exchange: Exchange): boolean {
-  const type = exchange.request.headers["content-type"] ?? "";
+function refuseGrpc(exchange: Exchange): Promise<void> | undefined {
+  const { headers, path } = exchange;
+  const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {
-    return false;
+    return undefined;
   }
-  send(exchange, 200, {
-    "content-type": type,
-    "grpc-status": 12,
-    [grpcMessage]: encodeMessage(`there is no method ${exchange.path}`),
-  });
-  return true;
+  const message = encodeMessage(`there is no method ${path}`);
+  exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
+  return Promise.resolve();
 }

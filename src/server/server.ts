@@ -24,7 +24,7 @@ import { createPages } from "./pages.js";
 import { createReadiness, type Readiness } from "./readiness.js";
 import { createReflectionHandlers } from "./reflection.js";
 import { createGateway } from "./rest/gateway.js";
-import { createRpc } from "./rpc.js";
+import { createRpcDoors } from "./rpc-doors.js";
 
 interface ServerOptions {
   readonly store: Store;
@@ -66,7 +66,7 @@ export function createServer({
   const interceptors = createInterceptors({ store, keyring, settings, log, methods });
   const readiness = createReadiness(store, stopping.signal);
 
-  const rpc = createRpc({
+  const rpcDoors = createRpcDoors({
     implementations,
     openImplementations: createOpenImplementations(implementations, readiness, stopping.signal),
     interceptors,
@@ -81,11 +81,11 @@ export function createServer({
   });
   const front = createFront({
     cors: createCors(settings.corsOrigins, settings.keyHeader),
-    doors: [rpc, pages, gateway],
+    doors: [...rpcDoors, pages, gateway],
     log,
     isStopping: () => stopping.signal.aborted,
   });
-  const listener = createListener({ onRequest: front, tls: settings.tls });
+  const listener = createListener({ onExchange: front, tls: settings.tls });
 
   return {
     listen: () => listener.listen(settings.port, settings.host),

@@ -1,20 +1,19 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import {
-  createContextKey,
-  createContextValues,
-  type HandlerContext,
-  type Interceptor,
-  type UnaryRequest,
-} from "@connectrpc/connect";
-import { type Call, callKey } from "../caller.js";
+import type { Interceptor, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import { CallAnswer, CallContext, CallRequest } from "./call-request.js";
 import { chain, type Next } from "./chain.js";
+import type { Exchange } from "./exchange.js";
 import type { UnaryHandler } from "./implementation.js";
 
+type Awaitable<T> = T | Promise<T>;
+
 /** Gets the message of a call, which may not have arrived yet. */
-type Receive = () => Promise<Message>;
+type Receive = () => Awaitable<Message>;
+
+/** Answers a call, or throws what its caller may see. */
+type RunCall = (call: UnaryCallRequest) => Promise<UnaryResponse>;
 
 interface UnaryCallOptions {
-  readonly method: DescMethodUnary;
   readonly handler: UnaryHandler;
   /** Run before the message is received, so that a caller can be refused without it. */
   readonly before: readonly Interceptor[];
@@ -22,66 +21,61 @@ interface UnaryCallOptions {
   readonly after: readonly Interceptor[];
 }
 
-interface UnaryCallInit {
-  readonly call: Call;
-  readonly header: Headers;
-  readonly signal: AbortSignal;
-  readonly requestMethod: string;
-  readonly url: string;
-  readonly receive: Receive;
+/** Creates what takes calls of a method through the interceptors to its handler. */
+export function createUnaryCall({ handler, before, after }: UnaryCallOptions): RunCall {
+  const answer: Next = (request) => {
+    const call = request as UnaryCallRequest;
+    const message = handler(call.message, new CallContext(call)) as Awaitable<Message>;
+    return message instanceof Promise
+      ? message.then((message) => new UnaryCallAnswer(call, message))
+      : Promise.resolve(new UnaryCallAnswer(call, message));
+  };
+  return chain([...before, receiveMessage, ...after], answer);
 }
 
-interface UnaryAnswer {
-  readonly message: unknown;
-  readonly header: Headers;
-}
-
-const receiveKey = createContextKey<Receive>(() => Promise.reject(new Error("nothing to receive")));
-
-const receiveMessage: Interceptor = (next) => async (request) => {
-  const message = await request.contextValues.get(receiveKey)();
-  return next({ ...request, message } as UnaryRequest);
+/** Waits only where there is something to wait for: many calls have nothing to receive. */
+const receiveMessage: Interceptor = (next) => (request) => {
+  const call = request as UnaryCallRequest;
+  const message = call.receive();
+  if (message instanceof Promise) {
+    return receiveLater(call, message, next as Next);
+  }
+  call.message = message;
+  return next(call);
 };
 
-/** Creates a function that takes one call through the interceptors to its handler. */
-export function createUnaryCall(
-  options: UnaryCallOptions,
-): (init: UnaryCallInit) => Promise<UnaryAnswer> {
-  const { method, handler, before, after } = options;
-  const service = method.parent;
+async function receiveLater(
+  call: UnaryCallRequest,
+  message: Promise<Message>,
+  next: Next,
+): Promise<UnaryResponse> {
+  call.message = await message;
+  return await next(call);
+}
 
-  const answer: Next = async (request) => {
-    const responseHeader = new Headers();
-    const responseTrailer = new Headers();
-    const context: HandlerContext = {
-      method,
-      service,
-      signal: request.signal,
-      timeoutMs: () => undefined,
-      requestMethod: request.requestMethod,
-      requestHeader: request.header,
-      responseHeader,
-      responseTrailer,
-      protocolName: "rest",
-      values: request.contextValues,
-      url: request.url,
-    };
-    const message = (await handler(request.message, context)) as Message;
-    return {
-      stream: false,
-      method,
-      service,
-      message,
-      header: responseHeader,
-      trailer: responseTrailer,
-    };
-  };
+/** A unary call as interceptors see it. */
+export class UnaryCallRequest extends CallRequest<DescMethodUnary> implements UnaryRequest {
+  readonly stream = false;
+  /** Set when it is received. */
+  message = undefined as unknown as Message;
 
-  const run = chain([...before, receiveMessage, ...after], answer);
+  constructor(
+    method: DescMethodUnary,
+    exchange: Exchange,
+    protocolName: string,
+    readonly receive: Receive,
+  ) {
+    super(method, exchange, protocolName);
+  }
+}
 
-  return ({ call, receive, ...common }) => {
-    const contextValues = createContextValues().set(callKey, call).set(receiveKey, receive);
-    const pending = {} as Message; // Replaced when it is received.
-    return run({ ...common, stream: false, method, service, message: pending, contextValues });
-  };
+class UnaryCallAnswer extends CallAnswer<DescMethodUnary> implements UnaryResponse {
+  readonly stream = false;
+
+  constructor(
+    call: UnaryCallRequest,
+    readonly message: Message,
+  ) {
+    super(call);
+  }
 }

@@ -1,14 +1,14 @@
 import type { Message } from "@bufbuild/protobuf";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import type { Interceptors } from "../../interceptors/interceptors.js";
-import { type Exchange, headersOf, send } from "../http.js";
+import { restText, type WithRestText } from "../../rest-text.js";
+import type { Exchange, HeaderList } from "../exchange.js";
 import { type Implementation, unaryHandler } from "../implementation.js";
-import { createUnaryCall } from "../unary-call.js";
+import { createUnaryCall, UnaryCallRequest } from "../unary-call.js";
 import { type Binding, readBinding } from "./binding.js";
 import { createDecoder, type MessageDecoder } from "./decode.js";
 import { createEncoder } from "./encode.js";
 import { parseJson } from "./parse-json.js";
-import { readBody } from "./read-body.js";
 import { createRouter } from "./router.js";
 import { splitPath } from "./template.js";
 
@@ -21,23 +21,38 @@ interface GatewayOptions {
 type PathFields = Readonly<Record<string, string>>;
 type Route = (exchange: Exchange, fields: PathFields) => Promise<void>;
 
+const noFields: PathFields = {};
+const noQuery = new URLSearchParams();
+
 /**
  * Serves methods at the paths that their protos bind them to. A request goes
  * through the same interceptors to the same handler as over gRPC. Takes every
  * request: what is bound to nothing is not found.
  */
-export function createGateway(options: GatewayOptions): (exchange: Exchange) => Promise<true> {
+export function createGateway(options: GatewayOptions): (exchange: Exchange) => Promise<void> {
   const router = createRouter<Route>();
+  /** Routes without fields, by verb and path, which are found quicker so. */
+  const fixed = new Map<string, Route>();
   for (const implementation of options.implementations) {
     for (const binding of implementation.service.methods.flatMap((it) => readBinding(it) ?? [])) {
-      router.add(binding.verb, binding.segments, createRoute(options, implementation, binding));
+      const { verb, segments } = binding;
+      const route = createRoute(options, implementation, binding);
+      router.add(verb, segments, route);
+      if (segments.every((segment) => "literal" in segment)) {
+        fixed.set(`${verb} /${segments.map(({ literal }) => literal).join("/")}`, route);
+      }
     }
   }
 
-  return async (exchange) => {
-    const path = splitPath(exchange.path);
-    const { method = "" } = exchange.request;
-    const match = path && router.match(method === "HEAD" ? "GET" : method, path);
+  return (exchange) => {
+    const { method, path } = exchange;
+    const route = fixed.get(`${method} ${path}`);
+    if (route) {
+      return route(exchange, noFields);
+    }
+    const verb = method === "HEAD" ? "GET" : method;
+    const segments = splitPath(path);
+    const match = segments && router.match(verb, segments);
     if (!match) {
       throw new Problem(
         "path_not_found",
@@ -49,8 +64,7 @@ export function createGateway(options: GatewayOptions): (exchange: Exchange) => 
         match.allow.flatMap((verb) => (verb === "GET" ? [verb, "HEAD"] : verb)),
       );
     }
-    await match.route(exchange, match.fields);
-    return true;
+    return match.route(exchange, match.fields);
   };
 }
 
@@ -64,56 +78,45 @@ function createRoute(
   const decoder = createDecoder(method.input, pathFields, hasBody);
   const encode = status === 204 ? () => "" : createEncoder(method.output);
   const { observe, deadline, admission, inspection } = options.interceptors;
-  const handler = unaryHandler(implementation, method);
+  const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const run = createUnaryCall({
-    method,
-    handler,
+    handler: unaryHandler(implementation, method),
     before: [observe, deadline, ...admission],
     after: inspection,
   });
 
   return async (exchange, fields) => {
-    const { request, response, call } = exchange;
-    const gone = new AbortController();
-    response.once("close", () => {
-      if (!response.writableFinished) {
-        gone.abort();
-      }
-    });
-    const { message, header } = await run({
-      call,
-      header: headersOf(request),
-      signal: gone.signal,
-      requestMethod: request.method ?? "",
-      url: request.url ?? "",
-      receive: () => receive(exchange, decoder, fields, hasBody ? options.bodyLimit : 0),
-    });
-    const type = status === 204 ? {} : { "content-type": "application/json" };
-    send(exchange, status, { ...Object.fromEntries(header), ...type }, encode(message));
+    const receive = () => readRequest(exchange, decoder, fields, hasBody ? options.bodyLimit : 0);
+    const call = new UnaryCallRequest(method, exchange, "rest", receive);
+    const { message } = await run(call);
+    const { headerList } = call;
+    const body = (message as WithRestText)[restText] ?? encode(message);
+    exchange.send(status, headerList.length === 0 ? type : [...type, ...headerList], body);
   };
 }
 
 /** Reads what a request says. No body at all is an empty one. */
-async function receive(
+function readRequest(
   exchange: Exchange,
   decoder: MessageDecoder,
   fields: PathFields,
   bodyLimit: number,
-): Promise<Message> {
-  const query = new URLSearchParams(exchange.query);
+): Message | Promise<Message> {
+  const query = exchange.query === "" ? noQuery : new URLSearchParams(exchange.query);
   if (bodyLimit === 0) {
     return decoder.decode({}, fields, query);
   }
-  const body = await readBody(exchange, bodyLimit);
-  if (body.length === 0) {
-    return decoder.decode({}, fields, query);
-  }
-  checkContentType(exchange);
-  return decoder.decode(parseJson(body), fields, query);
+  return exchange.readBody(bodyLimit).then((body) => {
+    if (body.length === 0) {
+      return decoder.decode({}, fields, query);
+    }
+    checkContentType(exchange);
+    return decoder.decode(parseJson(body), fields, query);
+  });
 }
 
-function checkContentType({ request }: Exchange): void {
-  const { "content-type": type = "", "content-encoding": encoding = "identity" } = request.headers;
+function checkContentType({ headers }: Exchange): void {
+  const { "content-type": type = "", "content-encoding": encoding = "identity" } = headers;
   if (!/^application\/json\s*(;|$)/i.test(type) || encoding !== "identity") {
     throw new Problem(
       "unsupported_media_type",

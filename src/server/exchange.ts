@@ -1,0 +1,206 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import type { Call } from "../caller.js";
+import { Ending } from "../ending.js";
+import { bodyTooLarge, Problem } from "../errors.js";
+
+/** A request as Node's own interface to HTTP/1.1 and HTTP/2 has it. */
+export type Request = IncomingMessage | Http2ServerRequest;
+export type Response = ServerResponse | Http2ServerResponse;
+
+/** The headers of an answer: names and values in turn. */
+export type HeaderList = readonly string[];
+
+/**
+ * A request and its answer, over HTTP/1.1 or HTTP/2. It does itself what a
+ * request with a whole body and a whole answer needs, at the price of little
+ * more than that; for streams there is what Node offers.
+ */
+export abstract class Exchange {
+  /** The path without the query. */
+  readonly path: string;
+  /** The query without its question mark. */
+  readonly query: string;
+  readonly call: Call;
+
+  // What is set here is named first, never a function written into the assignment: V8
+  // takes such a one for a method that stays, and keeps with it every call that it sees.
+  /** Called when the exchange is over, answered or not. */
+  onClose?: (exchange: Exchange) => void;
+  /** Called when the exchange is over while the body is still being read. */
+  onCutOff?: (() => void) | undefined;
+  /** Headers of the answer beside those of every answer. */
+  private extraHeaders: string[] | undefined;
+  protected isAnswered = false;
+  private isDropping = false;
+  /** Whether the exchange is over. */
+  isClosed = false;
+  /** Of the answer, once there is one. */
+  status: number | undefined;
+
+  constructor(
+    readonly method: string,
+    readonly url: string,
+    readonly headers: IncomingHttpHeaders,
+  ) {
+    // A proxy may name the whole address.
+    const address = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
+    const mark = address.indexOf("?");
+    this.path = mark < 0 ? address : address.slice(0, mark);
+    this.query = mark < 0 ? "" : address.slice(mark + 1);
+    this.call = { requestId: requestIdOf(headers), ending: new Ending() };
+  }
+
+  /** The version of HTTP. */
+  abstract readonly version: string;
+
+  /** Where the body can be read from. */
+  protected abstract readonly source: IncomingMessage | Http2ServerRequest | ServerHttp2Stream;
+
+  /** Whether the request comes with a body. */
+  abstract readonly hasBody: boolean;
+
+  /** Whether nothing of the body is outstanding. */
+  protected abstract readonly isReceived: boolean;
+
+  /** Answers, unless there is an answer, or nobody to hear it. */
+  abstract send(status: number, headers: HeaderList, body?: Uint8Array | string): void;
+
+  /** Asks a caller for its body that waits to be asked. */
+  abstract askForBody(): void;
+
+  /** Stops a caller from sending more of its body. */
+  abstract cutOffBody(): void;
+
+  /** Cuts a caller off that takes too long to send its body. */
+  abstract cutOffSlowBody(): void;
+
+  /** What Node offers; who takes it, answers with it. */
+  abstract native(): { readonly request: Request; readonly response: Response };
+
+  addHeader(name: string, value: string): void {
+    this.extraHeaders ??= [];
+    this.extraHeaders.push(name, value);
+  }
+
+  /** What every answer carries. */
+  protected commonHeaders(): string[] {
+    const headers = ["x-request-id", this.call.requestId, ...fixedHeaders];
+    if (this.extraHeaders) {
+      headers.push(...this.extraHeaders);
+    }
+    return headers;
+  }
+
+  /** Whether the caller waits to be asked for its body. */
+  protected get isAskedFirst(): boolean {
+    return this.headers.expect?.toLowerCase() === "100-continue";
+  }
+
+  /** Reads a whole body, or refuses one that is over the limit as soon as that is known. */
+  readBody(limit: number): Promise<Buffer> {
+    if (Number(this.headers["content-length"] ?? 0) > limit) {
+      return Promise.reject(bodyTooLarge(limit));
+    }
+    if (!this.hasBody) {
+      return Promise.resolve(nothing);
+    }
+    if (this.isClosed) {
+      return Promise.reject(cutOff());
+    }
+    this.askForBody();
+    this.cutOffSlowBody();
+    return this.collectBody(limit);
+  }
+
+  private collectBody(limit: number): Promise<Buffer> {
+    const { source } = this;
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      const collect = (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > limit) {
+          source.removeListener("data", collect);
+          reject(bodyTooLarge(limit));
+        } else {
+          chunks.push(chunk);
+        }
+      };
+      source.on("data", collect);
+      source.on("end", () => {
+        this.onCutOff = undefined;
+        this.bodyEnded();
+        resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+      });
+      const giveUp = () => reject(cutOff());
+      this.onCutOff = giveUp;
+    });
+  }
+
+  /** Cuts off a sender that has its answer and does not hang up by itself. */
+  cutOffBodySoon(): void {
+    setTimeout(() => this.cutOffBody(), farewell).unref();
+  }
+
+  /** Called when a body has been read to its end. */
+  protected bodyEnded(): void {}
+
+  /** Lets go of what nobody will read of the body: a little more is dropped, then its sender is cut off. */
+  dropBody(): void {
+    if (this.isReceived || this.isDropping) {
+      return;
+    }
+    this.isDropping = true;
+    const { source } = this;
+    let dropped = 0;
+    source.removeAllListeners("readable");
+    source.on("error", () => {});
+    source.on("data", (chunk: Buffer) => {
+      dropped += chunk.length;
+      if (dropped > patience) {
+        this.cutOffBody();
+      }
+    });
+    source.on("end", () => this.bodyEnded());
+    source.resume();
+    this.cutOffSlowBody();
+  }
+
+  protected closed(): void {
+    this.isClosed = true;
+    this.onCutOff?.();
+    if (!this.isAnswered) {
+      this.call.ending.end(new Problem("canceled", "The caller went away before the answer."));
+    }
+    this.onClose?.(this);
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+const fixedHeaders: HeaderList = [
+  // Answers may carry keys.
+  ...["cache-control", "no-store"],
+  ...["x-content-type-options", "nosniff"],
+];
+
+/** How long one that has its answer may take to hang up. Trailers are on their way meanwhile. */
+const farewell = 1_000;
+
+/** How much of a body is read and dropped, so that its sender gets to see the answer. */
+const patience = 8 * 1024 * 1024;
+
+/** For a body that ends before it should. */
+export function cutOff(): Problem {
+  return new Problem("canceled", "The request was cut off before its end.");
+}
+
+/** The caller's own name for the request where it is a plain word, otherwise a new one. */
+function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(given) && !given.includes("lk_")
+    ? given
+    : randomUUID();
+}

@@ -1,0 +1,181 @@
+import {
+  constants,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { createTimeouts, type Timeout } from "../timeouts.js";
+import { Exchange, type HeaderList } from "./exchange.js";
+
+/** How long the sender of a body may take. */
+const bodyTimeouts = createTimeouts(30_000);
+
+/** A stream that breaks is closed, which is all that matters. */
+const ignore = () => {};
+
+/** A request and its answer over HTTP/2. */
+export class Http2Exchange extends Exchange {
+  readonly version = "2.0";
+  private bodyTimeout: Timeout | undefined;
+  private nodes: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
+
+  constructor(
+    readonly stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    private readonly flags: number,
+    private readonly rawHeaders: string[],
+  ) {
+    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers);
+    stream.on("error", ignore);
+    stream.on("close", () => {
+      this.bodyTimeout?.cancel();
+      this.closed();
+    });
+  }
+
+  protected get source(): ServerHttp2Stream | Http2ServerRequest {
+    return this.nodes?.request ?? this.stream;
+  }
+
+  /** An empty body may be over before anyone asks for it. */
+  get hasBody(): boolean {
+    return (this.flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !this.stream.readableEnded;
+  }
+
+  protected get isReceived(): boolean {
+    return this.stream.destroyed || !this.hasBody;
+  }
+
+  send(status: number, headers: HeaderList, body: Uint8Array | string = ""): void {
+    if (!this.mayAnswer(status)) {
+      return;
+    }
+    const fields = this.fieldsOf(status, headers);
+    const isEmpty = status === 204 || this.method === "HEAD";
+    if (status !== 204) {
+      fields["content-length"] = Buffer.byteLength(body);
+    }
+    if (isEmpty || body.length === 0) {
+      this.stream.respond(fields, { endStream: true });
+    } else {
+      this.stream.respond(fields);
+      this.stream.end(body);
+    }
+  }
+
+  /** Answers with what goes before a body and what goes after it. */
+  sendWithTrailers(headers: HeaderList, body: Uint8Array, trailers: HeaderList): void {
+    const { stream } = this;
+    if (!this.mayAnswer(200)) {
+      return;
+    }
+    stream.respond(this.fieldsOf(200, headers), { waitForTrailers: true });
+    this.endWith(trailers, body);
+  }
+
+  /** Begins an answer that is written in parts, unless it has begun. */
+  beginStream(headers: HeaderList): void {
+    if (this.status === undefined && !this.stream.destroyed && !this.stream.closed) {
+      this.status = 200;
+      this.stream.respond(this.fieldsOf(200, headers), { waitForTrailers: true });
+    }
+  }
+
+  /** Writes a part of an answer that has begun. Answers whether more can be taken now. */
+  writeStream(part: Uint8Array): boolean {
+    return this.stream.destroyed || this.stream.closed || this.stream.write(part);
+  }
+
+  /** Ends an answer that has begun. */
+  finishStream(trailers: HeaderList): void {
+    this.isAnswered = true;
+    this.endWith(trailers);
+  }
+
+  private endWith(trailers: HeaderList, body?: Uint8Array): void {
+    const { stream } = this;
+    if (this.nodes) {
+      // Node's own response would send trailers, too.
+      stream.removeAllListeners("wantTrailers");
+    }
+    stream.on("wantTrailers", () => stream.sendTrailers(fieldsIn(trailers, {})));
+    stream.end(body);
+  }
+
+  /** Answers with trailers that nothing goes before. */
+  sendTrailersOnly(trailers: HeaderList): void {
+    if (this.mayAnswer(200)) {
+      this.stream.respond(this.fieldsOf(200, trailers), { endStream: true });
+    }
+  }
+
+  private mayAnswer(status: number): boolean {
+    const { headersSent, destroyed, closed } = this.stream;
+    if (this.status !== undefined || headersSent || destroyed || closed) {
+      return false;
+    }
+    this.status = status;
+    this.isAnswered = true;
+    return true;
+  }
+
+  private fieldsOf(status: number, headers: HeaderList): OutgoingHttpHeaders {
+    const fields: OutgoingHttpHeaders = { ":status": status };
+    return fieldsIn(headers, fieldsIn(this.commonHeaders(), fields));
+  }
+
+  askForBody(): void {
+    const { destroyed, closed, headersSent } = this.stream;
+    if (this.isAskedFirst && !destroyed && !closed && !headersSent) {
+      this.stream.additionalHeaders({ ":status": 100 });
+    }
+  }
+
+  cutOffBody(): void {
+    if (this.isReceived) {
+      return;
+    }
+    // One that does not take its answer either would not be closed by good words.
+    this.stream.close(
+      this.stream.writableFinished
+        ? constants.NGHTTP2_NO_ERROR
+        : constants.NGHTTP2_ENHANCE_YOUR_CALM,
+    );
+    // What nobody reads would keep the stream open.
+    this.source.removeAllListeners("readable");
+    this.source.resume();
+  }
+
+  cutOffSlowBody(): void {
+    if (this.isReceived || this.bodyTimeout) {
+      return;
+    }
+    this.bodyTimeout = bodyTimeouts.start(() => this.cutOffBody());
+  }
+
+  protected override bodyEnded(): void {
+    this.bodyTimeout?.cancel();
+  }
+
+  native() {
+    if (!this.nodes) {
+      const { stream, headers, rawHeaders } = this;
+      const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
+      const response = new Http2ServerResponse(stream);
+      for (const [name, value] of Object.entries(fieldsIn(this.commonHeaders(), {}))) {
+        response.setHeader(name, value as string);
+      }
+      this.nodes = { request, response };
+    }
+    return this.nodes;
+  }
+}
+
+function fieldsIn(headers: HeaderList, fields: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  for (let at = 0; at < headers.length; at += 2) {
+    fields[headers[at] as string] = headers[at + 1];
+  }
+  return fields;
+}

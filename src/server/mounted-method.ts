@@ -1,0 +1,42 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
+import { type Codecs, createCodecs } from "./codecs.js";
+import type { Implementation } from "./implementation.js";
+import type { JsonOptions } from "./json-options.js";
+import type { RpcOptions } from "./rpc-doors.js";
+
+/** A method at the path that gRPC, gRPC-Web and Connect know it by. */
+export interface MountedMethod {
+  readonly path: string;
+  readonly method: DescMethod;
+  readonly implementation: Implementation;
+  readonly codecs: Codecs;
+  /** Those that tell by the headers alone whether a call may be made. */
+  readonly admission: readonly Interceptor[];
+  /** Those that need the message. */
+  readonly inspection: readonly Interceptor[];
+}
+
+export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
+  const { implementations, openImplementations } = options;
+  const { admission, inspection } = options.interceptors;
+
+  function mount(
+    implementation: Implementation,
+    inspectors: Pick<MountedMethod, "admission" | "inspection">,
+  ): MountedMethod[] {
+    const { service } = implementation;
+    return service.methods.map((method) => ({
+      path: `/${service.typeName}/${method.name}`,
+      method,
+      implementation,
+      codecs: createCodecs(method, jsonOptions),
+      ...inspectors,
+    }));
+  }
+
+  return [
+    ...implementations.flatMap((it) => mount(it, { admission, inspection })),
+    ...openImplementations.flatMap((it) => mount(it, { admission: [], inspection: [] })),
+  ];
+}

@@ -1,0 +1,66 @@
+import { bodyTooLarge, invalidRequest, Problem } from "../../errors.js";
+import type { Codec } from "./protocol.js";
+
+/** How long the prefix of a message is in gRPC and gRPC-Web: a byte of flags, and the length. */
+export const envelopeSize = 5;
+
+/** Takes the one message, which may be so long, out of a body. */
+export function openEnvelope(body: Buffer, limit: number): Buffer {
+  if (body.length === 0) {
+    throw noMessage();
+  }
+  const end = endOfFirst(body);
+  const problem = problemWith(body[0] as number, end - envelopeSize, limit);
+  if (problem) {
+    throw problem;
+  }
+  if (body.length > end) {
+    endOfFirst(body.subarray(end));
+    throw manyMessages();
+  }
+  if (body.length < end) {
+    throw endsTooEarly();
+  }
+  return body.subarray(envelopeSize);
+}
+
+/** What is wrong with the prefix of a message that may be so long. */
+export function problemWith(flags: number, length: number, limit: number): Problem | undefined {
+  if (length > limit) {
+    return bodyTooLarge(limit);
+  }
+  return flags === 0
+    ? undefined
+    : malformed("its flags say that it is compressed, or make no sense");
+}
+
+export function noMessage(): Problem {
+  return new Problem("unimplemented", "The call has no message. Send one.");
+}
+
+export function manyMessages(): Problem {
+  return new Problem("unimplemented", "The call has more than one message. Send one.");
+}
+
+export function endsTooEarly(): Problem {
+  return malformed("it ends too early");
+}
+
+/** Writes a message in its envelope, by a codec that writes bytes. */
+export function encodeInEnvelope(codec: Codec, message: object): Buffer {
+  const bytes = codec.encode(message, envelopeSize) as Buffer;
+  bytes[0] = 0;
+  bytes.writeUInt32BE(bytes.length - envelopeSize, 1);
+  return bytes;
+}
+
+function endOfFirst(body: Buffer): number {
+  if (body.length < envelopeSize) {
+    throw endsTooEarly();
+  }
+  return envelopeSize + body.readUInt32BE(1);
+}
+
+function malformed(why: string): Problem {
+  return invalidRequest({ field: "request", message: `cannot be read: ${why}` });
+}

@@ -1,0 +1,95 @@
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import { Problem, toProblem, unreadable } from "../errors.js";
+import { outOfTime, timeoutOf } from "./call-timeout.js";
+import type { Exchange } from "./exchange.js";
+import { unaryHandler } from "./implementation.js";
+import type { MountedMethod } from "./mounted-method.js";
+import { connectBinary, connectJson } from "./protocols/connect.js";
+import { grpc } from "./protocols/grpc.js";
+import { grpcWeb } from "./protocols/grpc-web.js";
+import type { Protocol } from "./protocols/protocol.js";
+import type { RpcOptions } from "./rpc-doors.js";
+import { createUnaryCall, UnaryCallRequest } from "./unary-call.js";
+import { isGrpc, isUsual } from "./usual.js";
+
+/** Serves a call of one method. */
+type ServeCall = (exchange: Exchange, protocol: Protocol) => Promise<void>;
+
+/**
+ * Serves unary calls of gRPC, gRPC-Web and Connect, as they mostly are: one
+ * whole message each way, not compressed. Takes nothing else.
+ */
+export function createUnaryRpc(
+  options: RpcOptions,
+  methods: readonly MountedMethod[],
+): (exchange: Exchange) => Promise<void> | undefined {
+  const calls = new Map<string, ServeCall>();
+  for (const mounted of methods) {
+    if (mounted.method.methodKind === "unary") {
+      calls.set(mounted.path, createServe(options, mounted));
+    }
+  }
+  return (exchange) => {
+    const serve = calls.get(exchange.path);
+    const protocol = serve && protocolOf(exchange);
+    return protocol && serve(exchange, protocol);
+  };
+}
+
+function createServe({ interceptors, bodyLimit }: RpcOptions, mounted: MountedMethod): ServeCall {
+  const { codecs, implementation, admission, inspection } = mounted;
+  const method = mounted.method as DescMethodUnary;
+  const run = createUnaryCall({
+    handler: unaryHandler(implementation, method),
+    before: [interceptors.observe, interceptors.deadline, ...admission],
+    after: inspection,
+  });
+
+  return async (exchange, protocol) => {
+    const codec = codecs[protocol.format];
+    const receive = async (): Promise<Message> => {
+      const body = await exchange.readBody(bodyLimit + protocol.overhead);
+      try {
+        return codec.decode(protocol.unwrap(body, bodyLimit));
+      } catch (reason) {
+        throw unreadable(reason, bodyLimit);
+      }
+    };
+    const call = new UnaryCallRequest(method, exchange, protocol.name, receive);
+    const { ending } = exchange.call;
+    const timeout = timeoutOf(exchange.headers);
+    if (timeout !== undefined) {
+      ending.endIn(timeout, outOfTime);
+    }
+    try {
+      const { message } = await run(call);
+      protocol.answer(exchange, call, codec, message);
+    } catch (reason) {
+      protocol.refuse(exchange, call, toProblem(reason));
+      if (!(reason instanceof Problem)) {
+        throw reason;
+      }
+    } finally {
+      ending.callOff();
+    }
+  };
+}
+
+const protocols: ReadonlyMap<string, Protocol> = new Map([
+  ["application/grpc-web", grpcWeb],
+  ["application/grpc-web+proto", grpcWeb],
+  ["application/proto", connectBinary],
+  ["application/json", connectJson],
+  ["application/json; charset=utf-8", connectJson],
+  ["application/json;charset=utf-8", connectJson],
+]);
+
+/** The protocol that a request follows, unless it makes use of more than the usual. */
+function protocolOf(exchange: Exchange): Protocol | undefined {
+  if (!isUsual(exchange)) {
+    return undefined;
+  }
+  return isGrpc(exchange)
+    ? (grpc as Protocol)
+    : protocols.get(exchange.headers["content-type"] ?? "");
+}

@@ -1,0 +1,77 @@
+/** Something that is to happen unless it is called off. */
+export interface Timeout {
+  cancel(): void;
+}
+
+/** Sets timeouts that all take as long. */
+export interface Timeouts {
+  /** Calls `expire` after the time of these timeouts, unless it is called off. */
+  start(expire: () => void): Timeout;
+}
+
+/**
+ * Creates timeouts of so many milliseconds. As all take as long, they end in
+ * the order in which they start, so that one timer serves them all: a timer
+ * for each call would cost more than the call.
+ */
+export function createTimeouts(duration: number): Timeouts {
+  const end = {} as Entry;
+  end.before = end;
+  end.after = end;
+  let isTimerSet = false;
+
+  function expireDue(): void {
+    const now = performance.now();
+    try {
+      for (let first = end.after; first !== end && first.due <= now; first = end.after) {
+        const { expire } = first;
+        first.cancel();
+        expire();
+      }
+    } finally {
+      isTimerSet = end.after !== end;
+      if (isTimerSet) {
+        setTimeout(expireDue, end.after.due - now).unref();
+      }
+    }
+  }
+
+  return {
+    start(expire) {
+      const entry = new Entry(performance.now() + duration, expire, end);
+      if (!isTimerSet) {
+        isTimerSet = true;
+        setTimeout(expireDue, duration).unref();
+      }
+      return entry;
+    },
+  };
+}
+
+/** A place in a ring, in which the one who waits longest follows the end. */
+class Entry implements Timeout {
+  before: Entry;
+  after: Entry;
+
+  constructor(
+    readonly due: number,
+    public expire: () => void,
+    end: Entry,
+  ) {
+    this.before = end.before;
+    this.after = end;
+    end.before.after = this;
+    end.before = this;
+  }
+
+  /** May be called again, to no effect. Lets go of everything: a collector may take long to see that it is not needed. */
+  cancel(): void {
+    this.before.after = this.after;
+    this.after.before = this.before;
+    this.before = this;
+    this.after = this;
+    this.expire = nothing;
+  }
+}
+
+const nothing = () => {};
