@@ -1,11 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
   CheckAccessRequest,
   CheckAccessResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, endOf } from "../caller.js";
 import { isOwnPermission } from "../contract.js";
-import { createIdentify, createIdentifyExpired } from "../identify.js";
+import { Problem } from "../errors.js";
+import { createIdentify, createIdentifyExpired, createIdentifyMany } from "../identify.js";
 import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
 import type { Clock, Store } from "../store/store.js";
@@ -15,8 +17,16 @@ import { type DenialReason, explainDenial } from "./explain.js";
 
 export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
 
-/** Decides a check in a tenant. */
-export type Check = (tenantId: string, request: CheckAccessRequest) => Promise<CheckAnswer>;
+/** Decides checks in a tenant. */
+export interface Checks {
+  one(tenantId: string, request: CheckAccessRequest): Promise<CheckAnswer>;
+
+  /** Decides many at once. Where one has a fault, that is its answer. */
+  many(
+    tenantId: string,
+    requests: readonly (CheckAccessRequest | Problem)[],
+  ): Promise<CheckAnswer[]>;
+}
 
 interface CheckOptions {
   readonly store: Store;
@@ -24,21 +34,11 @@ interface CheckOptions {
   readonly clock: Clock;
 }
 
-export function createCheck({ store, keyring, clock }: CheckOptions): Check {
+export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
   const identify = createIdentify(store, keyring);
+  const identifyMany = createIdentifyMany(store, keyring);
   const identifyExpired = createIdentifyExpired(store, keyring);
   const compiledGrantsOf = createCompiledGrants();
-
-  async function find(tenantId: string, key: string): Promise<Found> {
-    const subject = await identify(key);
-    if (subject?.application.tenantId === tenantId) {
-      return { subject, isExpired: false };
-    }
-    const expired = await identifyExpired(key);
-    return expired?.application.tenantId === tenantId
-      ? { subject: expired, isExpired: true }
-      : { subject: undefined, isExpired: false };
-  }
 
   function judge({ subject, isExpired }: Found, request: CheckAccessRequest): Judgement {
     if (!subject) {
@@ -55,18 +55,66 @@ export function createCheck({ store, keyring, clock }: CheckOptions): Check {
     return decide(grants, permission, token, isOwnPermission(permission));
   }
 
-  return async (tenantId, request) => {
-    const checkedAt = toTimestamp(clock());
-    const found = await find(tenantId, request.key);
+  function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckAnswer {
     const { subject } = found;
+    const judgement = judge(found, request);
     return {
-      ...toAnswer(judge(found, request), subject, request),
+      allowed: judgement.allowed,
+      ...(judgement.allowed
+        ? { transform: judgement.transform, decidedBy: judgement.decidedBy }
+        : {
+            reason: judgement.reason,
+            detail: explainDenial(judgement.reason, subject, request),
+          }),
       applicationId: subject?.application.id,
       sessionId: subject?.session?.id,
       expiresAt: toTimestamp(subject && endOf(subject)),
       checkedAt,
     };
+  }
+
+  /** Judges a subject, or what is left of it where its key does not work. */
+  async function answerFor(
+    subject: Caller | undefined,
+    tenantId: string,
+    request: CheckAccessRequest,
+    checkedAt: Timestamp,
+  ): Promise<CheckAnswer> {
+    if (subject?.application.tenantId === tenantId) {
+      return answer({ subject, isExpired: false }, request, checkedAt);
+    }
+    const expired = await identifyExpired(request.key);
+    return expired?.application.tenantId === tenantId
+      ? answer({ subject: expired, isExpired: true }, request, checkedAt)
+      : answer({ subject: undefined, isExpired: false }, request, checkedAt);
+  }
+
+  return {
+    async one(tenantId, request) {
+      const checkedAt = toTimestamp(clock());
+      return answerFor(await identify(request.key), tenantId, request, checkedAt);
+    },
+
+    async many(tenantId, requests) {
+      const checkedAt = toTimestamp(clock());
+      const subjects = await identifyMany(requests.map(keyIn));
+      const answers = requests.map((request, at) => {
+        if (request instanceof Problem) {
+          const { word: reason, rawMessage: detail } = request;
+          return { allowed: false, reason, detail, checkedAt };
+        }
+        const subject = subjects[at];
+        return subject?.application.tenantId === tenantId
+          ? answer({ subject, isExpired: false }, request, checkedAt)
+          : answerFor(subject, tenantId, request, checkedAt);
+      });
+      return Promise.all(answers);
+    },
   };
+}
+
+function keyIn(request: CheckAccessRequest | Problem): string {
+  return request instanceof Problem ? "" : request.key;
 }
 
 /** What is known of the key that a check is about. */
@@ -76,16 +124,3 @@ interface Found {
 }
 
 type Judgement = Decision | { readonly allowed: false; readonly reason: DenialReason };
-
-function toAnswer(
-  judgement: Judgement,
-  subject: Caller | undefined,
-  request: CheckAccessRequest,
-): CheckAnswer {
-  if (!judgement.allowed) {
-    const { reason } = judgement;
-    return { allowed: false, reason, detail: explainDenial(reason, subject, request) };
-  }
-  const { transform, decidedBy } = judgement;
-  return { allowed: true, transform, decidedBy };
-}

@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
   type AccessService,
@@ -8,20 +7,19 @@ import {
   StreamCheckAccessRequestSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { callerOf, endOf, grantsOf, readmissionOf } from "../caller.js";
-import { shuttingDown } from "../errors.js";
+import { type Problem, shuttingDown } from "../errors.js";
 import { showGrants } from "../grants.js";
 import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
 import { nextTurn } from "../next-turn.js";
 import type { ApplicationType, Clock, Store } from "../store/store.js";
 import { untilEither } from "../until-either.js";
-import { checkMessage } from "../validation.js";
-import { answerAmongMany } from "./among-many.js";
-import { type CheckAnswer, createCheck } from "./check.js";
+import { faultIn } from "../validation.js";
+import { type CheckAnswer, createChecks } from "./check.js";
 import { mapConcurrently } from "./map-concurrently.js";
-import { oncePerTurn } from "./once-per-turn.js";
 import { listPermissions } from "./permissions.js";
 import { createResumeTokens } from "./resume-token.js";
+import { together } from "./together.js";
 import { watch } from "./watch.js";
 
 /** How many checks of a batch are made in one go: other calls are not kept waiting for all of them. */
@@ -44,57 +42,53 @@ export function createAccessHandlers({
   clock,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const check = createCheck({ store, keyring, clock });
+  const checks = createChecks({ store, keyring, clock });
   const resumeTokens = createResumeTokens(store.id);
   const tenantOf = (context: HandlerContext) => callerOf(context).application.tenantId;
 
   /** Opens a stream that ends with its call, and when the server stops. */
-  async function* stream<T>(
+  function stream<T>(
     { signal }: HandlerContext,
     open: (signal: AbortSignal) => AsyncIterable<T>,
-  ): AsyncGenerator<T> {
-    try {
-      yield* untilEither(signal, stopping, open);
-    } catch (reason) {
-      // A call that was given up is told of where calls are observed.
-      if (reason !== signal.reason) {
-        throw reason === stopping.reason ? shuttingDown() : reason;
+  ): AsyncIterable<T> {
+    return untilEither(signal, stopping, open, (reason) => {
+      if (reason === signal.reason) {
+        // A call that was given up is told of where calls are observed.
+        return undefined;
       }
-    }
+      return reason === stopping.reason ? shuttingDown() : reason;
+    });
   }
 
   return {
-    checkAccess: (request, context) => check(tenantOf(context), request),
+    checkAccess: (request, context) => checks.one(tenantOf(context), request),
 
-    async batchCheckAccess({ checks }, context) {
+    async batchCheckAccess(request, context) {
       const tenantId = tenantOf(context);
-      const answer = (request: CheckAccessRequest) =>
-        answerAmongMany(clock, () => {
-          checkMessage(CheckAccessRequestSchema, request);
-          return check(tenantId, request);
-        });
       const results: CheckAnswer[] = [];
-      while (results.length < checks.length) {
-        const part = checks.slice(results.length, results.length + batchPart);
+      while (results.length < request.checks.length) {
+        const part = request.checks.slice(results.length, results.length + batchPart);
         if (results.length > 0) {
           await nextTurn();
         }
-        results.push(...(await Promise.all(part.map(answer))));
+        const looked = part.map((check) => faultIn(CheckAccessRequestSchema, check) ?? check);
+        results.push(...(await checks.many(tenantId, looked)));
       }
       return { results };
     },
 
     streamCheckAccess(requests, context) {
       const tenantId = tenantOf(context);
-      const readmit = oncePerTurn(readmissionOf(context));
-      const answer = async (request: StreamCheckAccessRequest) => {
-        const result = answerAmongMany(clock, () => {
-          checkMessage(StreamCheckAccessRequestSchema, request);
-          return check(tenantId, request.check ?? create(CheckAccessRequestSchema));
-        });
+      const readmit = readmissionOf(context);
+      const check = together(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Asked together, so that they share a look-up; answered only where both succeed.
-        await Promise.all([readmit(), result]);
-        return { correlationId: request.correlationId, result: await result };
+        const [results] = await Promise.all([checks.many(tenantId, group), readmit()]);
+        return results;
+      });
+      const answer = async (request: StreamCheckAccessRequest) => {
+        const fault = faultIn(StreamCheckAccessRequestSchema, request);
+        const result = await check(fault ?? (request.check as CheckAccessRequest));
+        return { correlationId: request.correlationId, result };
       };
       return stream(context, (signal) =>
         mapConcurrently({ items: requests, map: answer, limit: streamWindow, signal }),

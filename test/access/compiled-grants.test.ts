@@ -9,14 +9,23 @@ function recordOf(id: string, version = 1, rules = [ruleOf()]) {
 
 describe("compiled grants", () => {
   it("are compiled once for a version of a record", () => {
-    const compiledGrantsOf = createCompiledGrants();
+    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 1 });
     const first = compiledGrantsOf(recordOf("a"));
     expect(compiledGrantsOf(recordOf("a"))).toBe(first);
     expect(compiledGrantsOf(recordOf("b"))).not.toBe(first);
   });
 
+  it("are kept of one in so many that are compiled, and so of all that are asked for often", () => {
+    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 3 });
+    const [first, second, third] = [1, 2, 3].map(() => compiledGrantsOf(recordOf("a")));
+    expect(second).not.toBe(first);
+    expect(third).not.toBe(second);
+    expect(compiledGrantsOf(recordOf("a"))).toBe(third);
+    expect(second).toEqual(first);
+  });
+
   it("are compiled anew for another version, which replaces the one before", () => {
-    const compiledGrantsOf = createCompiledGrants();
+    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 1 });
     const first = compiledGrantsOf(recordOf("a", 1));
     const second = compiledGrantsOf(recordOf("a", 2, []));
     expect(decide(first, "token:read", {}, false).allowed).toBe(true);
@@ -26,7 +35,7 @@ describe("compiled grants", () => {
   });
 
   it("of another version are not taken from the older generation", () => {
-    const compiledGrantsOf = createCompiledGrants(24);
+    const compiledGrantsOf = createCompiledGrants({ generationWeight: 24, compiledPerKept: 1 });
     compiledGrantsOf(recordOf("a", 1));
     compiledGrantsOf(recordOf("b"));
     compiledGrantsOf(recordOf("c"));
@@ -39,7 +48,7 @@ describe("compiled grants", () => {
   function keptOf(records: ReturnType<typeof recordOf>[], generationWeight: number): string[] {
     return records.flatMap((record) => {
       // Asking changes what is kept, so each is asked about by itself.
-      const compiledGrantsOf = createCompiledGrants(generationWeight);
+      const compiledGrantsOf = createCompiledGrants({ generationWeight, compiledPerKept: 1 });
       const compiled = new Map(records.map((each) => [each, compiledGrantsOf(each)]));
       return compiledGrantsOf(record) === compiled.get(record) ? [record.id] : [];
     });
@@ -67,7 +76,7 @@ describe("compiled grants", () => {
   });
 
   it("that are asked for again and again stay", () => {
-    const compiledGrantsOf = createCompiledGrants(60);
+    const compiledGrantsOf = createCompiledGrants({ generationWeight: 60, compiledPerKept: 1 });
     const first = compiledGrantsOf(recordOf("often"));
     for (let n = 0; n < 100; n += 1) {
       compiledGrantsOf(recordOf(`once ${n}`));
