@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { createSecureContext } from "node:tls";
 import { defaultKeyHeader } from "./key-header.js";
 
@@ -6,6 +7,8 @@ import { defaultKeyHeader } from "./key-header.js";
 export interface Settings {
   readonly host: string | undefined;
   readonly port: number;
+  /** How many processes serve. */
+  readonly workers: number;
   readonly store: StoreSettings;
   /** Newest first; the empty text stands for no pepper. */
   readonly peppers: readonly [string, ...string[]];
@@ -46,6 +49,7 @@ export function readSettings(environment: Environment = process.env): Settings {
   const settings: Settings = {
     host: read("HOST", text),
     port: read("PORT", port) ?? 8080,
+    workers: read("WORKERS", workers) ?? Math.min(availableParallelism(), mostWorkers),
     store: readStore(read),
     peppers: read("KEY_PEPPER", peppers) ?? [""],
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
@@ -128,6 +132,15 @@ const port: Parser<number> = (text) => {
   return /^\d+$/.test(text) && number <= 65_535
     ? number
     : fail("must be a port from 0 to 65535, for example 8080");
+};
+
+/** They share the places for readers in an embedded store. */
+const mostWorkers = 128;
+const workers: Parser<number> = (text) => {
+  const number = Number(text);
+  return /^\d+$/.test(text) && number >= 1 && number <= mostWorkers
+    ? number
+    : fail(`must be a number of processes from 1 to ${mostWorkers}, for example 4`);
 };
 
 const mongoUri: Parser<string> = (text) =>

@@ -1,5 +1,6 @@
-import pino, { type Logger } from "pino";
-import { firstKeyBanner, urlOf } from "./banner.js";
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { firstKeyBanner } from "./banner.js";
 import { type Bootstrapped, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config.js";
 import { createKeyring } from "./keys.js";
@@ -7,35 +8,37 @@ import { openStore } from "./open-store.js";
 import { createServer } from "./server/server.js";
 import type { Store } from "./store/store.js";
 
-/** Runs the service until it is told to stop. */
-export async function serve(settings: Settings): Promise<void> {
-  const log = pino(
-    { level: settings.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    // Lines are written together, off the way of a request; exiting writes the rest.
-    pino.destination({ sync: false, minLength: 4096, periodicFlush: 200 }),
-  );
-  const store = await openStore(settings.store);
+interface ServeOptions {
+  readonly settings: Settings;
+  readonly log: Logger;
+  /** Whether it is for this process to greet a newcomer. */
+  readonly showsFirstKey: boolean;
+  /** Called with where the service is, once it is there. It stops when this resolves. */
+  readonly untilStopped: (address: AddressInfo) => Promise<unknown>;
+}
+
+/** Serves in this process. */
+export async function serve(options: ServeOptions): Promise<void> {
+  const store = await openStore(options.settings.store);
   try {
-    await serveFrom(store, settings, log);
+    await serveFrom(store, options);
   } finally {
     await store.close();
   }
-  log.info("stopped");
-  log.flush();
 }
 
-async function serveFrom(store: Store, settings: Settings, log: Logger): Promise<void> {
+async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
+  const { settings, log, showsFirstKey, untilStopped } = options;
   const server = createServer({ store, settings, log });
   const address = await server.listen().catch((error: NodeJS.ErrnoException) => {
     throw explainListenError(error, settings);
   });
   try {
-    const first = await firstKey(store, settings);
+    const first = showsFirstKey && (await firstKey(store, settings));
     if (first) {
       process.stdout.write(firstKeyBanner(first, address, settings));
     }
-    log.info({ store: settings.store.kind }, `listening at ${urlOf(address, settings)}`);
-    log.info(`stopping on ${await stopSignal()}`);
+    await untilStopped(address);
   } finally {
     await server.close();
   }
@@ -47,14 +50,6 @@ async function firstKey(store: Store, settings: Settings): Promise<Bootstrapped 
     return undefined;
   }
   return bootstrap({ store, keyring: createKeyring(settings.peppers) });
-}
-
-/** The first signal to stop. Those that follow, as from a terminal and npm at once, change nothing. */
-function stopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    process.on("SIGTERM", resolve);
-    process.on("SIGINT", resolve);
-  });
 }
 
 function explainListenError(error: NodeJS.ErrnoException, { host, port }: Settings): Error {

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { describe, expect, it } from "@jest/globals";
 import { ConfigError, type Environment, readSettings } from "../src/config.js";
 
@@ -17,6 +18,7 @@ describe("settings", () => {
   it("need nothing: every one has a default", () => {
     expect(readSettings({})).toMatchObject({
       port: 8080,
+      workers: availableParallelism(),
       store: { kind: "embedded", dataDir: "./data" },
       keyHeader: "SVC-API-KEY",
       sessionTtl: 180_000,
@@ -71,6 +73,7 @@ describe("settings", () => {
   it("tell every problem at once, by the name of the variable", () => {
     const problems = problemsOf({
       PORT: "http",
+      WORKERS: "many",
       SESSION_TTL: "soon",
       GRANT_POLICY: "loose",
       CORS_ORIGINS: "https://a.example/path",
@@ -96,6 +99,13 @@ describe("settings", () => {
       "SESSION_TTL",
       "TLS_CERT",
       "TLS_KEY",
+      "WORKERS",
+    ]);
+  });
+
+  it.each(["0", "-1", "1.5", "129", "1e2", "all"])("refuse WORKERS=%s", (WORKERS) => {
+    expect(problemsOf({ WORKERS })).toEqual([
+      "WORKERS must be a number of processes from 1 to 128, for example 4",
     ]);
   });
 

@@ -99,41 +99,50 @@ describe.each(["embedded", "mongodb"])("latchkey bootstrap on the %s store", (ki
     }));
 });
 
+async function complaint(args: string[], environment: Record<string, string>): Promise<string> {
+  const command = start(args, environment);
+  expect(await command.ended()).not.toBe(0);
+  expect(command.output.stdout).toBe("");
+  return command.output.stderr;
+}
+
+describe.each(["1", "2"])(
+  "a service of WORKERS=%s that cannot start says why in one clear line, with an exit code that is not zero",
+  (WORKERS) => {
+    it("for a port that is taken", () =>
+      withFolder(async (DATA_DIR) => {
+        const other = createServer().listen(0, "127.0.0.1");
+        await new Promise((resolve) => other.once("listening", resolve));
+        const PORT = String((other.address() as AddressInfo).port);
+        const line = await complaint(["serve"], { WORKERS, DATA_DIR, PORT });
+        expect(line).toBe(
+          `latchkey: 127.0.0.1:${PORT} is taken by another program: stop it or set PORT to another port\n`,
+        );
+        other.close();
+      }));
+
+    it("for a data folder that cannot be written", () =>
+      withFolder(async (folder) => {
+        const file = join(folder, "file");
+        await writeFile(file, "not a folder");
+        const line = await complaint(["serve"], {
+          WORKERS,
+          DATA_DIR: join(file, "data"),
+          PORT: "0",
+        });
+        expect(line).toMatch(/^latchkey: The data folder \S+ cannot be used \(.*\): .*\n$/);
+      }));
+
+    it("for a MongoDB that cannot be reached, without its password", async () => {
+      const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
+      const line = await complaint(["serve"], { WORKERS, MONGODB_URI, PORT: "0" });
+      expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
+      expect(line).not.toContain("hunter2");
+    });
+  },
+);
+
 describe("what cannot work is told in one clear line, with an exit code that is not zero", () => {
-  async function complaint(args: string[], environment: Record<string, string>): Promise<string> {
-    const command = start(args, environment);
-    expect(await command.ended()).not.toBe(0);
-    expect(command.output.stdout).toBe("");
-    return command.output.stderr;
-  }
-
-  it("for a port that is taken", () =>
-    withFolder(async (DATA_DIR) => {
-      const other = createServer().listen(0, "127.0.0.1");
-      await new Promise((resolve) => other.once("listening", resolve));
-      const PORT = String((other.address() as AddressInfo).port);
-      const line = await complaint(["serve"], { DATA_DIR, PORT });
-      expect(line).toBe(
-        `latchkey: 127.0.0.1:${PORT} is taken by another program: stop it or set PORT to another port\n`,
-      );
-      other.close();
-    }));
-
-  it("for a data folder that cannot be written", () =>
-    withFolder(async (folder) => {
-      const file = join(folder, "file");
-      await writeFile(file, "not a folder");
-      const line = await complaint(["serve"], { DATA_DIR: join(file, "data"), PORT: "0" });
-      expect(line).toMatch(/^latchkey: The data folder \S+ cannot be used \(.*\): .*\n$/);
-    }));
-
-  it("for a MongoDB that cannot be reached, without its password", async () => {
-    const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
-    const line = await complaint(["serve"], { MONGODB_URI, PORT: "0" });
-    expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
-    expect(line).not.toContain("hunter2");
-  });
-
   it("for settings, one line each", async () => {
     const lines = await complaint(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
     expect(lines.split("\n")).toEqual([

@@ -4,6 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** What the command `latchkey` runs, built before the first test. */
+export const latchkeyPath = "dist/src/main.js";
+
 /** The command `latchkey` in a process of its own. */
 export interface LatchkeyProcess {
   readonly child: ChildProcess;
@@ -20,8 +23,9 @@ export function runLatchkey(
   environment: Readonly<Record<string, string>> = {},
 ): LatchkeyProcess {
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], {
-    env: { PATH, HOST: "127.0.0.1", ...environment },
+  // It serves by itself, and leaves the other cores to other tests, where nothing else is said.
+  const child = spawn(process.execPath, [latchkeyPath, ...args], {
+    env: { PATH, HOST: "127.0.0.1", WORKERS: "1", ...environment },
   });
   const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (text) => {

@@ -1,0 +1,41 @@
+import { type Bootstrapped, bootstrap } from "./bootstrap.js";
+import type { Settings } from "./config.js";
+import { Problem } from "./errors.js";
+import { createKeyring } from "./keys.js";
+import { openStore } from "./open-store.js";
+
+export interface BootstrapFlags {
+  readonly tenant?: string;
+  readonly name?: string;
+  readonly json?: boolean;
+}
+
+/** Makes the first application of a tenant, and answers what to show of it. */
+export async function bootstrapCommand(
+  settings: Settings,
+  { tenant: tenantId, name, json }: BootstrapFlags,
+): Promise<string> {
+  const store = await openStore(settings.store);
+  try {
+    const keyring = createKeyring(settings.peppers);
+    const made = await bootstrap({ store, keyring, tenantId, name });
+    return json ? asJson(made) : asText(made);
+  } catch (error) {
+    throw error instanceof Problem ? new Error(error.rawMessage) : error;
+  } finally {
+    await store.close();
+  }
+}
+
+function asJson({ tenantId, applicationId, key }: Bootstrapped): string {
+  return `${JSON.stringify({ tenant_id: tenantId, application_id: applicationId, key })}\n`;
+}
+
+function asText({ tenantId, applicationId, key }: Bootstrapped): string {
+  return `tenant       ${tenantId}
+application  ${applicationId}
+key          ${key}
+
+The key is shown only now and kept nowhere: store it safely.
+`;
+}

@@ -1,0 +1,36 @@
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { urlOf } from "./banner.js";
+import type { Settings } from "./config.js";
+import type { LineWriter } from "./line-writer.js";
+import { createLog } from "./log.js";
+
+/** The log of the process that was started, which tells of the service as a whole. */
+export interface ServiceLog {
+  readonly log: Logger;
+  /** Where its lines go. */
+  readonly lines: LineWriter;
+  listening(address: AddressInfo): void;
+  stopping(signal: NodeJS.Signals): void;
+  stopped(): void;
+}
+
+export function createServiceLog(settings: Settings): ServiceLog {
+  const { log, lines } = createLog(settings.logLevel);
+  return {
+    log,
+    lines,
+    listening(address) {
+      log.info({ store: settings.store.kind }, `listening at ${urlOf(address, settings)}`);
+      // Others wait for this line.
+      lines.flush();
+    },
+    stopping(signal) {
+      log.info(`stopping on ${signal}`);
+    },
+    stopped() {
+      log.info("stopped");
+      lines.flush();
+    },
+  };
+}
