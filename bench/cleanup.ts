@@ -24,7 +24,8 @@ export function endWithBench(child: ChildProcess): void {
   onExit(() => stop(child));
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+/** Ends a process, and waits until it is gone. */
+export async function stop(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
     return;
   }

@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 /** The cores that each part keeps to; absent where they are too few or cannot be chosen. */
 export interface Cores {
   readonly server?: string;
+  /** For a server of several processes: a second core where there is one to spare. */
+  readonly workers?: string;
   readonly load?: string;
   readonly database?: string;
 }
@@ -14,10 +16,12 @@ export interface Cores {
  */
 export function chooseCores(): Cores {
   const [server, load, ...others] = allowedCores();
+  const [spare] = others;
   if (!isInstalled("taskset") || server === undefined || load === undefined) {
     return {};
   }
-  return { server, load, database: others.length > 0 ? others.join(",") : load };
+  const workers = spare === undefined ? server : `${server},${spare}`;
+  return { server, workers, load, database: others.length > 0 ? others.join(",") : load };
 }
 
 /** The command that runs another one on some cores. */

@@ -1,14 +1,18 @@
-import type { Generator } from "./load/generator.js";
-import type { Load } from "./load/load.js";
-import type { Server } from "./servers.js";
+import type { RuleRecord, Store } from "../src/store/store.js";
+import { loadBuilt } from "./built.js";
+import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.js";
 
 /** The keys that the requests of the benchmark come with. */
 export interface Keys {
+  readonly tenantId: string;
   readonly management: string;
   /** Of a service that asks what others may do. */
   readonly checking: string;
   readonly public: string;
-  readonly private: readonly string[];
+  /** Of all private applications, or of some from all over the store, in no order. */
+  readonly private: readonly Made[];
+  /** The ids of some of the oldest private applications, the oldest first. */
+  readonly oldest: readonly string[];
 }
 
 /** An application that was made, with its key. */
@@ -17,75 +21,129 @@ export interface Made {
   readonly key: string;
 }
 
-export const seededApplications = 1_000;
-export const connections = 32;
+export const seededApplications = 10_000;
+
+/** Of more applications than these the requests are about some. */
+const mostKeys = 50_000;
+/** How many creates are under way at a time: in the embedded store they share commits, in MongoDB they share connections. */
+const lanesOfEmbedded = 500;
+const lanesOfMongo = 50;
+
+/** The oldest are among these: ids made in the same millisecond are in no order. */
+const earlyOnes = 1_000;
 
 const containers = ["/pci/", "/pii/", "/health/", "/finance/", "/general/"];
+const rules: readonly Omit<RuleRecord, "conditions">[] = containers.map((container, at) => ({
+  description: `What the checkout may do in ${container}`,
+  priority: at + 1,
+  container,
+  transform: "mask",
+  permissions: ["token:read", "token:search"],
+}));
 
 /** An application as a backend has it: a few permissions and five rules. */
-export const privateApplication = JSON.stringify({
+const privateOne = {
   name: "Checkout backend of the benchmark",
   type: "private",
   permissions: ["application:read", "token:read", "token:create"],
-  rules: containers.map((container, at) => ({
-    description: `What the checkout may do in ${container}`,
-    priority: at + 1,
-    container,
-    transform: "mask",
-    permissions: ["token:read", "token:search"],
-  })),
-});
+} as const;
 
-const publicApplication = JSON.stringify({
+const publicOne = {
   name: "Checkout page of the benchmark",
   type: "public",
   permissions: ["token:create"],
-});
+} as const;
 
-const checkingApplication = JSON.stringify({
+const checkingOne = {
   name: "Token service of the benchmark",
   type: "private",
   permissions: ["access:check"],
-});
+} as const;
 
-/** Makes applications through the API. */
-export async function createApplications(
-  server: Server,
-  generator: Generator,
-  key: string,
-  bodies: readonly string[],
-): Promise<Made[]> {
-  const load: Load = {
-    protocol: "rest",
-    port: server.port,
-    connections: Math.min(connections, bodies.length),
-    seconds: 60,
-    verb: "POST",
-    path: "/applications",
-    status: 201,
-    requests: bodies.map((body) => ({ key, body })),
-    once: true,
-    keepAnswers: true,
-  };
-  const { answers } = await generator.run(load);
-  if (answers.length < bodies.length) {
-    throw new Error(`only ${answers.length} applications could be made in ${load.seconds} s`);
+/** The body that asks for a private application. */
+export const privateApplication = JSON.stringify({ ...privateOne, rules });
+
+/** Fills a store, past the service: a million applications would take the service too long. */
+export async function seed(environment: StoreEnvironment, count: number): Promise<Keys> {
+  const first = await bootstrap(environment);
+  const store = await openStore(environment);
+  try {
+    const create = await creatorFor(store, first);
+    const forPublic = await create({ ...publicOne, rules: [] });
+    const forChecking = await create({ ...checkingOne, rules: [] });
+    const ownRules = rules.map((rule) => ({ ...rule, conditions: [] }));
+    const lanes = environment.MONGODB_URI ? lanesOfMongo : lanesOfEmbedded;
+    const { sample, oldest } = await createMany(count, lanes, () =>
+      create({ ...privateOne, rules: ownRules }),
+    );
+    return {
+      tenantId: first.tenant_id,
+      management: first.key,
+      checking: forChecking.key,
+      public: forPublic.key,
+      private: shuffled(sample),
+      oldest,
+    };
+  } finally {
+    await store.close();
   }
-  return answers.map((answer) => JSON.parse(answer));
 }
 
-/** Fills a store through the API, which also warms the server up. */
-export async function seed(server: Server, generator: Generator, key: string): Promise<Keys> {
-  const create = (bodies: readonly string[]) => createApplications(server, generator, key, bodies);
-  const [forPublic] = await create([publicApplication]);
-  const [forChecking] = await create([checkingApplication]);
-  const forPrivate = await create(
-    Array.from({ length: seededApplications }, () => privateApplication),
-  );
-  return {
-    management: key,
-    checking: forChecking?.key ?? "",
-    public: forPublic?.key ?? "",
-    private: forPrivate.map((made) => made.key),
+async function openStore(environment: StoreEnvironment): Promise<Store> {
+  const { readSettings } = await loadBuilt<typeof import("../src/config.js")>("config.js");
+  const { openStore } = await loadBuilt<typeof import("../src/open-store.js")>("open-store.js");
+  return openStore(readSettings(environment).store);
+}
+
+type Creator = (
+  kind: (typeof privateOne | typeof publicOne | typeof checkingOne) & {
+    readonly rules: readonly RuleRecord[];
+  },
+) => Promise<Made>;
+
+async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
+  const { newId } = await loadBuilt<typeof import("../src/ids.js")>("ids.js");
+  const { createKeyring, kindFor, makeKey } =
+    await loadBuilt<typeof import("../src/keys.js")>("keys.js");
+  const keyring = createKeyring();
+  return async (kind) => {
+    const id = newId(Date.now());
+    const key = makeKey(kindFor(kind.type), id);
+    await store.applications.create({
+      ...kind,
+      id,
+      tenantId: first.tenant_id,
+      createdBy: first.application_id,
+      keyHash: keyring.hash(key),
+    });
+    return { id, key };
   };
+}
+
+async function createMany(count: number, lanes: number, create: () => Promise<Made>) {
+  const step = Math.ceil(count / mostKeys);
+  const sample: Made[] = [];
+  const earliest: string[] = [];
+  let begun = 0;
+  async function keepCreating(): Promise<void> {
+    while (begun < count) {
+      const place = begun++;
+      const made = await create();
+      if (place % step === 0) {
+        sample.push(made);
+      }
+      if (place < earlyOnes) {
+        earliest.push(made.id);
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, keepCreating));
+  return { sample, oldest: earliest.sort().slice(0, earlyOnes / 10) };
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
 }

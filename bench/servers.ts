@@ -1,55 +1,92 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { endWithBench } from "./cleanup.js";
+import { endWithBench, stop } from "./cleanup.js";
+import { compileContender } from "./compile.js";
 import { pinned } from "./cores.js";
 
 /** A server in a process of its own. */
 export interface Server {
   readonly port: number;
   readonly pid: number;
+  /** Milliseconds from its start until it was ready. */
+  readonly readyAfter: number;
+  stop(): Promise<void>;
 }
 
 /** The environment that tells Latchkey which store to use. */
 export type StoreEnvironment = Readonly<Record<string, string>>;
 
+export interface LatchkeyOptions {
+  readonly cores: string | undefined;
+  /** How many processes answer requests: one, where nothing else is measured. */
+  readonly workers?: number;
+  /** For Node itself. */
+  readonly nodeOptions?: readonly string[];
+}
+
 const host = "127.0.0.1";
-const startLimit = 15_000;
-const latchkey = pathOf("../dist/src/main.js");
-const bareHttp = pathOf("contenders/bare-http.ts");
+const startLimit = 30_000;
+const latchkey = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 
 export function addressOf({ port }: Server): string {
   return `http://${host}:${port}`;
 }
 
 /** Starts Latchkey as it is deployed: built, default settings, log switched on. */
-export function startLatchkey(store: StoreEnvironment, cores?: string): Promise<Server> {
-  return start([latchkey, "serve"], store, "/readyz", cores);
+export function startLatchkey(
+  store: StoreEnvironment,
+  { cores, workers = 1, nodeOptions = [] }: LatchkeyOptions,
+): Promise<Server> {
+  return start({
+    program: [...nodeOptions, latchkey, "serve"],
+    settings: { ...store, WORKERS: String(workers) },
+    isReady: answersWell,
+    probeInterval: 2,
+    cores,
+  });
 }
 
 /** Makes the first key of a store, as an operator does. */
-export async function bootstrap(store: StoreEnvironment): Promise<string> {
+export async function bootstrap(store: StoreEnvironment): Promise<Bootstrapped> {
   const running = promisify(execFile)(process.execPath, [latchkey, "bootstrap", "--json"], {
     env: environment(store),
   });
   endWithBench(running.child);
-  return JSON.parse((await running).stdout).key;
+  return JSON.parse((await running).stdout);
 }
 
-/** Starts a bare `node:http` server that always answers with this body. */
-export function startBareServer(body: string, cores?: string): Promise<Server> {
-  return start(["--import", "tsx", bareHttp], { BODY: body }, "/", cores);
+/** The first application of a store. */
+export interface Bootstrapped {
+  readonly tenant_id: string;
+  readonly application_id: string;
+  readonly key: string;
 }
 
-async function start(
-  program: readonly string[],
+/** Starts a server of the contenders, which listens when it is ready. */
+export async function startContender(
+  name: string,
   settings: StoreEnvironment,
-  readyPath: string,
   cores: string | undefined,
 ): Promise<Server> {
+  const program = [await compileContender(name)];
+  return start({ program, settings, isReady: accepts, probeInterval: 50, cores });
+}
+
+interface Start {
+  readonly program: readonly string[];
+  readonly settings: StoreEnvironment;
+  isReady(port: number): Promise<boolean>;
+  /** In milliseconds. */
+  readonly probeInterval: number;
+  readonly cores: string | undefined;
+}
+
+async function start({ program, settings, isReady, probeInterval, cores }: Start): Promise<Server> {
   const port = await freePort();
+  const started = performance.now();
   const child = spawn(...pinned(cores, process.execPath, program), {
     env: environment({ ...settings, HOST: host, PORT: String(port) }),
     // The log is written as in production, but not to the disk whose syncs are measured.
@@ -60,14 +97,15 @@ async function start(
   child.stderr.on("data", (bytes) => {
     complaint = `${complaint}${bytes}`.slice(-2_000);
   });
-  const deadline = performance.now() + startLimit;
-  while (!(await answers(port, readyPath))) {
+  const deadline = started + startLimit;
+  while (!(await isReady(port))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       throw new Error(`${program.join(" ")} does not start. ${complaint}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, probeInterval));
   }
-  return { port, pid: child.pid as number };
+  const readyAfter = performance.now() - started;
+  return { port, pid: child.pid as number, readyAfter, stop: () => stop(child) };
 }
 
 /** Nothing that is set for this shell may reach the servers, only what is said here. */
@@ -87,8 +125,9 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-function answers(port: number, path: string): Promise<boolean> {
-  return fetch(`http://${host}:${port}${path}`).then(
+/** Whether Latchkey says that it is ready. */
+function answersWell(port: number): Promise<boolean> {
+  return fetch(`http://${host}:${port}/readyz`).then(
     async (response) => {
       await response.arrayBuffer();
       return response.ok;
@@ -97,6 +136,13 @@ function answers(port: number, path: string): Promise<boolean> {
   );
 }
 
-function pathOf(file: string): string {
-  return fileURLToPath(new URL(file, import.meta.url));
+function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, host);
+  return once(socket, "connect").then(
+    () => {
+      socket.destroy();
+      return true;
+    },
+    () => false,
+  );
 }

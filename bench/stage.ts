@@ -8,16 +8,22 @@ export interface Stage {
   /** For everything that must not stay. */
   readonly folder: string;
   readonly generator: Generator;
-  /** The one on the embedded store, and after it the one on MongoDB, where that can be had. */
-  readonly subjects: readonly [Subject, ...Subject[]];
+  readonly embedded: Subject;
+  /** Absent where there is no MongoDB to be had. */
+  readonly mongo: Subject | undefined;
 }
 
 export async function setUp(folder: string): Promise<Stage> {
   const cores = chooseCores();
   const generator = startGenerator(folder, cores.load);
-  const embedded = await startOnEmbeddedStore(folder, cores, generator);
-  const mongo = await startOnMongo(cores, generator);
-  return { cores, folder, generator, subjects: mongo ? [embedded, mongo] : [embedded] };
+  const embedded = await startOnEmbeddedStore(folder, cores);
+  const mongo = await startOnMongo(cores);
+  return { cores, folder, generator, embedded, mongo };
+}
+
+/** The one on the embedded store, and after it the one on MongoDB where there is one. */
+export function subjectsOf({ embedded, mongo }: Stage): Subject[] {
+  return mongo ? [embedded, mongo] : [embedded];
 }
 
 export function tell(progress: string): void {

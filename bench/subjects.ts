@@ -2,9 +2,8 @@ import { join } from "node:path";
 import { startMongod } from "../test/support/mongod.js";
 import { onExit } from "./cleanup.js";
 import { type Cores, pin } from "./cores.js";
-import type { Generator } from "./load/generator.js";
-import { type Keys, seed } from "./seed.js";
-import { bootstrap, type Server, type StoreEnvironment, startLatchkey } from "./servers.js";
+import { type Keys, seed, seededApplications } from "./seed.js";
+import { type Server, type StoreEnvironment, startLatchkey } from "./servers.js";
 
 /** A Latchkey that is running on a store with applications in it. */
 export interface Subject {
@@ -17,19 +16,12 @@ export interface Subject {
   readonly database?: number;
 }
 
-export function startOnEmbeddedStore(
-  folder: string,
-  cores: Cores,
-  generator: Generator,
-): Promise<Subject> {
-  return startSubject("embedded store", { DATA_DIR: join(folder, "data") }, cores, generator);
+export function startOnEmbeddedStore(folder: string, cores: Cores): Promise<Subject> {
+  return startSubject("embedded store", { DATA_DIR: join(folder, "data") }, cores);
 }
 
 /** Answers `undefined` where there is no MongoDB to be had. */
-export async function startOnMongo(
-  cores: Cores,
-  generator: Generator,
-): Promise<Subject | undefined> {
+export async function startOnMongo(cores: Cores): Promise<Subject | undefined> {
   const starting = startMongod().catch((error: Error) => console.error(`bench: ${error.message}`));
   // It cannot be stopped before it has started.
   onExit(async () => (await starting)?.stop());
@@ -38,17 +30,11 @@ export async function startOnMongo(
     return undefined;
   }
   pin(mongod.pid, cores.database);
-  const subject = await startSubject("MongoDB", { MONGODB_URI: mongod.uri }, cores, generator);
-  return { ...subject, database: mongod.pid };
+  const store = { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" };
+  return { ...(await startSubject("MongoDB", store, cores)), database: mongod.pid };
 }
 
-async function startSubject(
-  name: string,
-  store: StoreEnvironment,
-  cores: Cores,
-  generator: Generator,
-): Promise<Subject> {
-  const managementKey = await bootstrap(store);
-  const server = await startLatchkey(store, cores.server);
-  return { name, server, store, keys: await seed(server, generator, managementKey) };
+async function startSubject(name: string, store: StoreEnvironment, cores: Cores): Promise<Subject> {
+  const keys = await seed(store, seededApplications);
+  return { name, store, keys, server: await startLatchkey(store, { cores: cores.server }) };
 }

@@ -17,7 +17,11 @@ export function startWorker<Order extends object, Result>(
   cores: string | undefined,
 ): WorkerProcess<Order, Result> {
   const command = pinned(cores, process.execPath, ["--import", "tsx", fileURLToPath(file)]);
-  const child = spawn(...command, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = spawn(...command, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    // Bytes then stay bytes.
+    serialization: "advanced",
+  });
   endWithBench(child);
 
   async function ask(order: Order): Promise<Result> {

@@ -1,5 +1,5 @@
+import type { Findings } from "../findings.js";
 import type { Plan } from "../plan.js";
-import type { Section } from "../report.js";
 import { addressOf } from "../servers.js";
 import { type Stage, tell } from "../stage.js";
 import { type Spread, spreadOf } from "../statistics.js";
@@ -22,30 +22,33 @@ const checkedKeys = 500;
 type Round = Record<CheckWay, Spending>;
 
 /** What a check with a guard costs, beside one without. */
-export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Section> {
-  const { cores, subjects } = stage;
+export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Findings> {
+  const { cores, embedded } = stage;
   const worker = startWorker<SpendOrder, Spending>(
     new URL("worker.ts", import.meta.url),
     cores.load,
   );
   tell("guard: warming up");
-  await runRound(worker, subjects[0], plan);
+  await runRound(worker, embedded, plan);
   const rounds: Round[] = [];
   while (rounds.length < plan.rounds) {
     tell(`guard: round ${rounds.length + 1} of ${plan.rounds}`);
-    rounds.push(await runRound(worker, subjects[0], plan));
+    rounds.push(await runRound(worker, embedded, plan));
   }
   const { local, remote } = plan.checks;
   return {
-    name: "guard",
-    table: tableOf(
-      columns,
-      ways.map((way) => sumUp(way, rounds)),
-    ),
-    facts: [
-      `Rounds: ${rounds.length}, each of ${local.toLocaleString("en")} checks that stay in the process and ${remote.toLocaleString("en")} that ask the service, of ${checkedKeys} keys in turn. Figures are the median (lowest–highest).`,
-      "The service ran on the embedded store; what a check costs it on MongoDB is in the first table.",
-    ],
+    goals: [],
+    section: {
+      name: "guard",
+      table: tableOf(
+        columns,
+        ways.map((way) => sumUp(way, rounds)),
+      ),
+      facts: [
+        `Rounds: ${rounds.length}, each of ${local.toLocaleString("en")} checks that stay in the process and ${remote.toLocaleString("en")} that ask the service, of ${checkedKeys} keys in turn. Figures are the median (lowest–highest).`,
+        "The service ran on the embedded store; what a check costs it on MongoDB is in the table of requests.",
+      ],
+    },
   };
 }
 
@@ -62,7 +65,7 @@ async function runRound(
       way,
       url: addressOf(server),
       checkingKey: keys.checking,
-      keys: keys.private.slice(0, checkedKeys),
+      keys: keys.private.slice(0, checkedKeys).map(({ key }) => key),
       checks: isRemote ? checks.remote : checks.local,
       servicePid: server.pid,
     });

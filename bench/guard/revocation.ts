@@ -1,12 +1,12 @@
 import { pin } from "../cores.js";
+import type { Findings } from "../findings.js";
 import type { Plan } from "../plan.js";
-import type { Section } from "../report.js";
-import { createApplications, privateApplication } from "../seed.js";
 import { addressOf, startLatchkey } from "../servers.js";
-import { type Stage, tell } from "../stage.js";
+import { type Stage, subjectsOf, tell } from "../stage.js";
 import type { Subject } from "../subjects.js";
 import { tableOf } from "../table.js";
 import { startWorker } from "../worker-process.js";
+import { createApplications } from "./create-applications.js";
 import type { Revocation, RevokeOrder } from "./orders.js";
 import { type RevocationSeries, revocationColumns } from "./revocation-table.js";
 
@@ -25,24 +25,27 @@ const shortPauses = 10;
 const longPauses = 800;
 
 /** The time from the acknowledgement of a revoke to the refusal by a guard. */
-export async function measureRevocation(stage: Stage, plan: Plan): Promise<Section> {
+export async function measureRevocation(stage: Stage, plan: Plan): Promise<Findings> {
   const ways = waysOf(plan);
   const series: RevocationSeries[] = [];
-  for (const subject of stage.subjects) {
+  for (const subject of subjectsOf(stage)) {
     tell(`revocation: ${subject.name}`);
     series.push(...(await revokeOn(subject, stage, ways)));
   }
   return {
-    name: "revocation",
-    table: tableOf(revocationColumns, series),
-    facts: [
-      "The guard was in a process of its own, with its default settings, and was asked without a pause.",
-      "Every second key was revoked by deleting its application, the others by regenerating the key.",
-      `Keys were revoked one after another, with random pauses of up to ${shortPauses} ms between them, long ones of up to ${longPauses} ms.`,
-      ...(stage.cores.load === undefined
-        ? []
-        : [`Services on core ${stage.cores.server}, the guard on core ${stage.cores.load}.`]),
-    ],
+    goals: [],
+    section: {
+      name: "revocation",
+      table: tableOf(revocationColumns, series),
+      facts: [
+        "The guard was in a process of its own, with its default settings, and was asked without a pause.",
+        "Every second key was revoked by deleting its application, the others by regenerating the key.",
+        `Keys were revoked one after another, with random pauses of up to ${shortPauses} ms between them, long ones of up to ${longPauses} ms.`,
+        ...(stage.cores.load === undefined
+          ? []
+          : [`Services on core ${stage.cores.server}, the guard on core ${stage.cores.load}.`]),
+      ],
+    },
   };
 }
 
@@ -65,7 +68,7 @@ async function revokeOn(
   ways: readonly Way[],
 ): Promise<RevocationSeries[]> {
   const { name, server, keys, store } = subject;
-  const second = await startLatchkey(store, cores.server);
+  const second = await startLatchkey(store, { cores: cores.server });
   const worker = startWorker<RevokeOrder, Revocation[]>(
     new URL("worker.ts", import.meta.url),
     cores.load,
@@ -74,14 +77,13 @@ async function revokeOn(
   pinDatabase(subject, cores.database === cores.load ? cores.server : cores.database);
   const series: RevocationSeries[] = [];
   for (const way of ways) {
-    const bodies = Array.from({ length: way.revokes }, () => privateApplication);
     const revocations = await worker.ask({
       kind: "revoke",
       url: addressOf(server),
       revokeUrl: addressOf(way.by === "first" ? server : second),
       checkingKey: keys.checking,
       managementKey: keys.management,
-      callers: await createApplications(server, generator, keys.management, bodies),
+      callers: await createApplications(subject, generator, way.revokes),
       longestPause: way.longestPause,
     });
     series.push({ store: name, way: way.name, revocations });

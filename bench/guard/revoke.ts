@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import type { Guard } from "../../src/client/node.js";
 import { loadBuilt } from "../built.js";
-import { check } from "../scenarios.js";
+import { check } from "../requests/scenarios.js";
 import type { Made } from "../seed.js";
 import type { Revocation, RevokeOrder } from "./orders.js";
 

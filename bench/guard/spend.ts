@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { loadBuilt } from "../built.js";
-import { cpuSeconds } from "../measure.js";
-import { check } from "../scenarios.js";
+import { cpuSeconds } from "../processes.js";
+import { check } from "../requests/scenarios.js";
 import type { CheckWay, Spending, SpendOrder } from "./orders.js";
 
 type CheckOnce = (key: string) => Promise<{ readonly allowed: boolean }>;

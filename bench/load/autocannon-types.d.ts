@@ -5,7 +5,10 @@ declare module "autocannon" {
     readonly connections: number;
     /** In seconds. */
     readonly duration: number;
-    readonly requests: readonly { readonly headers: Readonly<Record<string, string>> }[];
+    readonly requests: readonly {
+      readonly path: string;
+      readonly headers: Readonly<Record<string, string>>;
+    }[];
   }
 
   interface Result {

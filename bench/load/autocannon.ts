@@ -1,14 +1,20 @@
 import autocannon from "autocannon";
 import { percentile } from "../statistics.js";
-import { keyHeader, type Load, type LoadResult } from "./load.js";
+import { keyHeader, type Load, type LoadResult, loadHost } from "./load.js";
 
-/** Reads over REST where there is no wrk. */
+/** It makes all requests ready for each of its connections, before it begins. */
+const mostRequests = 500;
+
+/** GET over HTTP/1.1 where there is no wrk. */
 export async function runAutocannon(load: Load): Promise<LoadResult> {
   const run = autocannon({
-    url: `http://127.0.0.1:${load.port}${load.path}`,
+    url: `http://${loadHost}:${load.port}${load.path}`,
     connections: load.connections,
     duration: load.seconds,
-    requests: load.requests.map(({ key }) => ({ headers: { [keyHeader]: key } })),
+    requests: load.requests.slice(0, mostRequests).map(({ key, path = load.path }) => ({
+      path,
+      headers: { [keyHeader]: key },
+    })),
   });
   // Its own histogram knows only whole milliseconds, and its clock starts before it is ready.
   const latencies: number[] = [];

@@ -1,7 +1,8 @@
 import { percentile } from "../statistics.js";
-import { createGrpcClient } from "./grpc-client.js";
+import { createHttp1Client } from "./http1-client.js";
+import { createHttp2Client } from "./http2-client.js";
 import type { Load, LoadRequest, LoadResult } from "./load.js";
-import { createRestClient } from "./rest-client.js";
+import { sendAtRate } from "./send-at-rate.js";
 
 /** Sends single requests over connections that stay open. */
 export interface LoadClient {
@@ -15,17 +16,37 @@ export interface LoadClient {
   close(): void;
 }
 
-/** Keeps each connection busy with one request at a time. */
-export async function drive(load: Load): Promise<LoadResult> {
-  const { requests, connections } = load;
-  const client = load.protocol === "grpc" ? createGrpcClient(load) : createRestClient(load);
-  const latencies: number[] = [];
-  const answers: string[] = [];
-  let sent = 0;
-  let started = 0;
-  let deadline = 0;
+/** What was seen of a load while it lasted. */
+export interface Seen {
+  /** In milliseconds. */
+  readonly latencies: number[];
+  readonly answers: string[];
+}
 
-  async function keepBusy(connection: number): Promise<void> {
+/** Sends the requests of a load over a client of ours. */
+export async function drive(load: Load): Promise<LoadResult> {
+  const client = load.protocol === "http1" ? createHttp1Client(load) : createHttp2Client(load);
+  const seen: Seen = { latencies: [], answers: [] };
+  try {
+    await client.open();
+    const started = performance.now();
+    const { rate } = load;
+    await (rate === undefined
+      ? keepBusy(client, load, seen)
+      : sendAtRate(client, load, rate, seen));
+    return sumUp(seen, (performance.now() - started) / 1000);
+  } finally {
+    client.close();
+  }
+}
+
+/** Keeps each connection busy with one request at a time. */
+async function keepBusy(client: LoadClient, load: Load, { latencies, answers }: Seen) {
+  const { requests, connections } = load;
+  const deadline = performance.now() + load.seconds * 1000;
+  let sent = 0;
+
+  async function keepOneBusy(connection: number): Promise<void> {
     while (performance.now() < deadline && !(load.once && sent >= requests.length)) {
       const request = requests[sent++ % requests.length] as LoadRequest;
       const start = performance.now();
@@ -37,20 +58,16 @@ export async function drive(load: Load): Promise<LoadResult> {
     }
   }
 
-  try {
-    await client.open();
-    started = performance.now();
-    deadline = started + load.seconds * 1000;
-    await Promise.all(Array.from({ length: connections }, (_, connection) => keepBusy(connection)));
-  } finally {
-    client.close();
-  }
+  await Promise.all(Array.from({ length: connections }, (_, at) => keepOneBusy(at)));
+}
+
+function sumUp({ latencies, answers }: Seen, seconds: number): LoadResult {
   if (latencies.length === 0) {
     throw new Error("there was nothing to send");
   }
   return {
     requests: latencies.length,
-    seconds: (performance.now() - started) / 1000,
+    seconds,
     p50: percentile(latencies, 50),
     p99: percentile(latencies, 99),
     answers,

@@ -1,26 +1,53 @@
 import { isInstalled } from "../cores.js";
 import { startWorker } from "../worker-process.js";
-import type { Load, LoadResult } from "./load.js";
+import { runH2load } from "./h2load.js";
+import { type Load, type LoadResult, onceOf } from "./load.js";
 import { runWrk } from "./wrk.js";
 
 /** Makes load, in processes of its own. A request that fails makes the whole load fail. */
 export interface Generator {
   readonly description: string;
+  /** Sends the first request of a load alone, and throws where its answer is not the expected one. */
+  prove(load: Load): Promise<void>;
   run(load: Load): Promise<LoadResult>;
 }
 
 /**
- * Starts a generator: wrk for reads over REST where it is installed, as it is
- * far lighter than the server it drives, and a worker process for all else.
+ * Starts a generator: wrk for HTTP/1.1 and h2load for HTTP/2 where they are
+ * installed, as they are far lighter than the server they drive, and a worker
+ * process for what they cannot do: to send each request once, to keep answers,
+ * to keep to a rate, to talk in streams.
  */
 export function startGenerator(folder: string, cores?: string): Generator {
   const hasWrk = isInstalled("wrk");
+  const hasH2load = isInstalled("h2load");
   const worker = startWorker<Load, LoadResult>(new URL("worker.ts", import.meta.url), cores);
+
+  function run(load: Load): Promise<LoadResult> {
+    if (load.once || load.keepAnswers || load.rate !== undefined) {
+      return worker.ask(load);
+    }
+    if (load.protocol === "http1" && hasWrk) {
+      return runWrk(load, folder, cores);
+    }
+    if ((load.protocol === "http2" || load.protocol === "grpc") && hasH2load) {
+      return runH2load(load, folder, cores);
+    }
+    return worker.ask(load);
+  }
+
   return {
-    description: `${hasWrk ? "wrk" : "autocannon"} for GET, @grpc/grpc-js for gRPC, node:http for POST`,
-    run: (load) =>
-      hasWrk && load.protocol === "rest" && load.verb === "GET"
-        ? runWrk(load, folder, cores)
-        : worker.ask(load),
+    description: [
+      `${hasWrk ? "wrk" : "autocannon for GET"} over HTTP/1.1`,
+      `${hasH2load ? "h2load" : "node:http2"} for HTTP/2 and gRPC`,
+      "a driver of ours for sessions, applications, streams and constant rates",
+    ].join(", "),
+    async prove(load) {
+      // The answers of a stream are all looked at as they come, and a request of which each may be sent once is not to be spent.
+      if (load.protocol !== "stream" && !load.once) {
+        await worker.ask(onceOf(load));
+      }
+    },
+    run,
   };
 }

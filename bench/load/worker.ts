@@ -3,12 +3,20 @@ import { answerOrders } from "../worker-process.js";
 import { runAutocannon } from "./autocannon.js";
 import { drive } from "./drive.js";
 import type { Load, LoadResult } from "./load.js";
+import { driveStreams } from "./stream-driver.js";
 
 answerOrders<Load, LoadResult>(async (load) => {
-  const isRead = load.protocol === "rest" && load.verb === "GET";
   try {
-    return await (isRead ? runAutocannon(load) : drive(load));
+    return await driverOf(load)(load);
   } catch (error) {
     throw new Error(`${load.verb} ${load.path}: ${(error as Error).message}`);
   }
 });
+
+function driverOf(load: Load): (load: Load) => Promise<LoadResult> {
+  if (load.protocol === "stream") {
+    return driveStreams;
+  }
+  const isPlainRead = load.protocol === "http1" && load.verb === "GET";
+  return isPlainRead && !load.once && load.rate === undefined ? runAutocannon : drive;
+}

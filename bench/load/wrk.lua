@@ -1,11 +1,14 @@
--- Sends GET requests with the keys of a file in turn, and prints one line of JSON at the end.
+-- Sends the requests of a file in turn, each of which is its length in a line and then its bytes,
+-- and prints one line of JSON at the end.
 local requests = {}
 local sent = 0
 
 function init(args)
-  for key in io.lines(args[1]) do
-    requests[#requests + 1] = wrk.format("GET", nil, { ["svc-api-key"] = key })
+  local file = assert(io.open(args[1], "rb"))
+  for length in file:lines() do
+    requests[#requests + 1] = file:read(tonumber(length))
   end
+  file:close()
 end
 
 function request()

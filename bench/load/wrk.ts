@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { endWithBench } from "../cleanup.js";
 import { pinned } from "../cores.js";
-import type { Load, LoadResult } from "./load.js";
+import { type Load, type LoadResult, loadHost } from "./load.js";
+import { requestBytes } from "./request-bytes.js";
 
 /** What wrk.lua prints; times in microseconds. */
 interface Summary {
@@ -25,13 +26,13 @@ export async function runWrk(
   folder: string,
   cores: string | undefined,
 ): Promise<LoadResult> {
-  const keys = join(folder, "keys");
-  await writeFile(keys, load.requests.map(({ key }) => `${key}\n`).join(""));
+  const file = join(folder, "wrk-requests");
+  await writeFile(file, Buffer.concat(load.requests.flatMap((request) => entry(load, request))));
 
   const options = ["--threads", "1", "--connections", String(load.connections)];
   const limits = ["--duration", `${load.seconds}s`, "--timeout", "5s", "--script", script];
-  const url = `http://127.0.0.1:${load.port}${load.path}`;
-  const running = run(...pinned(cores, "wrk", [...options, ...limits, url, "--", keys]));
+  const url = `http://${loadHost}:${load.port}${load.path}`;
+  const running = run(...pinned(cores, "wrk", [...options, ...limits, url, "--", file]));
   endWithBench(running.child);
   const { stdout } = await running;
 
@@ -46,4 +47,9 @@ export async function runWrk(
     p99: summary.p99 / 1000,
     answers: [],
   };
+}
+
+function entry(load: Load, request: Load["requests"][number]): Buffer[] {
+  const bytes = requestBytes(load, request);
+  return [Buffer.from(`${bytes.length}\n`), bytes];
 }

@@ -29,7 +29,7 @@ export async function prepareChecks(
     requests.push({ key: subject.keys.checking, body: JSON.stringify(question) });
   }
   return {
-    protocol: "rest",
+    protocol: "http1",
     port: subject.server.port,
     connections: checksAtATime,
     seconds,
@@ -49,7 +49,7 @@ async function makeApplication(subject: Subject, rules: readonly RuleRecord[]): 
 async function makeSession(subject: Subject, rules: readonly RuleRecord[]): Promise<string> {
   const { keys } = subject;
   const { session_key: key, nonce } = await post(subject, keys.public, "/sessions", {});
-  await post(subject, keys.private[0] as string, "/sessions/authorize", { nonce, rules });
+  await post(subject, keys.private[0]?.key ?? "", "/sessions/authorize", { nonce, rules });
   return key;
 }
 

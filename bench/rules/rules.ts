@@ -1,7 +1,7 @@
+import type { Findings } from "../findings.js";
 import { measure } from "../measure.js";
 import type { Plan } from "../plan.js";
-import type { Section } from "../report.js";
-import { type Stage, tell } from "../stage.js";
+import { type Stage, subjectsOf, tell } from "../stage.js";
 import { type Spread, spreadOf } from "../statistics.js";
 import { type Column, tableOf, withRange } from "../table.js";
 import { checksAtATime, prepareChecks } from "./checks.js";
@@ -26,10 +26,10 @@ interface Outcome {
 }
 
 /** How long each load takes. */
-const seconds = 0.7;
+const seconds = 1;
 
 /** What many rules cost, beside one of them. */
-export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<Section> {
+export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<Findings> {
   const contests = [...(await contestsHere()), ...(await contestsInService(stage))];
   const rounds: { one: number; many: number }[][] = contests.map(() => []);
   // The first round is only to warm up.
@@ -41,13 +41,16 @@ export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<
   }
   const outcomes = contests.map((contest, at) => sumUp(contest, rounds[at]?.slice(1) ?? []));
   return {
-    name: "rules",
-    table: tableOf(columns, outcomes),
-    facts: [
-      `Rounds: ${ruleRounds}, with one rule and with ${manyRules.toLocaleString("en")} in turn. Figures are the median (lowest–highest).`,
-      "All rules list the permission, and only the one that is tried last matches the token.",
-      `The service was asked over ${checksAtATime} connections, about ${checksAtATime} keys in turn.`,
-    ],
+    goals: [],
+    section: {
+      name: "rules",
+      table: tableOf(columns, outcomes),
+      facts: [
+        `Rounds: ${ruleRounds}, with one rule and with ${manyRules.toLocaleString("en")} in turn. Figures are the median (lowest–highest).`,
+        "All rules list the permission, and only the one that is tried last matches the token.",
+        `The service was asked over ${checksAtATime} connections, about ${checksAtATime} keys in turn.`,
+      ],
+    },
   };
 }
 
@@ -61,9 +64,10 @@ async function contestsHere(): Promise<Contest[]> {
   }));
 }
 
-function contestsInService({ subjects, generator }: Stage): Promise<Contest[]> {
+function contestsInService(stage: Stage): Promise<Contest[]> {
+  const { generator } = stage;
   return Promise.all(
-    subjects.flatMap((subject) =>
+    subjectsOf(stage).flatMap((subject) =>
       ruleSets.map(async (set) => {
         const one = await prepareChecks(subject, set, 1, seconds);
         const many = await prepareChecks(subject, set, manyRules, seconds);

@@ -1,0 +1,130 @@
+import type { Findings } from "./findings.js";
+import { measure, type Sample } from "./measure.js";
+import type { Plan } from "./plan.js";
+import { readByKey } from "./requests/scenarios.js";
+import { type Stage, tell } from "./stage.js";
+import { type Spread, spreadOf } from "./statistics.js";
+import { drawPlot } from "./svg/plot.js";
+import { type Column, format, tableOf, withRange } from "./table.js";
+
+/** The share of the highest load at which latencies are judged. */
+const judgedShare = 0.7;
+const mostTimesMedian = 5;
+/** A server that answers less than this share of what it is sent has fallen behind. */
+const keepsUp = 0.95;
+
+interface Step {
+  /** Of the highest load. */
+  readonly share: number;
+  /** Requests per second. */
+  readonly rate: number;
+  /** One of each round. */
+  readonly samples: readonly Sample[];
+}
+
+const columns: readonly Column<Step>[] = [
+  { title: "Load", text: ({ share }) => `${format(share * 100, 0)} %` },
+  { title: "Requests/s", text: ({ rate }) => format(rate, 0) },
+  {
+    title: "p50 ms",
+    text: (step) =>
+      withRange(
+        spread(step, ({ p50 }) => p50),
+        2,
+      ),
+  },
+  {
+    title: "p99 ms",
+    text: (step) =>
+      withRange(
+        spread(step, ({ p99 }) => p99),
+        2,
+      ),
+  },
+  { title: "p99 / p50", text: (step) => withRange(spreadOf(timesMedian(step)), 1) },
+];
+
+/** How long a request takes while the server has this much to do. */
+export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings> {
+  const { shares, rounds, seconds } = plan.latency;
+  const highest = await highestRate(stage, plan);
+  const samples = new Map<number, Sample[]>(shares.map((share) => [share, []]));
+  for (let round = 1; round <= rounds; round++) {
+    tell(`latency: round ${round} of ${rounds}`);
+    for (const [share, taken] of samples) {
+      taken.push(await loadAt(stage, highest * share, seconds));
+    }
+  }
+  const steps = shares.map((share) => ({
+    share,
+    rate: highest * share,
+    samples: samples.get(share) ?? [],
+  }));
+  return {
+    section: {
+      name: "latency",
+      table: tableOf(columns, steps),
+      picture: { file: "latency.svg", words: "Latency against load", svg: plotOf(steps) },
+      facts: [
+        `${readByKey.name} on the embedded store; the highest load was ${format(highest, 0)} requests per second.`,
+        `Rounds: ${rounds}, with ${seconds} s at each load. Figures are the median (lowest–highest).`,
+      ],
+    },
+    goals: [
+      {
+        path: `p99 at ${judgedShare * 100} % of the highest load`,
+        promise: `≤ ${mostTimesMedian} × p50`,
+        limit: { atMost: mostTimesMedian },
+        figures: steps.filter(({ share }) => share === judgedShare).flatMap(timesMedian),
+        digits: 1,
+      },
+    ],
+  };
+}
+
+/** What the server answers when every connection sends its next request at once. */
+async function highestRate(stage: Stage, { warmUp, latency }: Plan): Promise<number> {
+  tell("latency: looking for the highest load");
+  await loadAt(stage, undefined, warmUp);
+  const rates: number[] = [];
+  while (rates.length < latency.rounds) {
+    rates.push((await loadAt(stage, undefined, latency.seconds)).requestsPerSecond);
+  }
+  return spreadOf(rates).median;
+}
+
+async function loadAt(
+  { embedded, generator }: Stage,
+  rate: number | undefined,
+  seconds: number,
+): Promise<Sample> {
+  const { server, keys } = embedded;
+  const load = readByKey.load({ port: server.port, keys, seconds }, []);
+  const asked = rate === undefined ? load : { ...load, rate };
+  return (await measure(server, generator, asked)).sample;
+}
+
+/** Where the server falls behind, all requests wait alike: that is no small spread. */
+function timesMedian({ rate, samples }: Step): number[] {
+  return samples.map(({ requestsPerSecond, p50, p99 }) =>
+    requestsPerSecond < keepsUp * rate ? Number.POSITIVE_INFINITY : p99 / p50,
+  );
+}
+
+function spread({ samples }: Step, figure: (sample: Sample) => number): Spread {
+  return spreadOf(samples.map(figure));
+}
+
+function plotOf(steps: readonly Step[]): string {
+  const points = (figure: (sample: Sample) => number) =>
+    steps.map((step) => ({ x: step.share * 100, y: spread(step, figure).median }));
+  return drawPlot({
+    title: `Latency of ${readByKey.name} against load`,
+    x: { label: "load, % of the highest" },
+    y: { label: "milliseconds", isLogarithmic: true },
+    series: [
+      { name: "p99", values: "above", points: points(({ p99 }) => p99) },
+      { name: "p50", values: "below", points: points(({ p50 }) => p50) },
+    ],
+  });
+}

@@ -1,0 +1,86 @@
+import { once } from "node:events";
+import { type ClientHttp2Stream, connect } from "node:http2";
+import { percentile } from "../statistics.js";
+import { createFrameReader, grpcFrame, grpcHeaders } from "./grpc.js";
+import { keyHeader, type Load, type LoadResult, loadHost } from "./load.js";
+
+/** How many requests of a stream are under way at a time. */
+export const streamWindow = 64;
+
+/**
+ * Opens one call on each connection and keeps as many requests under way in it
+ * as the window holds. Answers may come in any order, so that a latency is
+ * that from the oldest request under way.
+ */
+export async function driveStreams(load: Load): Promise<LoadResult> {
+  const frames = load.requests.map(({ body = "" }) => grpcFrame(body));
+  const key = load.requests[0]?.key ?? "";
+  const mustHold = load.mustHold === undefined ? undefined : new RegExp(load.mustHold);
+  const latencies: number[] = [];
+  const started = performance.now();
+  const deadline = started + load.seconds * 1000;
+  let sent = 0;
+
+  async function runStream(): Promise<void> {
+    const session = connect(`http://${loadHost}:${load.port}`);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": load.path,
+      [keyHeader]: key,
+      ...grpcHeaders,
+    });
+    try {
+      await exchange(stream);
+    } finally {
+      session.destroy();
+    }
+  }
+
+  async function exchange(stream: ClientHttp2Stream): Promise<void> {
+    const sentAt: number[] = [];
+    let answered = 0;
+
+    /** What is sent at once goes as one piece. */
+    function send(count: number): void {
+      const now = performance.now();
+      const piece: Buffer[] = [];
+      for (let at = 0; at < count; at++) {
+        piece.push(frames[sent++ % frames.length] as Buffer);
+        sentAt.push(now);
+      }
+      stream.write(Buffer.concat(piece));
+    }
+
+    const read = createFrameReader((message) => {
+      if (mustHold && !mustHold.test(message.toString("latin1"))) {
+        stream.destroy(new Error(`answered ${message}`));
+      }
+      latencies.push(performance.now() - (sentAt[answered++] as number));
+    });
+    stream.on("data", (part: Buffer) => {
+      const before = answered;
+      read(part);
+      if (performance.now() < deadline && answered > before) {
+        send(answered - before);
+      } else if (answered === sentAt.length) {
+        stream.end();
+      }
+    });
+    send(streamWindow);
+    const [trailers] = await once(stream, "trailers");
+    if (Number(trailers["grpc-status"]) !== load.status || answered !== sentAt.length) {
+      throw new Error(
+        `${answered} of ${sentAt.length} answered, then status ${trailers["grpc-status"]} ${trailers["grpc-message"] ?? ""}`,
+      );
+    }
+  }
+
+  await Promise.all(Array.from({ length: load.connections }, runStream));
+  return {
+    requests: latencies.length,
+    seconds: (performance.now() - started) / 1000,
+    p50: percentile(latencies, 50),
+    p99: percentile(latencies, 99),
+    answers: [],
+  };
+}

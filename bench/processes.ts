@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+
+const isLinux = process.platform === "linux";
+const ticksPerSecond = isLinux ? Number(execFileSync("getconf", ["CLK_TCK"])) : Number.NaN;
+
+/** The time that a process and those that it started have computed, in them and in the kernel for them. */
+export function cpuSeconds(pid: number): number {
+  return isLinux ? familyOf(pid).reduce((sum, member) => sum + ownSeconds(member), 0) : Number.NaN;
+}
+
+function ownSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  // The second field is the name of the program in brackets, which may hold anything.
+  const fromThird = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fromThird[11]) + Number(fromThird[12])) / ticksPerSecond;
+}
+
+/** A process, those that it started, and so on. */
+function familyOf(pid: number): number[] {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const children = threads.flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").split(" ").filter(Boolean),
+  );
+  return [pid, ...children.flatMap((child) => familyOf(Number(child)))];
+}
+
+export interface Memory {
+  /** In megabytes. */
+  readonly whole: number;
+  /** Without the files of a folder that are mapped into it, which all processes share and the system can take back. */
+  readonly own: number;
+}
+
+/** The memory that the largest process of a server holds now. */
+export function memoryOf(pid: number, dataFolder?: string): Memory {
+  const none = { whole: Number.NaN, own: Number.NaN };
+  return isLinux
+    ? familyOf(pid)
+        .map((member) => memoryIn(readFileSync(`/proc/${member}/smaps`, "utf8"), dataFolder))
+        .reduce((a, b) => (a.own > b.own ? a : b))
+    : none;
+}
+
+/** Sums up what the kernel tells of the mappings of a process. */
+export function memoryIn(smaps: string, dataFolder: string | undefined): Memory {
+  let whole = 0;
+  let ofData = 0;
+  let isOfData = false;
+  for (const line of smaps.split("\n")) {
+    const resident = /^Rss:\s*(\d+) kB/.exec(line)?.[1];
+    if (resident !== undefined) {
+      whole += Number(resident);
+      ofData += isOfData ? Number(resident) : 0;
+    } else if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) {
+      isOfData = dataFolder !== undefined && line.includes(` ${dataFolder}`);
+    }
+  }
+  return { whole: whole / 1024, own: (whole - ofData) / 1024 };
+}
