@@ -145,6 +145,11 @@ export function nonceUsed(): Problem {
   );
 }
 
+/** For a call whose caller left. */
+export function callerLeft(): Problem {
+  return new Problem("canceled", "The caller went away before the answer.");
+}
+
 /** For a stream that ends because this instance does. */
 export function shuttingDown(): Problem {
   const detail = "This instance of the service is shutting down. Call again, to reach another.";

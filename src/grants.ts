@@ -4,26 +4,12 @@ import { type Caller, grantsOf, holds, nameOf, permissionsIn } from "./caller.js
 import type { GrantPolicy } from "./config.js";
 import { isOwnPermission, mayHold } from "./contract.js";
 import { type FieldViolation, invalidRequest, permissionDenied } from "./errors.js";
-import type { ApplicationType, Grants, RuleRecord } from "./store/store.js";
+import { ruleFields } from "./store/rule-fields.js";
+import type { ApplicationType, Grants } from "./store/store.js";
 
 /** The grants in a request. */
 export function readGrants(request: { permissions: string[]; rules: AccessRule[] }): Grants {
-  return { permissions: request.permissions, rules: request.rules.map(readRule) };
-}
-
-function readRule(rule: AccessRule): RuleRecord {
-  return {
-    description: rule.description,
-    priority: rule.priority,
-    container: rule.container,
-    conditions: rule.conditions.map(({ attribute, operator, value }) => ({
-      attribute,
-      operator,
-      value,
-    })),
-    transform: rule.transform,
-    permissions: rule.permissions,
-  };
+  return { permissions: request.permissions, rules: request.rules.map(ruleFields) };
 }
 
 /** Grants as answers show them. */

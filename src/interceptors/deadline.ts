@@ -1,6 +1,6 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { callKey } from "../caller.js";
-import { Problem } from "../errors.js";
+import { callerLeft, Problem } from "../errors.js";
 import { createTimeouts } from "../timeouts.js";
 
 /**
@@ -46,5 +46,5 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
 export function reasonOf({ reason }: AbortSignal): ConnectError {
   return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
     ? reason
-    : new Problem("canceled", "The caller went away before the answer.");
+    : callerLeft();
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { Problem } from "../errors.js";
+import type { Exchange } from "./exchange.js";
 
 /** The longest that a timer can be set to; no call takes as long. */
 const longest = 2 ** 31 - 1;
@@ -24,7 +25,14 @@ export function timeoutOf(headers: IncomingHttpHeaders): number | undefined {
   return undefined;
 }
 
-/** Why a call ends that has taken all the time that its caller gave it. */
-export function outOfTime(): Problem {
+/** Gives a call up when it has taken all the time that its caller gave it. Where that cannot be read there is no end. */
+export function limitTime({ headers, call }: Exchange): void {
+  const timeout = timeoutOf(headers);
+  if (timeout !== undefined && !Number.isNaN(timeout)) {
+    call.ending.endIn(timeout, outOfTime);
+  }
+}
+
+function outOfTime(): Problem {
   return new Problem("deadline_exceeded", "The time that the caller gave the request is up.");
 }

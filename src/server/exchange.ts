@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import type { Call } from "../caller.js";
 import { Ending } from "../ending.js";
-import { bodyTooLarge, Problem } from "../errors.js";
+import { bodyTooLarge, callerLeft, Problem } from "../errors.js";
 
 /** A request as Node's own interface to HTTP/1.1 and HTTP/2 has it. */
 export type Request = IncomingMessage | Http2ServerRequest;
@@ -172,7 +172,7 @@ export abstract class Exchange {
     this.isClosed = true;
     this.onCutOff?.();
     if (!this.isAnswered) {
-      this.call.ending.end(new Problem("canceled", "The caller went away before the answer."));
+      this.call.ending.end(callerLeft());
     }
     this.onClose?.(this);
   }

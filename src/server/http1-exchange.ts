@@ -39,18 +39,11 @@ export class Http1Exchange extends Exchange {
     for (const text of headers) {
       all.push(text);
     }
-    if (status === 204) {
-      response.writeHead(status, all);
-      response.end();
-      return;
+    if (status !== 204) {
+      all.push("content-length", String(Buffer.byteLength(body)));
     }
-    all.push("content-length", String(Buffer.byteLength(body)));
     response.writeHead(status, all);
-    if (this.method === "HEAD") {
-      response.end();
-    } else {
-      response.end(body);
-    }
+    response.end(status === 204 || this.method === "HEAD" ? undefined : body);
   }
 
   askForBody(): void {

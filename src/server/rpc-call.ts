@@ -11,7 +11,7 @@ import type {
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
-import { outOfTime, timeoutOf } from "./call-timeout.js";
+import { limitTime, timeoutOf } from "./call-timeout.js";
 import { chain, type Next } from "./chain.js";
 import type { Exchange } from "./exchange.js";
 import { envelopeSize } from "./protocols/envelope.js";
@@ -41,18 +41,17 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
   const admit = chain<Next>(admission, async (request) => request as unknown as UnaryResponse);
 
   /** Throws where the caller may not make the call, or its time for it runs out. */
-  async function admitInTime(request: UnaryRequest, { headers, call }: Exchange): Promise<void> {
-    const timeout = timeoutOf(headers);
-    if (timeout === undefined) {
+  async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {
+    if (timeoutOf(exchange.headers) === undefined) {
+      // The library would try to set a timer to a time that none can be set to.
       request.header.delete("grpc-timeout");
       request.header.delete("connect-timeout-ms");
-    } else if (!Number.isNaN(timeout)) {
-      call.ending.endIn(timeout, outOfTime);
     }
+    limitTime(exchange);
     try {
       await admit(request);
     } finally {
-      call.ending.callOff();
+      exchange.call.ending.callOff();
     }
   }
 

@@ -1,6 +1,6 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { Problem, toProblem, unreadable } from "../errors.js";
-import { outOfTime, timeoutOf } from "./call-timeout.js";
+import { limitTime } from "./call-timeout.js";
 import type { Exchange } from "./exchange.js";
 import { unaryHandler } from "./implementation.js";
 import type { MountedMethod } from "./mounted-method.js";
@@ -56,11 +56,7 @@ function createServe({ interceptors, bodyLimit }: RpcOptions, mounted: MountedMe
       }
     };
     const call = new UnaryCallRequest(method, exchange, protocol.name, receive);
-    const { ending } = exchange.call;
-    const timeout = timeoutOf(exchange.headers);
-    if (timeout !== undefined) {
-      ending.endIn(timeout, outOfTime);
-    }
+    limitTime(exchange);
     try {
       const { message } = await run(call);
       protocol.answer(exchange, call, codec, message);
@@ -70,7 +66,7 @@ function createServe({ interceptors, bodyLimit }: RpcOptions, mounted: MountedMe
         throw reason;
       }
     } finally {
-      ending.callOff();
+      exchange.call.ending.callOff();
     }
   };
 }

@@ -1,6 +1,6 @@
 import type { DescMethodStreaming } from "@bufbuild/protobuf";
 import { Problem, toProblem } from "../../errors.js";
-import { outOfTime, timeoutOf } from "../call-timeout.js";
+import { limitTime } from "../call-timeout.js";
 import type { Exchange } from "../exchange.js";
 import type { Http2Exchange } from "../http2-exchange.js";
 import { streamHandler } from "../implementation.js";
@@ -46,14 +46,10 @@ function createServe(
   });
 
   return async (exchange) => {
-    const { ending } = exchange.call;
     const messages = new MessageSource(exchange, binary.decode, bodyLimit);
     const call = new StreamCallRequest(method, exchange, messages);
     const sink = new AnswerSink(exchange, call, patience);
-    const timeout = timeoutOf(exchange.headers);
-    if (timeout !== undefined) {
-      ending.endIn(timeout, outOfTime);
-    }
+    limitTime(exchange);
     try {
       const { message: answers } = await run(call);
       await deliver(answers, exchange, (answer) => sink.send(encodeInEnvelope(binary, answer)));
@@ -64,7 +60,7 @@ function createServe(
         throw reason;
       }
     } finally {
-      ending.callOff();
+      exchange.call.ending.callOff();
       exchange.cutOffBodySoon();
     }
   };

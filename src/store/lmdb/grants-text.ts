@@ -1,4 +1,5 @@
-import type { Grants, RuleRecord } from "../store.js";
+import { ruleFields } from "../rule-fields.js";
+import type { Grants } from "../store.js";
 
 /** Grants in JSON, each list by itself, as the API shows them: what is in them always stands in the same order. */
 export interface GrantsText {
@@ -11,22 +12,7 @@ const emptyList = "[]";
 export function toGrantsText({ permissions, rules }: Grants): GrantsText {
   return {
     permissions: permissions.length === 0 ? emptyList : JSON.stringify(permissions),
-    rules: rules.length === 0 ? emptyList : JSON.stringify(rules.map(inOrder)),
-  };
-}
-
-function inOrder(rule: RuleRecord): RuleRecord {
-  return {
-    description: rule.description,
-    priority: rule.priority,
-    container: rule.container,
-    conditions: rule.conditions.map(({ attribute, operator, value }) => ({
-      attribute,
-      operator,
-      value,
-    })),
-    transform: rule.transform,
-    permissions: rule.permissions,
+    rules: rules.length === 0 ? emptyList : JSON.stringify(rules.map(ruleFields)),
   };
 }
 

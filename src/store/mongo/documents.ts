@@ -1,5 +1,6 @@
 import { Binary, type Document, UUID } from "mongodb";
 import { idFromBytes } from "../../ids.js";
+import { ruleFields } from "../rule-fields.js";
 import type {
   ApplicationRecord,
   ApplicationType,
@@ -88,13 +89,7 @@ export function subjectOf(
 
 /** A rule as it is stored: the fields that we know, and of these the ones that are there. */
 export function toRuleDocument(rule: RuleRecord): RuleRecord {
-  const { description, priority, container, transform, permissions } = rule;
-  const conditions = rule.conditions.map(({ attribute, operator, value }) => ({
-    attribute,
-    operator,
-    value,
-  }));
-  return present({ description, priority, container, conditions, transform, permissions });
+  return present(ruleFields(rule));
 }
 
 export const uuid = (id: string): UUID => new UUID(id);
