@@ -1,6 +1,8 @@
 /** Keeps values by id, each of one version of what it was made from, as long as they are asked for often. */
 export interface Generations<Value> {
   get(id: string, version: number): Value | undefined;
+  /** Counts a value that was just made, and answers whether it is to be added. */
+  takesNext(): boolean;
   /** Keeps a value in place of that of another version, and answers it. */
   add(id: string, version: number, value: Value, weight: number): Value;
 }
@@ -10,12 +12,19 @@ export interface Generations<Value> {
  * the younger one is full the older one is dropped. To take a value from the
  * older one brings it into the younger one. Memory is thus bounded, without
  * any record of when each value was last asked for.
+ *
+ * Of so many values made only one is taken: soon all that are asked for often
+ * are there, and few that are asked for once.
  */
-export function createGenerations<Value>(generationWeight: number): Generations<Value> {
+export function createGenerations<Value>(
+  generationWeight: number,
+  madePerTaken: number,
+): Generations<Value> {
   type Kept = { version: number; value: Value; weight: number };
   let young = new Map<string, Kept>();
   let old = young;
   let weight = 0;
+  let made = 0;
 
   function keep(id: string, kept: Kept): Value {
     if (weight + kept.weight > generationWeight) {
@@ -37,6 +46,8 @@ export function createGenerations<Value>(generationWeight: number): Generations<
       const older = old.get(id);
       return older?.version === version ? keep(id, older) : undefined;
     },
+
+    takesNext: () => ++made % madePerTaken === 0,
 
     add: (id, version, value, weight) => keep(id, { version, value, weight }),
   };

@@ -10,31 +10,25 @@ export interface CompiledGrants {
   readonly listings: ReadonlyMap<string, Listing>;
 }
 
+/** Up to so many rules are tried one after the other, which takes no longer than to ask an index, and needs none. */
+export const mostTried = 8;
+
 /** The rules that list a permission, in the order in which they are tried. */
 export interface Listing {
   readonly rules: CompiledRule[];
-  /** Made when the permission is first asked for: of what may be granted little is ever asked. */
+  /** Made when it is first asked for: of what may be granted little is ever asked. */
   index?: RuleIndex;
 }
 
+/** A rule as decisions need it. Many are kept, so it is no more than that. */
 export interface CompiledRule {
   /** Absent where the rule can match nothing. */
   readonly scope: Scope | undefined;
-  readonly grant: RuleGrant;
-}
-
-/** What a rule grants, and which one it is. */
-export interface RuleGrant {
-  readonly allowed: true;
   readonly transform: string;
-  readonly decidedBy: {
-    readonly rule: {
-      /** Its place in the list as it was given. The first is 0. */
-      readonly place: number;
-      readonly priority: number;
-      readonly description?: string;
-    };
-  };
+  /** Its place in the list as it was given. The first is 0. */
+  readonly place: number;
+  readonly priority: number;
+  readonly description: string | undefined;
 }
 
 export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
@@ -64,14 +58,5 @@ export function indexOf(listing: Listing): RuleIndex {
 
 function compileRule(rule: RuleRecord, place: number): CompiledRule {
   const { transform, priority, description } = rule;
-  return {
-    scope: scopeOf(rule),
-    grant: {
-      allowed: true,
-      transform,
-      decidedBy: {
-        rule: { place, priority, ...(description !== undefined && { description }) },
-      },
-    },
-  };
+  return { scope: scopeOf(rule), transform, place, priority, description };
 }

@@ -1,6 +1,6 @@
 import { createGenerations } from "../generations.js";
-import type { Grants } from "../store/store.js";
-import { type CompiledGrants, compileGrants } from "./compile-grants.js";
+import type { Grants, RuleRecord } from "../store/store.js";
+import { type CompiledGrants, compileGrants, mostTried } from "./compile-grants.js";
 
 /** A stored record with grants. Its version differs with each change of it. */
 export interface GrantsRecord extends Grants {
@@ -9,19 +9,18 @@ export interface GrantsRecord extends Grants {
 }
 
 interface CompiledGrantsOptions {
-  /** What each of two generations may weigh: with rules as they mostly are, 15 MB each. */
+  /** Bytes that each of two generations may take, about. */
   readonly generationWeight?: number;
-  /** Of so many that are compiled one is kept: soon all that are asked for often, and few that are asked for once. */
+  /** Of so many that are compiled one is kept. */
   readonly compiledPerKept?: number;
 }
 
 /** Compiles the grants of a record once per version, as long as it is asked for often. */
 export function createCompiledGrants({
-  generationWeight = 250_000,
+  generationWeight = 22 * 1024 * 1024,
   compiledPerKept = 8,
 }: CompiledGrantsOptions = {}): (record: GrantsRecord) => CompiledGrants {
-  const generations = createGenerations<CompiledGrants>(generationWeight);
-  let compilations = 0;
+  const generations = createGenerations<CompiledGrants>(generationWeight, compiledPerKept);
 
   return (record) => {
     const { id, version } = record;
@@ -30,15 +29,31 @@ export function createCompiledGrants({
       return kept;
     }
     const compiled = compileGrants(record);
-    return ++compilations % compiledPerKept === 0
+    return generations.takesNext()
       ? generations.add(id, version, compiled, weightOf(record))
       : compiled;
   };
 }
 
-/** What a rule takes by itself, in entries of an index, of which each of its permissions may get one. */
-const ruleWeight = 10;
+/** What a record, a rule, and a permission in a rule take by themselves, in bytes. */
+const recordWeight = 400;
+const ruleWeight = 250;
+const permissionWeight = 16;
+/** What a permission in a rule takes in an index. */
+const indexWeight = 200;
 
 function weightOf({ rules }: Grants): number {
-  return rules.reduce((weight, { permissions }) => weight + ruleWeight + permissions.length, 1);
+  const each = permissionWeight + (rules.length > mostTried ? indexWeight : 0);
+  return rules.reduce(
+    (weight, rule) => weight + ruleWeight + rule.permissions.length * each + textIn(rule),
+    recordWeight,
+  );
+}
+
+/** How much text a rule brings along. */
+function textIn({ description = "", container = "", conditions }: RuleRecord): number {
+  return conditions.reduce(
+    (length, { value }) => length + value.length,
+    description.length + container.length,
+  );
 }

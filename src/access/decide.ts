@@ -1,8 +1,27 @@
-import { type CompiledGrants, indexOf, type Listing, type RuleGrant } from "./compile-grants.js";
+import {
+  type CompiledGrants,
+  type CompiledRule,
+  indexOf,
+  type Listing,
+  mostTried,
+} from "./compile-grants.js";
 import { firstMatch } from "./rule-index.js";
-import type { Token } from "./scope.js";
+import { covers, type Token } from "./scope.js";
 
 export type Decision = RuleGrant | BareGrant | Denial;
+
+/** Allowed by a rule, and by which one. */
+export interface RuleGrant {
+  readonly allowed: true;
+  readonly transform: string;
+  readonly decidedBy: {
+    readonly rule: {
+      readonly place: number;
+      readonly priority: number;
+      readonly description?: string;
+    };
+  };
+}
 
 /** Allowed by a permission that is held on everything. */
 export interface BareGrant {
@@ -37,7 +56,7 @@ export function decide(
   const listing = grants.listings.get(permission);
   const rule = listing?.rules[decidingRank(listing, token, ownPermission)];
   if (rule) {
-    return rule.grant;
+    return grantBy(rule);
   }
   if (grants.permissions.has(permission)) {
     return { allowed: true, transform: bareTransform(permission), decidedBy: { permission } };
@@ -46,10 +65,19 @@ export function decide(
 }
 
 function decidingRank(listing: Listing, token: Token | undefined, ownPermission: boolean): number {
-  if (token) {
-    return firstMatch(indexOf(listing), token);
+  if (!token && ownPermission) {
+    return 0;
   }
-  return ownPermission ? 0 : indexOf(listing).everything;
+  const { rules } = listing;
+  if (rules.length <= mostTried) {
+    return rules.findIndex(({ scope }) => scope && covers(scope, token));
+  }
+  return token ? firstMatch(indexOf(listing), token) : indexOf(listing).everything;
+}
+
+function grantBy({ transform, place, priority, description }: CompiledRule): RuleGrant {
+  const rule = { place, priority, ...(description !== undefined && { description }) };
+  return { allowed: true, transform, decidedBy: { rule } };
 }
 
 function bareTransform(permission: string): string {

@@ -34,6 +34,19 @@ export function scopeOf({ container, conditions }: RuleRecord): Scope | undefine
   return scope;
 }
 
+/** Whether a scope is about a token, or about what concerns none. */
+export function covers({ id, container, tokensOnly }: Scope, token: Token | undefined): boolean {
+  if (!token) {
+    return !tokensOnly;
+  }
+  if (id && (token.id === undefined || !meets(token.id, id))) {
+    return false;
+  }
+  return (
+    !container || (token.container !== undefined && meets(withSlashes(token.container), container))
+  );
+}
+
 /** A container with the slashes that may be left out. */
 export function withSlashes(container: string): string {
   const path = withLeadingSlash(container);

@@ -1,9 +1,16 @@
 import { describe, expect, it } from "@jest/globals";
 import { createCompiledGrants } from "../../src/access/compiled-grants.js";
 import { decide } from "../../src/access/decide.js";
+import type { RuleRecord } from "../../src/store/store.js";
 import { ruleOf } from "./grants.js";
 
-function recordOf(id: string, version = 1, rules = [ruleOf()]) {
+/** What a record weighs without rules, and with the one that it has here. */
+const recordWeight = 400;
+const light = recordWeight + 266;
+
+const condition = { attribute: "id", operator: "equals", value: "card-1" };
+
+function recordOf(id: string, version = 1, rules: readonly RuleRecord[] = [ruleOf()]) {
   return { id, version, permissions: [], rules };
 }
 
@@ -35,7 +42,10 @@ describe("compiled grants", () => {
   });
 
   it("of another version are not taken from the older generation", () => {
-    const compiledGrantsOf = createCompiledGrants({ generationWeight: 24, compiledPerKept: 1 });
+    const compiledGrantsOf = createCompiledGrants({
+      generationWeight: 2 * light,
+      compiledPerKept: 1,
+    });
     compiledGrantsOf(recordOf("a", 1));
     compiledGrantsOf(recordOf("b"));
     compiledGrantsOf(recordOf("c"));
@@ -57,17 +67,29 @@ describe("compiled grants", () => {
   it("are kept for as many records as two generations hold, the latest", () => {
     const names = ["a", "b", "c", "d", "e", "f", "g"];
     const records = names.map((name) => recordOf(name));
-    // A record weighs 1, its rule 10, and the permission in it 1.
-    expect(keptOf(records, 24)).toEqual(["e", "f", "g"]);
-    expect(keptOf(records, 36)).toEqual(["d", "e", "f", "g"]);
-    expect(keptOf(records, 84)).toEqual(names);
+    expect(keptOf(records, 2 * light)).toEqual(["e", "f", "g"]);
+    expect(keptOf(records, 3 * light)).toEqual(["d", "e", "f", "g"]);
+    expect(keptOf(records, 7 * light)).toEqual(names);
   });
 
-  it("weigh by their rules and the permissions in them", () => {
-    const heavy = [ruleOf(), ruleOf({ permissions: ["token:read", "token:use"] })];
-    const records = ["a", "b", "c"].map((name) => recordOf(name, 1, heavy));
-    expect(keptOf(records, 47)).toEqual(["b", "c"]);
-    expect(keptOf(records, 48)).toEqual(["a", "b", "c"]);
+  it.each<[what: string, heavier: RuleRecord[]]>([
+    ["rules", [ruleOf(), ruleOf()]],
+    ["permissions in them", [ruleOf({ permissions: ["token:read", "token:use"] })]],
+    ["descriptions", [ruleOf({ description: "What it is for" })]],
+    ["containers", [ruleOf({ container: "/pci/high/" })]],
+    ["conditions", [ruleOf({ conditions: [condition] })]],
+  ])("weigh by their %s", (_what, heavier) => {
+    const records = (rules: RuleRecord[]) => ["a", "b", "c"].map((id) => recordOf(id, 1, rules));
+    expect(keptOf(records([ruleOf()]), 2 * light)).toEqual(["a", "b", "c"]);
+    expect(keptOf(records(heavier), 2 * light)).toEqual(["b", "c"]);
+  });
+
+  it("weigh more where there are so many rules that they are indexed", () => {
+    const records = (count: number) =>
+      ["a", "b", "c"].map((id) => recordOf(id, 1, Array<RuleRecord>(count).fill(ruleOf())));
+    const weightOf = (count: number) => recordWeight + count * (light - recordWeight);
+    expect(keptOf(records(8), 2 * weightOf(8))).toEqual(["a", "b", "c"]);
+    expect(keptOf(records(9), 2 * weightOf(9))).toEqual(["b", "c"]);
   });
 
   it("that weigh more than all may are kept until the next", () => {
@@ -76,7 +98,10 @@ describe("compiled grants", () => {
   });
 
   it("that are asked for again and again stay", () => {
-    const compiledGrantsOf = createCompiledGrants({ generationWeight: 60, compiledPerKept: 1 });
+    const compiledGrantsOf = createCompiledGrants({
+      generationWeight: 5 * light,
+      compiledPerKept: 1,
+    });
     const first = compiledGrantsOf(recordOf("often"));
     for (let n = 0; n < 100; n += 1) {
       compiledGrantsOf(recordOf(`once ${n}`));

@@ -185,6 +185,18 @@ const crowdedRule: fc.Arbitrary<RuleRecord> = fc.record({
   ),
 });
 
+/** Adds so many rules that match nothing that the others are found by an index. */
+function crowd({ permissions, rules }: Grants): Grants {
+  const excluding = ["a", "b"].map((value) => ({ attribute: "id", operator: "equals", value }));
+  const useless = {
+    priority: 1_000,
+    transform: "mask",
+    permissions: [...new Set(rules.flatMap((rule) => rule.permissions))],
+    conditions: excluding,
+  };
+  return { permissions, rules: [...rules, ...Array<RuleRecord>(10).fill(useless)] };
+}
+
 function kindOf(decision: Decision): string {
   if (!decision.allowed) {
     return decision.reason;
@@ -200,7 +212,8 @@ describe("a decision", () => {
     };
     const questions = fc.array(question, { minLength: 5, maxLength: 5 });
     fc.assert(
-      fc.property(grants, questions, (given, asked) => {
+      fc.property(grants, fc.boolean(), questions, (few, isCrowded, asked) => {
+        const given = isCrowded ? crowd(few) : few;
         const compiled = compileGrants(given);
         for (const { permission, token, ownPermission } of asked) {
           const expected = decideSlowly(given, permission, token, ownPermission);
@@ -235,7 +248,7 @@ describe("a decision", () => {
     const rules = fc.array(crowdedRule, { minLength: 1, maxLength: 15 });
     fc.assert(
       fc.property(rules, crowdedId, crowdedContainer, (given, id, container) => {
-        const grants = { permissions: [], rules: given };
+        const grants = crowd({ permissions: [], rules: given });
         const expected = decideSlowly(grants, "token:read", { id, container }, false);
         const decided = decide(compileGrants(grants), "token:read", { id, container }, false);
         expect(decided).toStrictEqual(expected);

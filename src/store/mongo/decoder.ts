@@ -5,7 +5,7 @@ import { idFromBytes } from "../../ids.js";
 /** Bytes of documents whose records each of two generations may keep. */
 const generationBytes = 4 * 1024 * 1024;
 
-/** Of so many records made one is kept: soon all that are read often, and few that are read once. */
+/** Of so many records made one is kept. */
 const madePerKept = 4;
 
 /** Where a UUID is in a document that starts, as all do in MongoDB, with its `_id`. */
@@ -21,9 +21,11 @@ const idLength = 16;
 export function createDecoder<D extends Document, R>(
   toRecord: (document: D) => R,
 ): (document: Uint8Array) => R {
-  const generations = createGenerations<{ bytes: Uint8Array; record: R }>(generationBytes);
+  const generations = createGenerations<{ bytes: Uint8Array; record: R }>(
+    generationBytes,
+    madePerKept,
+  );
   const make = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
-  let made = 0;
 
   return (document) => {
     const { buffer, byteOffset, length } = document;
@@ -33,7 +35,7 @@ export function createDecoder<D extends Document, R>(
     if (kept && Buffer.compare(kept.bytes, document) === 0) {
       return kept.record;
     }
-    if (++made % madePerKept !== 0) {
+    if (!generations.takesNext()) {
       return make(document);
     }
     // Copied, as the bytes are a part of a whole answer that must not be kept with them.
