@@ -6,14 +6,20 @@
  * times a limb is still a whole number without loss.
  */
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+export const base = alphabet.length;
 const limbSize = 2 ** 16;
 const chunkWidth = 6;
-const chunkSize = 62 ** chunkWidth;
+const chunkSize = base ** chunkWidth;
 
 const codeOf = Buffer.from(alphabet, "latin1");
 const digitOf = new Int8Array(128).fill(-1);
 for (let digit = 0; digit < alphabet.length; digit++) {
   digitOf[alphabet.charCodeAt(digit)] = digit;
+}
+
+/** The letter of a digit, as a byte. */
+export function codeOfDigit(digit: number): number {
+  return codeOf[digit] as number;
 }
 
 /** Writes the digits of a number of an even count of bytes, the greatest first, up to a place in the target. */
@@ -42,8 +48,8 @@ function divide(limbs: number[]): number {
 function writeDigits(number: number, target: Buffer, start: number, end: number): void {
   let rest = number;
   for (let place = end - 1; place >= start; place--) {
-    const quotient = Math.floor(rest / 62);
-    target[place] = codeOf[rest - quotient * 62] as number;
+    const quotient = Math.floor(rest / base);
+    target[place] = codeOf[rest - quotient * base] as number;
     rest = quotient;
   }
 }
@@ -80,7 +86,7 @@ export function readDigits(text: string, start: number, end: number): number {
     if (digit < 0) {
       return -1;
     }
-    number = number * 62 + digit;
+    number = number * base + digit;
   }
   return number;
 }

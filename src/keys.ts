@@ -1,6 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { readBase62, readDigits, writeBase62 } from "./base62.js";
+import { base, codeOfDigit, readBase62, readDigits, writeBase62 } from "./base62.js";
 import { idFromBytes, idToBytes } from "./ids.js";
 import { drawRandom } from "./random.js";
 import type { ApplicationType } from "./store/store.js";
@@ -20,9 +20,11 @@ export interface ParsedKey {
 
 const kinds = ["prv", "pub", "mgt", "ses", "non"] as const satisfies readonly KeyKind[];
 const idWidth = 22;
-const secretBytes = 24;
+/** Digits that stand for more than 192 random bits. */
 const secretWidth = 33;
 const checkWidth = 6;
+/** Below it every digit is as likely as any other. */
+const fairBytes = 256 - (256 % base);
 const idStart = "lk_xxx_".length;
 const secretStart = idStart + idWidth;
 const checkStart = secretStart + secretWidth;
@@ -44,13 +46,28 @@ export function makeKey(kind: KeyKind, id: string): string {
   const key = Buffer.allocUnsafe(keyLength);
   key.write(`lk_${kind}_`, "latin1");
   writeBase62(idToBytes(id), key, idStart, secretStart);
-  const secret = Buffer.allocUnsafe(secretBytes);
-  drawRandom(secret);
-  writeBase62(secret, key, secretStart, checkStart);
+  writeSecret(key);
   const check = Buffer.allocUnsafe(4);
   check.writeUInt32BE(crc32(key.subarray(0, checkStart)));
   writeBase62(check, key, checkStart, keyLength);
   return key.toString("latin1");
+}
+
+const noise = Buffer.alloc(secretWidth);
+
+/** Draws digit by digit. Bytes that would make some digits likelier than others are passed over. */
+function writeSecret(key: Buffer): void {
+  let place = secretStart;
+  while (place < checkStart) {
+    drawRandom(noise);
+    for (let at = 0; at < noise.length && place < checkStart; at++) {
+      const byte = noise[at] as number;
+      if (byte < fairBytes) {
+        key[place++] = codeOfDigit(byte % base);
+      }
+    }
+  }
+  noise.fill(0);
 }
 
 const idBytes = Buffer.alloc(16);

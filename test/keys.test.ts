@@ -72,6 +72,24 @@ describe("base 62", () => {
 });
 
 describe("a key", () => {
+  it("has a secret in which every digit is as likely as any other", () => {
+    const counts = new Map<string, number>();
+    const keys = 20_000;
+    const one = newId(0);
+    for (let made = 0; made < keys; made++) {
+      for (const digit of makeKey("prv", one).slice(29, 62)) {
+        counts.set(digit, (counts.get(digit) ?? 0) + 1);
+      }
+    }
+    const expected = (keys * 33) / 62;
+    // Seven times the standard deviation: chance alone does not go there.
+    const tolerance = 7 * Math.sqrt(expected);
+    expect(counts.size).toBe(62);
+    for (const count of counts.values()) {
+      expect(Math.abs(count - expected)).toBeLessThan(tolerance);
+    }
+  });
+
   it("tells its kind and the id that it belongs to", () => {
     fc.assert(
       fc.property(kind, id, (kind, id) => {
