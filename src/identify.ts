@@ -1,16 +1,17 @@
+import { type Awaitable, whenThere } from "./awaitable.js";
 import type { Caller } from "./caller.js";
 import { type Keyring, kindFor, type ParsedKey, parseKey } from "./keys.js";
 import type { ApplicationRecord, SessionWithApplication, Store } from "./store/store.js";
 
 /** Finds out whose key it is, or answers `undefined` where it is nobody's. */
-export type Identify = (key: string) => Promise<Caller | undefined>;
+export type Identify = (key: string) => Awaitable<Caller | undefined>;
 
 /** Finds out whose keys these are, each at the place of the key. */
 export type IdentifyMany = (keys: readonly string[]) => Promise<readonly (Caller | undefined)[]>;
 
 interface Finders {
-  application(id: string): Promise<ApplicationRecord | undefined>;
-  session(id: string): Promise<SessionWithApplication | undefined>;
+  application(id: string): Awaitable<ApplicationRecord | undefined>;
+  session(id: string): Awaitable<SessionWithApplication | undefined>;
 }
 
 /** Identifies keys that work. */
@@ -28,14 +29,16 @@ export function createIdentifyExpired(
 }
 
 function identifyWith({ application, session }: Finders, keyring: Keyring): Identify {
-  return async (key) => {
+  return (key) => {
     const parsed = parseOwned(key);
     if (!parsed) {
       return undefined;
     }
     return parsed.kind === "ses"
-      ? ownerOfSession(await session(parsed.id), key, keyring)
-      : ownerOfApplication(await application(parsed.id), parsed, key, keyring);
+      ? whenThere(session(parsed.id), (found) => ownerOfSession(found, key, keyring))
+      : whenThere(application(parsed.id), (found) =>
+          ownerOfApplication(found, parsed, key, keyring),
+        );
   };
 }
 

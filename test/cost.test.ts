@@ -88,17 +88,17 @@ const rows: Readonly<Record<string, Row>> = {
   "GET over REST": {
     load: () => (count) => sendEach(ports.service, get(), count),
     floor: () => (count) => sendEach(ports.http, get(), count),
-    more: 12_000,
+    more: 8_000,
   },
   "a call of Connect in JSON": {
     load: () => (count) => sendEach(ports.service, post(), count),
     floor: () => (count) => sendEach(ports.http, post(), count),
-    more: 16_500,
+    more: 11_000,
   },
   "a call of gRPC": {
     load: () => call(ports.service),
     floor: () => call(ports.grpc),
-    more: 18_000,
+    more: 11_500,
   },
 };
 
@@ -155,7 +155,7 @@ describe("a check in a stream of gRPC", () => {
   });
 
   it("allocates little", () => {
-    expect(spent.allocated).toBeLessThan(6_000);
+    expect(spent.allocated).toBeLessThan(5_500);
   });
 });
 

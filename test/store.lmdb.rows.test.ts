@@ -26,7 +26,7 @@ const encode = createEncoder(ApplicationSchema);
 
 /** An application as the REST API shows it. */
 function shown(record: ApplicationRecord): string {
-  return encode(create(ApplicationSchema, toApplication(record)));
+  return encode(create(ApplicationSchema, toApplication(record))).toString();
 }
 
 const text = fc.oneof(

@@ -119,9 +119,9 @@ describe("in LMDB", () => {
     await store.close();
     const id = newId(Date.now());
     for (const call of [
-      () => store.applications.find(id),
+      async () => store.applications.find(id),
       () => store.applications.create(anApplication()),
-      () => store.sessions.find(id),
+      async () => store.sessions.find(id),
       () => store.ping(),
     ]) {
       await expect(call()).rejects.toBeInstanceOf(StoreUnavailable);

@@ -41,7 +41,7 @@ describe("a MongoDB that fails", () => {
     };
     const ends = Object.entries(calls).map(async ([name, call]) => [
       name,
-      await call.then(
+      await Promise.resolve<unknown>(call).then(
         () => "done",
         (error) => (error instanceof StoreUnavailable && error.cause ? "unavailable" : error),
       ),

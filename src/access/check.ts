@@ -4,6 +4,7 @@ import type {
   CheckAccessRequest,
   CheckAccessResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
+import { type Awaitable, whenThere } from "../awaitable.js";
 import { type Caller, endOf } from "../caller.js";
 import { isOwnPermission } from "../contract.js";
 import { Problem } from "../errors.js";
@@ -19,7 +20,7 @@ export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
 
 /** Decides checks in a tenant. */
 export interface Checks {
-  one(tenantId: string, request: CheckAccessRequest): Promise<CheckAnswer>;
+  one(tenantId: string, request: CheckAccessRequest): Awaitable<CheckAnswer>;
 
   /** Decides many at once. Where one has a fault, that is its answer. */
   many(
@@ -58,14 +59,14 @@ export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
   function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckAnswer {
     const { subject } = found;
     const judgement = judge(found, request);
+    const grant = judgement.allowed ? judgement : undefined;
+    const denial = judgement.allowed ? undefined : judgement;
     return {
       allowed: judgement.allowed,
-      ...(judgement.allowed
-        ? { transform: judgement.transform, decidedBy: judgement.decidedBy }
-        : {
-            reason: judgement.reason,
-            detail: explainDenial(judgement.reason, subject, request),
-          }),
+      transform: grant?.transform,
+      decidedBy: grant?.decidedBy,
+      reason: denial?.reason,
+      detail: denial && explainDenial(denial.reason, subject, request),
       applicationId: subject?.application.id,
       sessionId: subject?.session?.id,
       expiresAt: toTimestamp(subject && endOf(subject)),
@@ -74,25 +75,28 @@ export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
   }
 
   /** Judges a subject, or what is left of it where its key does not work. */
-  async function answerFor(
+  function answerFor(
     subject: Caller | undefined,
     tenantId: string,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
-  ): Promise<CheckAnswer> {
+  ): Awaitable<CheckAnswer> {
     if (subject?.application.tenantId === tenantId) {
       return answer({ subject, isExpired: false }, request, checkedAt);
     }
-    const expired = await identifyExpired(request.key);
-    return expired?.application.tenantId === tenantId
-      ? answer({ subject: expired, isExpired: true }, request, checkedAt)
-      : answer({ subject: undefined, isExpired: false }, request, checkedAt);
+    return whenThere(identifyExpired(request.key), (expired) =>
+      expired?.application.tenantId === tenantId
+        ? answer({ subject: expired, isExpired: true }, request, checkedAt)
+        : answer({ subject: undefined, isExpired: false }, request, checkedAt),
+    );
   }
 
   return {
-    async one(tenantId, request) {
+    one(tenantId, request) {
       const checkedAt = toTimestamp(clock());
-      return answerFor(await identify(request.key), tenantId, request, checkedAt);
+      return whenThere(identify(request.key), (subject) =>
+        answerFor(subject, tenantId, request, checkedAt),
+      );
     },
 
     async many(tenantId, requests) {
@@ -103,12 +107,11 @@ export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
           const { word: reason, rawMessage: detail } = request;
           return { allowed: false, reason, detail, checkedAt };
         }
-        const subject = subjects[at];
-        return subject?.application.tenantId === tenantId
-          ? answer({ subject, isExpired: false }, request, checkedAt)
-          : answerFor(subject, tenantId, request, checkedAt);
+        return answerFor(subjects[at], tenantId, request, checkedAt);
       });
-      return Promise.all(answers);
+      return answers.some((answer) => answer instanceof Promise)
+        ? Promise.all(answers)
+        : (answers as CheckAnswer[]);
     },
   };
 }

@@ -2,16 +2,14 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { showGrants } from "../grants.js";
 import { toTimestamp } from "../moments.js";
-import { restText, type WithRestText } from "../rest-text.js";
+import { type ShowsRecord, shownRecord } from "../shown-record.js";
 import type { ApplicationRecord } from "../store/store.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
 /** An application as answers show it; its key only where it was just made. */
 export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
-  return key === undefined && record.document
-    ? (new KeptApplication(record) as ApplicationInit)
-    : show(record, key);
+  return key === undefined ? (new ShownApplication(record) as ApplicationInit) : show(record, key);
 }
 
 function show(record: ApplicationRecord, key?: string): ApplicationInit {
@@ -30,14 +28,14 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
   };
 }
 
-/** An application whose record is kept as REST shows it: who only passes that on reads nothing of the record. */
-class KeptApplication implements WithRestText {
+/** An application of which nothing is read before someone asks: where its answer is kept, nobody does. */
+class ShownApplication implements ShowsRecord {
   private shown: ApplicationInit | undefined;
 
   constructor(private readonly record: ApplicationRecord) {}
 
-  get [restText]() {
-    return this.record.document;
+  get [shownRecord]() {
+    return this.record;
   }
 
   private get fields() {

@@ -1,18 +1,18 @@
-import type { Interceptor } from "@connectrpc/connect";
+import { whenThere } from "../awaitable.js";
 import { callKey } from "../caller.js";
 import { unauthenticated } from "../errors.js";
 import type { Identify } from "../identify.js";
+import type { Interceptor } from "./interceptor.js";
 
 /** Finds out whose key came with a call, and refuses the call where it is nobody's. */
 export function createAuthenticateInterceptor(identify: Identify, keyHeader: string): Interceptor {
   const header = keyHeader.toLowerCase();
-  return (next) => async (request) => {
-    const call = request.contextValues.get(callKey);
-    call.caller = await identify(request.header.get(header) ?? "");
-    if (!call.caller) {
-      throw unauthenticated(keyHeader);
-    }
-    // To wait for an answer costs less than to pass on the promise of it.
-    return await next(request);
-  };
+  return (next) => (request) =>
+    whenThere(identify(request.header.get(header) ?? ""), (caller) => {
+      if (!caller) {
+        throw unauthenticated(keyHeader);
+      }
+      request.contextValues.get(callKey).caller = caller;
+      return next(request);
+    });
 }

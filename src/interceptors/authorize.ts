@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
 import { type Access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
 import { type Caller, callKey, grantsOf, holds, nameOf } from "../caller.js";
 import { accessOf, callerKinds } from "../contract.js";
 import { type Problem, permissionDenied } from "../errors.js";
+import type { Interceptor } from "./interceptor.js";
 
 /** Lets a call pass where the access rule of its method lets its caller pass. */
 export function createAuthorizeInterceptor(methods: readonly DescMethod[]): Interceptor {

@@ -1,7 +1,8 @@
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { callKey } from "../caller.js";
 import { callerLeft, Problem } from "../errors.js";
 import { createTimeouts } from "../timeouts.js";
+import type { Interceptor } from "./interceptor.js";
 
 /**
  * Answers a unary call when its time is up, whatever is still going on: after
@@ -15,7 +16,11 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
     }
     const { ending } = request.contextValues.get(callKey);
     if (ending.reason) {
-      return Promise.reject(ending.reason);
+      throw ending.reason;
+    }
+    const answer = next(request);
+    if (!(answer instanceof Promise)) {
+      return answer;
     }
     return new Promise((resolve, reject) => {
       const expiry = timeouts.start(() =>
@@ -30,14 +35,10 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
         reject(reason);
       };
       ending.onEnd(fail);
-      try {
-        next(request).then((response) => {
-          settle();
-          resolve(response);
-        }, fail);
-      } catch (reason) {
-        fail(reason);
-      }
+      answer.then((response) => {
+        settle();
+        resolve(response);
+      }, fail);
     });
   };
 }

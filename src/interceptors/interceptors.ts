@@ -1,5 +1,4 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Settings } from "../config.js";
 import { createIdentify } from "../identify.js";
@@ -8,6 +7,7 @@ import type { Store } from "../store/store.js";
 import { createAuthenticateInterceptor } from "./authenticate.js";
 import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";
+import type { Interceptor } from "./interceptor.js";
 import { createObserveInterceptor } from "./observe.js";
 import { createReadStreamInterceptor } from "./read-stream.js";
 import { createValidateInterceptor } from "./validate.js";

@@ -1,11 +1,12 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, type Interceptor } from "@connectrpc/connect";
+import { Code, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { type Call, callKey } from "../caller.js";
 import { type Problem, toProblem } from "../errors.js";
 import { withEnd } from "../with-end.js";
 import { createCallLine, millisecondsSince } from "./call-line.js";
 import { reasonOf } from "./deadline.js";
+import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./with-message.js";
 
 /**
@@ -25,13 +26,13 @@ export function createObserveInterceptor(log: Logger): Interceptor {
     return name;
   }
 
-  return (next) => async (request) => {
+  return (next) => (request) => {
     const call = request.contextValues.get(callKey);
     const started = performance.now();
     const method = nameOf(request.method);
     call.logged = true;
 
-    const fail = (reason: unknown): Problem => {
+    const explain = (reason: unknown): Problem => {
       const problem = toProblem(reason);
       problem.describeFor(call.requestId);
       if (isOurs(problem)) {
@@ -42,17 +43,25 @@ export function createObserveInterceptor(log: Logger): Interceptor {
       return problem;
     };
 
-    try {
-      const response = await next(request);
+    const fail = (reason: unknown): never => {
+      throw explain(reason);
+    };
+    const succeed = (response: UnaryResponse | StreamResponse) => {
       if (response.stream) {
-        const succeed = (code: string) => writeCallLine(call, method, code, started);
-        return withMessage(response, observeEach(response.message, request.signal, succeed, fail));
+        const end = (code: string) => writeCallLine(call, method, code, started);
+        return withMessage(response, observeEach(response.message, request.signal, end, explain));
       }
       writeCallLine(call, method, "ok", started);
       return response;
+    };
+
+    let response: ReturnType<typeof next>;
+    try {
+      response = next(request);
     } catch (reason) {
-      throw fail(reason);
+      return fail(reason);
     }
+    return response instanceof Promise ? response.then(succeed, fail) : succeed(response);
   };
 }
 

@@ -1,6 +1,6 @@
-import type { Interceptor } from "@connectrpc/connect";
 import { type Call, callKey } from "../caller.js";
 import { unreadable } from "../errors.js";
+import type { Interceptor } from "./interceptor.js";
 
 /** Tells the caller of a stream what is wrong with a message that cannot be read. */
 export function createReadStreamInterceptor(bodyLimit: number): Interceptor {

@@ -1,6 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
 import { checkMessage } from "../validation.js";
+import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./with-message.js";
 
 /**

@@ -1,16 +1,17 @@
 import type {
-  Interceptor,
   StreamRequest,
   StreamResponse,
   UnaryRequest,
   UnaryResponse,
 } from "@connectrpc/connect";
+import type { Awaitable } from "../awaitable.js";
+import type { Interceptor } from "../interceptors/interceptor.js";
 
 /** What takes a unary call on, and answers it. */
-export type Next = (request: UnaryRequest) => Promise<UnaryResponse>;
+export type Next = (request: UnaryRequest) => Awaitable<UnaryResponse>;
 
 /** What takes a stream on, and answers it. */
-export type NextStream = (request: StreamRequest) => Promise<StreamResponse>;
+export type NextStream = (request: StreamRequest) => Awaitable<StreamResponse>;
 
 /** Puts interceptors, the outermost first, around what answers a call. */
 export function chain<N extends Next | NextStream>(

@@ -1,38 +1,65 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createBinaryDecoder } from "./codec/binary-decoder.js";
 import { createBinaryEncoder } from "./codec/binary-encoder.js";
 import { createConnectJsonDecoder } from "./codec/connect-json-decoder.js";
 import { createConnectJsonEncoder } from "./codec/connect-json-encoder.js";
 import type { JsonOptions } from "./json-options.js";
+import { type Encode, keepEncoded } from "./keep-encoded.js";
+import { closeEnvelope, envelopeSize } from "./protocols/envelope.js";
 import type { Codec } from "./protocols/protocol.js";
 
 export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 
-/** Creates what reads the requests of a method and writes its answers, in either format. */
-export function createCodecs({ input, output }: DescMethod, jsonOptions: JsonOptions): Codecs {
-  const decodeBinary = createBinaryDecoder(input);
-  const decodeJson = createConnectJsonDecoder(input, jsonOptions);
+type Encoders = Readonly<Record<keyof Codecs, Encode>>;
+
+/** Creates what makes codecs of methods, which read their requests and write their answers in either format. */
+export function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs {
+  const encoders = new Map<DescMessage, Encoders>();
+
+  /** Methods with the same answer share what is kept of it. */
+  function encodersOf(schema: DescMessage): Encoders {
+    let found = encoders.get(schema);
+    if (!found) {
+      found = createEncoders(schema, jsonOptions);
+      encoders.set(schema, found);
+    }
+    return found;
+  }
+
+  return ({ input, output }) => {
+    const { binary, json } = encodersOf(output);
+    const decodeBinary = createBinaryDecoder(input);
+    const decodeJson = createConnectJsonDecoder(input, jsonOptions);
+    return {
+      binary: {
+        decode: (bytes) => {
+          try {
+            return decodeBinary(bytes);
+          } catch (error) {
+            throw new ConnectError(`parse binary: ${(error as Error).message}`, Code.Internal);
+          }
+        },
+        encode: binary,
+      },
+      json: {
+        decode: (bytes) => {
+          try {
+            return decodeJson(bytes);
+          } catch (error) {
+            throw ConnectError.from(error, Code.InvalidArgument);
+          }
+        },
+        encode: json,
+      },
+    };
+  };
+}
+
+function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
+  const encodeBinary = createBinaryEncoder(schema);
   return {
-    binary: {
-      decode: (bytes) => {
-        try {
-          return decodeBinary(bytes);
-        } catch (error) {
-          throw new ConnectError(`parse binary: ${(error as Error).message}`, Code.Internal);
-        }
-      },
-      encode: createBinaryEncoder(output),
-    },
-    json: {
-      decode: (bytes) => {
-        try {
-          return decodeJson(bytes);
-        } catch (error) {
-          throw ConnectError.from(error, Code.InvalidArgument);
-        }
-      },
-      encode: createConnectJsonEncoder(output, jsonOptions),
-    },
+    binary: keepEncoded((message) => closeEnvelope(encodeBinary(message, envelopeSize))),
+    json: keepEncoded(createConnectJsonEncoder(schema, jsonOptions)),
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import type { Awaitable } from "../awaitable.js";
 import type { Call } from "../caller.js";
 import { Ending } from "../ending.js";
 import { bodyTooLarge, callerLeft, Problem } from "../errors.js";
@@ -26,15 +27,15 @@ export abstract class Exchange {
 
   // What is set here is named first, never a function written into the assignment: V8
   // takes such a one for a method that stays, and keeps with it every call that it sees.
-  /** Called when the exchange is over, answered or not. */
-  onClose?: (exchange: Exchange) => void;
+  /** Called when the exchange is over, answered or not, if it is watched. */
+  private onClose?: (exchange: Exchange) => void;
   /** Called when the exchange is over while the body is still being read. */
   onCutOff?: (() => void) | undefined;
   /** Headers of the answer beside those of every answer. */
   private extraHeaders: string[] | undefined;
   protected isAnswered = false;
   private isDropping = false;
-  /** Whether the exchange is over. */
+  /** Whether the exchange is over; known of those that are watched. */
   isClosed = false;
   /** Of the answer, once there is one. */
   status: number | undefined;
@@ -65,7 +66,7 @@ export abstract class Exchange {
   protected abstract readonly isReceived: boolean;
 
   /** Answers, unless there is an answer, or nobody to hear it. */
-  abstract send(status: number, headers: HeaderList, body?: Uint8Array | string): void;
+  abstract send(status: number, headers: HeaderList, body?: Buffer | string): void;
 
   /** Asks a caller for its body that waits to be asked. */
   abstract askForBody(): void;
@@ -86,10 +87,18 @@ export abstract class Exchange {
 
   /** What every answer carries. */
   protected commonHeaders(): string[] {
-    const headers = ["x-request-id", this.call.requestId, ...fixedHeaders];
+    // Answers may carry keys.
+    const headers = ["x-request-id", this.call.requestId, "cache-control", "no-store"];
     if (this.extraHeaders) {
       headers.push(...this.extraHeaders);
     }
+    return headers;
+  }
+
+  /** What every answer carries that a browser may take for a page: one of gRPC it cannot read. */
+  protected pageHeaders(): string[] {
+    const headers = this.commonHeaders();
+    headers.push("x-content-type-options", "nosniff");
     return headers;
   }
 
@@ -98,16 +107,25 @@ export abstract class Exchange {
     return this.headers.expect?.toLowerCase() === "100-continue";
   }
 
+  /** Watches for the end of an exchange that takes longer than this turn, and tells of it. */
+  watch(onClose: (exchange: Exchange) => void): void {
+    this.onClose = onClose;
+    this.watchClose();
+  }
+
+  /** Has `closed` called when the exchange is over. */
+  protected abstract watchClose(): void;
+
   /** Reads a whole body, or refuses one that is over the limit as soon as that is known. */
-  readBody(limit: number): Promise<Buffer> {
+  readBody(limit: number): Awaitable<Buffer> {
     if (Number(this.headers["content-length"] ?? 0) > limit) {
-      return Promise.reject(bodyTooLarge(limit));
+      throw bodyTooLarge(limit);
     }
     if (!this.hasBody) {
-      return Promise.resolve(nothing);
+      return nothing;
     }
     if (this.isClosed) {
-      return Promise.reject(cutOff());
+      throw cutOff();
     }
     this.askForBody();
     this.cutOffSlowBody();
@@ -179,12 +197,6 @@ export abstract class Exchange {
 }
 
 const nothing = Buffer.alloc(0);
-
-const fixedHeaders: HeaderList = [
-  // Answers may carry keys.
-  ...["cache-control", "no-store"],
-  ...["x-content-type-options", "nosniff"],
-];
 
 /** How long one that has its answer may take to hang up. Trailers are on their way meanwhile. */
 const farewell = 1_000;

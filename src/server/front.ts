@@ -1,12 +1,11 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
+import type { Awaitable } from "../awaitable.js";
 import { invalidRequest } from "../errors.js";
 import type { Cors } from "./cors.js";
+import { type Door, type Served, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { sendProblem } from "./http.js";
-
-/** Serves a request, or answers `undefined` where it is for another. */
-type Door = (exchange: Exchange) => Promise<void> | undefined;
 
 interface FrontOptions {
   readonly cors: Cors;
@@ -19,19 +18,25 @@ interface FrontOptions {
 
 /** The first to see a request: brings it to the door that it is for. */
 export function createFront({ cors, doors, log, isStopping }: FrontOptions) {
-  function serve(exchange: Exchange): Promise<void> {
-    try {
-      checkHost(exchange);
-      for (const door of doors) {
-        const served = door(exchange);
-        if (served) {
-          return served;
-        }
+  function serve(exchange: Exchange): Awaitable<Served> {
+    checkHost(exchange);
+    for (const door of doors) {
+      const answer = door(exchange);
+      if (answer) {
+        return answer;
       }
-      return Promise.resolve();
-    } catch (reason) {
-      return Promise.reject(reason);
     }
+    throw new Error("there is no door for what is for no other");
+  }
+
+  function serveLater(exchange: Exchange, answer: Promise<Served>): void {
+    exchange.watch(logUnlessCall);
+    answer
+      .then(
+        () => exchange.dropBody(),
+        (reason) => refuse(exchange, reason),
+      )
+      .catch((reason) => logFailure(exchange, reason));
   }
 
   function logUnlessCall({ call, path, status }: Exchange): void {
@@ -52,6 +57,15 @@ export function createFront({ cors, doors, log, isStopping }: FrontOptions) {
     exchange.dropBody();
   }
 
+  function refuseNow(exchange: Exchange, reason: unknown): void {
+    try {
+      refuse(exchange, reason);
+      logUnlessCall(exchange);
+    } catch (failure) {
+      logFailure(exchange, failure);
+    }
+  }
+
   return (exchange: Exchange): void => {
     if (isStopping() && exchange.version !== "2.0") {
       exchange.addHeader("connection", "close");
@@ -59,13 +73,17 @@ export function createFront({ cors, doors, log, isStopping }: FrontOptions) {
     if (cors(exchange)) {
       return;
     }
-    exchange.onClose = logUnlessCall;
-    serve(exchange)
-      .then(
-        () => exchange.dropBody(),
-        (reason) => refuse(exchange, reason),
-      )
-      .catch((reason) => logFailure(exchange, reason));
+    try {
+      const answer = serve(exchange);
+      if (answer !== served) {
+        serveLater(exchange, answer);
+        return;
+      }
+      exchange.dropBody();
+      logUnlessCall(exchange);
+    } catch (reason) {
+      refuseNow(exchange, reason);
+    }
   };
 }
 

@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Exchange, type HeaderList } from "./exchange.js";
 
+/** How long bytes may be to be sent as a text, with a letter for each. */
+const mostInOneText = 16 * 1024;
+
 /** A request and its answer over HTTP/1.1. */
 export class Http1Exchange extends Exchange {
   constructor(
@@ -8,7 +11,10 @@ export class Http1Exchange extends Exchange {
     private readonly response: ServerResponse,
   ) {
     super(request.method ?? "", request.url ?? "/", request.headers);
-    response.on("close", () => this.closed());
+  }
+
+  protected watchClose(): void {
+    this.response.on("close", () => this.closed());
   }
 
   get version(): string {
@@ -28,14 +34,14 @@ export class Http1Exchange extends Exchange {
     return this.request.complete || this.request.destroyed || !this.hasBody;
   }
 
-  send(status: number, headers: HeaderList, body: Uint8Array | string = ""): void {
+  send(status: number, headers: HeaderList, body: Buffer | string = ""): void {
     const { response } = this;
     if (this.status !== undefined || response.headersSent || response.destroyed) {
       return;
     }
     this.status = status;
     this.isAnswered = true;
-    const all = this.commonHeaders();
+    const all = this.pageHeaders();
     for (const text of headers) {
       all.push(text);
     }
@@ -43,7 +49,14 @@ export class Http1Exchange extends Exchange {
       all.push("content-length", String(Buffer.byteLength(body)));
     }
     response.writeHead(status, all);
-    response.end(status === 204 || this.method === "HEAD" ? undefined : body);
+    if (status === 204 || this.method === "HEAD") {
+      response.end();
+    } else if (typeof body === "string" || body.length > mostInOneText) {
+      response.end(body);
+    } else {
+      // Node sends a text in one piece with the headers, and bytes in another.
+      response.end(body.toString("latin1"), "latin1");
+    }
   }
 
   askForBody(): void {
@@ -63,7 +76,7 @@ export class Http1Exchange extends Exchange {
 
   native() {
     const { request, response } = this;
-    const headers = this.commonHeaders();
+    const headers = this.pageHeaders();
     for (let at = 0; at < headers.length; at += 2) {
       response.setHeader(headers[at] as string, headers[at + 1] as string);
     }

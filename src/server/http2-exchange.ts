@@ -5,6 +5,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
+  sensitiveHeaders,
 } from "node:http2";
 import { createTimeouts, type Timeout } from "../timeouts.js";
 import { Exchange, type HeaderList } from "./exchange.js";
@@ -12,13 +13,17 @@ import { Exchange, type HeaderList } from "./exchange.js";
 /** How long the sender of a body may take. */
 const bodyTimeouts = createTimeouts(30_000);
 
-/** A stream that breaks is closed, which is all that matters. */
+/** Headers whose values never come again: the table of those that may would soon hold nothing else. */
+const unlikeAnyOther = ["x-request-id"];
+
+/** A stream that breaks is closed, which is all that matters; one that ends, too. */
 const ignore = () => {};
 
 /** A request and its answer over HTTP/2. */
 export class Http2Exchange extends Exchange {
   readonly version = "2.0";
   private bodyTimeout: Timeout | undefined;
+  private isWatched = false;
   private nodes: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
 
   constructor(
@@ -29,7 +34,14 @@ export class Http2Exchange extends Exchange {
   ) {
     super(headers[":method"] ?? "", headers[":path"] ?? "/", headers);
     stream.on("error", ignore);
-    stream.on("close", () => {
+  }
+
+  protected watchClose(): void {
+    if (this.isWatched) {
+      return;
+    }
+    this.isWatched = true;
+    this.stream.on("close", () => {
       this.bodyTimeout?.cancel();
       this.closed();
     });
@@ -48,11 +60,11 @@ export class Http2Exchange extends Exchange {
     return this.stream.destroyed || !this.hasBody;
   }
 
-  send(status: number, headers: HeaderList, body: Uint8Array | string = ""): void {
+  send(status: number, headers: HeaderList, body: Buffer | string = ""): void {
     if (!this.mayAnswer(status)) {
       return;
     }
-    const fields = this.fieldsOf(status, headers);
+    const fields = this.fieldsOf(status, this.pageHeaders(), headers);
     const isEmpty = status === 204 || this.method === "HEAD";
     if (status !== 204) {
       fields["content-length"] = Buffer.byteLength(body);
@@ -71,15 +83,18 @@ export class Http2Exchange extends Exchange {
     if (!this.mayAnswer(200)) {
       return;
     }
-    stream.respond(this.fieldsOf(200, headers), { waitForTrailers: true });
+    stream.respond(this.fieldsOf(200, this.commonHeaders(), headers), { waitForTrailers: true });
     this.endWith(trailers, body);
+    // Node would tell of the end only when the body is sent, and the trailers would take another trip.
+    stream._final(ignore);
   }
 
   /** Begins an answer that is written in parts, unless it has begun. */
   beginStream(headers: HeaderList): void {
     if (this.status === undefined && !this.stream.destroyed && !this.stream.closed) {
       this.status = 200;
-      this.stream.respond(this.fieldsOf(200, headers), { waitForTrailers: true });
+      const fields = this.fieldsOf(200, this.commonHeaders(), headers);
+      this.stream.respond(fields, { waitForTrailers: true });
     }
   }
 
@@ -107,7 +122,8 @@ export class Http2Exchange extends Exchange {
   /** Answers with trailers that nothing goes before. */
   sendTrailersOnly(trailers: HeaderList): void {
     if (this.mayAnswer(200)) {
-      this.stream.respond(this.fieldsOf(200, trailers), { endStream: true });
+      const fields = this.fieldsOf(200, this.commonHeaders(), trailers);
+      this.stream.respond(fields, { endStream: true });
     }
   }
 
@@ -121,9 +137,9 @@ export class Http2Exchange extends Exchange {
     return true;
   }
 
-  private fieldsOf(status: number, headers: HeaderList): OutgoingHttpHeaders {
-    const fields: OutgoingHttpHeaders = { ":status": status };
-    return fieldsIn(headers, fieldsIn(this.commonHeaders(), fields));
+  private fieldsOf(status: number, ours: HeaderList, headers: HeaderList): OutgoingHttpHeaders {
+    const fields: OutgoingHttpHeaders = { ":status": status, [sensitiveHeaders]: unlikeAnyOther };
+    return fieldsIn(headers, fieldsIn(ours, fields));
   }
 
   askForBody(): void {
@@ -153,6 +169,7 @@ export class Http2Exchange extends Exchange {
       return;
     }
     this.bodyTimeout = bodyTimeouts.start(() => this.cutOffBody());
+    this.watchClose();
   }
 
   protected override bodyEnded(): void {
@@ -164,7 +181,7 @@ export class Http2Exchange extends Exchange {
       const { stream, headers, rawHeaders } = this;
       const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
       const response = new Http2ServerResponse(stream);
-      for (const [name, value] of Object.entries(fieldsIn(this.commonHeaders(), {}))) {
+      for (const [name, value] of Object.entries(fieldsIn(this.pageHeaders(), {}))) {
         response.setHeader(name, value as string);
       }
       this.nodes = { request, response };

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
+import type { Interceptor } from "../interceptors/interceptor.js";
 import { type Codecs, createCodecs } from "./codecs.js";
 import type { Implementation } from "./implementation.js";
 import type { JsonOptions } from "./json-options.js";
@@ -20,6 +20,7 @@ export interface MountedMethod {
 export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
   const { implementations, openImplementations } = options;
   const { admission, inspection } = options.interceptors;
+  const codecsOf = createCodecs(jsonOptions);
 
   function mount(
     implementation: Implementation,
@@ -30,7 +31,7 @@ export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): Mou
       path: `/${service.typeName}/${method.name}`,
       method,
       implementation,
-      codecs: createCodecs(method, jsonOptions),
+      codecs: codecsOf(method),
       ...inspectors,
     }));
   }

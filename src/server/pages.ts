@@ -1,33 +1,37 @@
 import { openapi } from "../../gen/openapi.js";
+import { type Awaitable, whenThere } from "../awaitable.js";
 import { methodNotAllowed, Problem } from "../errors.js";
+import { type Door, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { sendJson, sendProblem } from "./http.js";
 import type { Readiness } from "./readiness.js";
 
-/** Serves what is about the server itself. Takes nothing else. */
-export type Pages = (exchange: Exchange) => Promise<void> | undefined;
+type Page = (exchange: Exchange) => Awaitable<void>;
 
-export function createPages(readiness: Readiness, keyHeader: string): Pages {
+/** Serves what is about the server itself. Takes nothing else. */
+export function createPages(readiness: Readiness, keyHeader: string): Door {
   const description = JSON.stringify(describeWith(keyHeader));
-  const pages: Readonly<Record<string, (exchange: Exchange) => Promise<void>>> = {
-    "/healthz": async (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),
-    "/readyz": async (exchange) => {
-      if (await readiness.check()) {
-        sendJson(exchange, 200, '{"status":"ready"}');
-      } else {
-        sendProblem(exchange, notReady());
-      }
-    },
-    "/openapi.json": async (exchange) => sendJson(exchange, 200, description),
-  };
+  const pages = new Map<string, Page>();
+
+  function show(path: string, page: Page): void {
+    pages.set(path, page);
+    pages.set(`${path}/`, page);
+  }
+
+  show("/healthz", (exchange) => sendJson(exchange, 200, '{"status":"ok"}'));
+  show("/readyz", async (exchange) =>
+    (await readiness.check())
+      ? sendJson(exchange, 200, '{"status":"ready"}')
+      : sendProblem(exchange, notReady()),
+  );
+  show("/openapi.json", (exchange) => sendJson(exchange, 200, description));
 
   return (exchange) => {
-    const path = exchange.path.replace(/(?<=.)\/$/, "");
-    const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+    const page = pages.get(exchange.path);
     if (page && exchange.method !== "GET" && exchange.method !== "HEAD") {
       throw methodNotAllowed(["GET", "HEAD"]);
     }
-    return page?.(exchange);
+    return page && whenThere(page(exchange), () => served);
   };
 }
 

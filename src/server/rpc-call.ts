@@ -1,16 +1,12 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import {
-  createContextValues,
-  type Interceptor,
-  type UnaryRequest,
-  type UnaryResponse,
-} from "@connectrpc/connect";
+import { createContextValues, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
 import type {
   UniversalHandler,
   UniversalServerRequest,
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
+import type { Interceptor } from "../interceptors/interceptor.js";
 import { limitTime, timeoutOf } from "./call-timeout.js";
 import { chain, type Next } from "./chain.js";
 import type { Exchange } from "./exchange.js";
@@ -38,7 +34,7 @@ export interface RpcCall {
  */
 export function createRpcCall(options: RpcCallOptions): RpcCall {
   const { handler, observe, admission, bodyLimit } = options;
-  const admit = chain<Next>(admission, async (request) => request as unknown as UnaryResponse);
+  const admit = chain<Next>(admission, (request) => request as unknown as UnaryResponse);
 
   /** Throws where the caller may not make the call, or its time for it runs out. */
   async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {
@@ -57,11 +53,14 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
 
   /** Writes the line about a call that never began, and answers what its caller may see. */
   async function note(reason: unknown, request: UnaryRequest): Promise<Problem> {
-    const fail = observe(() => Promise.reject(reason));
-    return fail(request).then(
-      () => undefined as never,
-      (problem: Problem) => problem,
-    );
+    const fail = observe(() => {
+      throw reason;
+    });
+    try {
+      return (await fail(request)) as never;
+    } catch (problem) {
+      return problem as Problem;
+    }
   }
 
   return {

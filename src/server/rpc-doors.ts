@@ -1,5 +1,5 @@
 import type { Interceptors } from "../interceptors/interceptors.js";
-import type { Exchange } from "./exchange.js";
+import type { Door } from "./door.js";
 import { createStreamRpc } from "./grpc-stream/stream-rpc.js";
 import type { Implementation } from "./implementation.js";
 import { jsonOptionsFor } from "./json-options.js";
@@ -18,9 +18,7 @@ export interface RpcOptions {
 }
 
 /** The doors of gRPC, gRPC-Web and Connect: what is quick comes first, and what serves all of them last. */
-export function createRpcDoors(
-  options: RpcOptions,
-): ((exchange: Exchange) => Promise<void> | undefined)[] {
+export function createRpcDoors(options: RpcOptions): Door[] {
   const jsonOptions = jsonOptionsFor(options);
   const methods = mountMethods(options, jsonOptions);
   return [

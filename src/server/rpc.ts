@@ -1,4 +1,4 @@
-import { createConnectRouter, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { createConnectRouter, createContextValues } from "@connectrpc/connect";
 import {
   compressionBrotli,
   compressionGzip,
@@ -8,7 +8,9 @@ import {
 import { callKey } from "../caller.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../errors.js";
 import { reasonOf } from "../interceptors/deadline.js";
+import { forConnect, type Interceptor } from "../interceptors/interceptor.js";
 import { deliverStream, dropBodyWhenAnswered } from "./deliver-stream.js";
+import { type Door, type Served, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "./grpc-message.js";
 import type { JsonOptions } from "./json-options.js";
@@ -21,13 +23,10 @@ import { sendWhole } from "./send-whole.js";
  * Serves gRPC, gRPC-Web and Connect by the library of the protocol: streams,
  * and unary calls that are out of the ordinary. Takes nothing else.
  */
-export function createRpc(
-  options: RpcOptions,
-  jsonOptions: JsonOptions,
-): (exchange: Exchange) => Promise<void> | undefined {
+export function createRpc(options: RpcOptions, jsonOptions: JsonOptions): Door {
   const calls = createCalls(options, jsonOptions);
 
-  async function serve(call: RpcCall, exchange: Exchange): Promise<void> {
+  async function serve(call: RpcCall, exchange: Exchange): Promise<Served> {
     if (!call.handler.allowedMethods.includes(exchange.method)) {
       throw methodNotAllowed(call.handler.allowedMethods);
     }
@@ -42,11 +41,12 @@ export function createRpc(
     if (call.handler.method.methodKind === "unary" || exchange.call.refusal) {
       exchange.dropBody();
       await sendWhole(exchange, withReadableMessage(answer));
-      return;
+      return served;
     }
     dropBodyWhenAnswered(exchange);
     const delivered = deliverStream(response, answer, options.patience);
     await universalResponseToNodeResponse(withReadableMessage(delivered), response);
+    return served;
   }
 
   return (exchange) => {
@@ -58,7 +58,10 @@ export function createRpc(
 /** The library opens a stream before it reads its body, so that no error in there would refuse it. */
 const refuseFirst: Interceptor = (next) => (request) => {
   const { refusal } = request.contextValues.get(callKey);
-  return refusal ? Promise.reject(refusal) : next(request);
+  if (refusal) {
+    throw refusal;
+  }
+  return next(request);
 };
 
 /** The library tells by a signal of its own that a call is given up. */
@@ -82,12 +85,15 @@ function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap
   });
   for (const { service, handlers } of options.implementations) {
     router.service(service, handlers, {
-      interceptors: [refuseFirst, endWithSignal, observe, deadline, readStream, ...inspection],
+      interceptors: [
+        ...[refuseFirst, endWithSignal, observe, deadline, readStream],
+        ...inspection,
+      ].map(forConnect),
     });
   }
   for (const { service, handlers } of options.openImplementations) {
     router.service(service, handlers, {
-      interceptors: [endWithSignal, observe, deadline, readStream],
+      interceptors: [endWithSignal, observe, deadline, readStream].map(forConnect),
     });
   }
   const openServices = new Set(options.openImplementations.map(({ service }) => service));
@@ -115,7 +121,7 @@ function toUniversal(exchange: Exchange) {
 }
 
 /** A gRPC client must be told in its own terms that there is no such method. */
-function refuseGrpc(exchange: Exchange): Promise<void> | undefined {
+function refuseGrpc(exchange: Exchange): Served | undefined {
   const { headers, path } = exchange;
   const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {
@@ -123,5 +129,5 @@ function refuseGrpc(exchange: Exchange): Promise<void> | undefined {
   }
   const message = encodeMessage(`there is no method ${path}`);
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
-  return Promise.resolve();
+  return served;
 }

@@ -1,5 +1,6 @@
 import { readAllBytes, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { asBuffer } from "./as-buffer.js";
 import { listOf } from "./call-request.js";
 import type { Exchange } from "./exchange.js";
 import { Http2Exchange } from "./http2-exchange.js";
@@ -18,7 +19,9 @@ export async function sendWhole(
     await universalResponseToNodeResponse(answer, exchange.native().response);
     return;
   }
-  const bytes = body ? await readAllBytes(body, Number.MAX_SAFE_INTEGER) : new Uint8Array();
+  const bytes = body
+    ? asBuffer(await readAllBytes(body, Number.MAX_SAFE_INTEGER))
+    : Buffer.alloc(0);
   header?.delete("content-length");
   const headers = header ? listOf(header) : [];
   if (!trailer || !(exchange instanceof Http2Exchange)) {

@@ -1,17 +1,17 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { Interceptor, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import { type Awaitable, whenThere } from "../awaitable.js";
+import type { Interceptor } from "../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "./call-request.js";
 import { chain, type Next } from "./chain.js";
 import type { Exchange } from "./exchange.js";
 import type { UnaryHandler } from "./implementation.js";
 
-type Awaitable<T> = T | Promise<T>;
-
 /** Gets the message of a call, which may not have arrived yet. */
 type Receive = () => Awaitable<Message>;
 
 /** Answers a call, or throws what its caller may see. */
-type RunCall = (call: UnaryCallRequest) => Promise<UnaryResponse>;
+type RunCall = (call: UnaryCallRequest) => Awaitable<UnaryResponse>;
 
 interface UnaryCallOptions {
   readonly handler: UnaryHandler;
@@ -26,32 +26,18 @@ export function createUnaryCall({ handler, before, after }: UnaryCallOptions): R
   const answer: Next = (request) => {
     const call = request as UnaryCallRequest;
     const message = handler(call.message, new CallContext(call)) as Awaitable<Message>;
-    return message instanceof Promise
-      ? message.then((message) => new UnaryCallAnswer(call, message))
-      : Promise.resolve(new UnaryCallAnswer(call, message));
+    return whenThere(message, (message) => new UnaryCallAnswer(call, message));
   };
   return chain([...before, receiveMessage, ...after], answer);
 }
 
-/** Waits only where there is something to wait for: many calls have nothing to receive. */
 const receiveMessage: Interceptor = (next) => (request) => {
   const call = request as UnaryCallRequest;
-  const message = call.receive();
-  if (message instanceof Promise) {
-    return receiveLater(call, message, next as Next);
-  }
-  call.message = message;
-  return next(call);
+  return whenThere(call.receive(), (message) => {
+    call.message = message;
+    return next(call);
+  });
 };
-
-async function receiveLater(
-  call: UnaryCallRequest,
-  message: Promise<Message>,
-  next: Next,
-): Promise<UnaryResponse> {
-  call.message = await message;
-  return await next(call);
-}
 
 /** A unary call as interceptors see it. */
 export class UnaryCallRequest extends CallRequest<DescMethodUnary> implements UnaryRequest {

@@ -1,6 +1,9 @@
-import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import type { UnaryResponse } from "@connectrpc/connect";
+import { type Awaitable, whenThere } from "../awaitable.js";
 import { Problem, toProblem, unreadable } from "../errors.js";
 import { limitTime } from "./call-timeout.js";
+import { type Door, type Served, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { unaryHandler } from "./implementation.js";
 import type { MountedMethod } from "./mounted-method.js";
@@ -13,16 +16,13 @@ import { createUnaryCall, UnaryCallRequest } from "./unary-call.js";
 import { isGrpc, isUsual } from "./usual.js";
 
 /** Serves a call of one method. */
-type ServeCall = (exchange: Exchange, protocol: Protocol) => Promise<void>;
+type ServeCall = (exchange: Exchange, protocol: Protocol) => Awaitable<Served>;
 
 /**
  * Serves unary calls of gRPC, gRPC-Web and Connect, as they mostly are: one
  * whole message each way, not compressed. Takes nothing else.
  */
-export function createUnaryRpc(
-  options: RpcOptions,
-  methods: readonly MountedMethod[],
-): (exchange: Exchange) => Promise<void> | undefined {
+export function createUnaryRpc(options: RpcOptions, methods: readonly MountedMethod[]): Door {
   const calls = new Map<string, ServeCall>();
   for (const mounted of methods) {
     if (mounted.method.methodKind === "unary") {
@@ -45,28 +45,38 @@ function createServe({ interceptors, bodyLimit }: RpcOptions, mounted: MountedMe
     after: inspection,
   });
 
-  return async (exchange, protocol) => {
+  return (exchange, protocol) => {
     const codec = codecs[protocol.format];
-    const receive = async (): Promise<Message> => {
-      const body = await exchange.readBody(bodyLimit + protocol.overhead);
+    const decode = (body: Buffer) => {
       try {
         return codec.decode(protocol.unwrap(body, bodyLimit));
       } catch (reason) {
         throw unreadable(reason, bodyLimit);
       }
     };
+    const receive = () => whenThere(exchange.readBody(bodyLimit + protocol.overhead), decode);
     const call = new UnaryCallRequest(method, exchange, protocol.name, receive);
-    limitTime(exchange);
-    try {
-      const { message } = await run(call);
+
+    const answer = ({ message }: UnaryResponse) => {
+      exchange.call.ending.callOff();
       protocol.answer(exchange, call, codec, message);
-    } catch (reason) {
+      return served;
+    };
+    const refuse = (reason: unknown) => {
+      exchange.call.ending.callOff();
       protocol.refuse(exchange, call, toProblem(reason));
       if (!(reason instanceof Problem)) {
         throw reason;
       }
-    } finally {
-      exchange.call.ending.callOff();
+      return served;
+    };
+
+    limitTime(exchange);
+    try {
+      const response = run(call);
+      return response instanceof Promise ? response.then(answer).catch(refuse) : answer(response);
+    } catch (reason) {
+      return refuse(reason);
     }
   };
 }

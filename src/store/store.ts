@@ -1,3 +1,5 @@
+import type { Awaitable } from "../awaitable.js";
+
 /**
  * The port to storage. Engines keep records and know nothing of protocols,
  * permissions or keys: they see ids, hashes and the moments at which things
@@ -41,13 +43,13 @@ export interface ApplicationStore {
   isEmpty(): Promise<boolean>;
 
   /** Reads an application of any tenant, for authentication. */
-  find(id: string): Promise<ApplicationRecord | undefined>;
+  find(id: string): Awaitable<ApplicationRecord | undefined>;
 
   /** Reads applications as {@link find} does, all at once; each is answered at the place of its id. */
-  findMany(ids: readonly string[]): Promise<readonly (ApplicationRecord | undefined)[]>;
+  findMany(ids: readonly string[]): Awaitable<readonly (ApplicationRecord | undefined)[]>;
 
   /** Reads an application that has expired and is still kept, to tell why its key is refused. */
-  findExpired(id: string): Promise<ApplicationRecord | undefined>;
+  findExpired(id: string): Awaitable<ApplicationRecord | undefined>;
 
   /** Reads applications of a tenant, newest (greatest id) first. */
   list(query: ListQuery): Promise<ApplicationPage>;
@@ -74,13 +76,13 @@ export interface SessionStore {
   create(session: NewSession): Promise<SessionRecord | undefined>;
 
   /** Reads a session together with its application. */
-  find(id: string): Promise<SessionWithApplication | undefined>;
+  find(id: string): Awaitable<SessionWithApplication | undefined>;
 
   /** Reads sessions as {@link find} does, all at once; each is answered at the place of its id. */
-  findMany(ids: readonly string[]): Promise<readonly (SessionWithApplication | undefined)[]>;
+  findMany(ids: readonly string[]): Awaitable<readonly (SessionWithApplication | undefined)[]>;
 
   /** Reads a session that has expired, or whose application has, where both are still kept. */
-  findExpired(id: string): Promise<SessionWithApplication | undefined>;
+  findExpired(id: string): Awaitable<SessionWithApplication | undefined>;
 
   /**
    * Spends the nonce of a session and gives it its grants, in one atomic step:

@@ -34,6 +34,24 @@ export function describeChanging(subject: ApiSubject): void {
       await refused(api().getApplicationByKey(publicKey), "permission_denied");
     });
 
+    it("shows at once, however often the application was read before", async () => {
+      const { root, publicOne, publicKey } = await createTenant();
+      const read = async () =>
+        Promise.all([
+          api().getApplication(root.key, publicOne),
+          api().getApplicationByKey(publicKey),
+        ]);
+      const permissions = ["application:read"];
+      for (const name of ["first", "second", "third"]) {
+        await api().updateApplication(root.key, { id: publicOne.id, name, permissions });
+        for (let reading = 0; reading < 10; reading++) {
+          const [byId, byKey] = await read();
+          expect([byId.name, byKey.name]).toEqual([name, name]);
+          expect(byKey).toEqual(byId);
+        }
+      }
+    });
+
     it.each<[what: string, field: string, change: object]>([
       ["no name", "name", { name: "" }],
       ["a name of 201 characters", "name", { name: "x".repeat(201) }],

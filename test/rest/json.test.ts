@@ -286,7 +286,8 @@ describe("decoding a path and a query", () => {
 });
 
 describe("encoding an answer", () => {
-  const encode = createEncoder(ApplicationSchema);
+  const encoder = createEncoder(ApplicationSchema);
+  const encode = (message: object) => encoder(message).toString();
 
   it("writes arrays always, absent optional fields never, dates with milliseconds", () => {
     const application = create(ApplicationSchema, {

@@ -15,10 +15,10 @@ const connectStyle: JsonStyle = { nameOf: ({ jsonName }) => jsonName, writeMomen
 export function createConnectJsonEncoder(
   schema: DescMessage,
   jsonOptions: JsonOptions,
-): (message: object) => string {
+): (message: object) => Buffer {
   return isPlain(schema)
     ? createJsonWriter(schema, connectStyle)
-    : (message) => libraryText(schema, message, jsonOptions);
+    : (message) => Buffer.from(libraryText(schema, message, jsonOptions));
 }
 
 function libraryText(schema: DescMessage, message: object, jsonOptions?: JsonOptions): string {

@@ -22,7 +22,7 @@ const writer = new TextWriter();
 export function createJsonWriter(
   schema: DescMessage,
   style: JsonStyle,
-): (message: unknown) => string {
+): (message: unknown) => Buffer {
   const write = messageWriter(schema, style);
   return (message) => {
     try {

@@ -20,10 +20,12 @@ export const squares: Brackets = { open: 0x5b, close: 0x5d };
 
 /** Writes JSON. */
 export class TextWriter extends Scratch {
-  finish(): string {
-    const text = this.bytes.toString("utf8", 0, this.at);
+  /** Hands out a copy of what was written, and starts anew. */
+  finish(): Buffer {
+    const copy = Buffer.allocUnsafe(this.at);
+    this.bytes.copy(copy, 0, 0, this.at);
     this.reset();
-    return text;
+    return copy;
   }
 
   /** Where an object or a list begins, for `enclose`. Each of its parts must begin with a comma. */

@@ -1,5 +1,7 @@
 import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { Interceptor, StreamRequest, StreamResponse } from "@connectrpc/connect";
+import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
+import type { Awaitable } from "../../awaitable.js";
+import type { Interceptor } from "../../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "../call-request.js";
 import { chain, type Next, type NextStream } from "../chain.js";
 import type { Exchange } from "../exchange.js";
@@ -18,12 +20,12 @@ interface StreamCallOptions {
 }
 
 /** Opens a stream, or throws what its caller may see. */
-type RunStream = (call: StreamCallRequest) => Promise<StreamResponse>;
+type RunStream = (call: StreamCallRequest) => Awaitable<StreamResponse>;
 
 /** Creates what takes streams of a method through the interceptors to its handler. */
 export function createStreamCall(options: StreamCallOptions): RunStream {
   const { method, handler, observe, admission, inspection } = options;
-  const admit = chain<Next>(admission, (request) => Promise.resolve(request as never));
+  const admit = chain<Next>(admission, (request) => request as never);
 
   const admitFirst: Interceptor = (next) => async (request) => {
     const { exchange } = request as StreamCallRequest;

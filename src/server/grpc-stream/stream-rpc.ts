@@ -1,11 +1,10 @@
 import type { DescMethodStreaming } from "@bufbuild/protobuf";
 import { Problem, toProblem } from "../../errors.js";
 import { limitTime } from "../call-timeout.js";
-import type { Exchange } from "../exchange.js";
+import { type Door, type Served, served } from "../door.js";
 import type { Http2Exchange } from "../http2-exchange.js";
 import { streamHandler } from "../implementation.js";
 import type { MountedMethod } from "../mounted-method.js";
-import { encodeInEnvelope } from "../protocols/envelope.js";
 import { ok, statusTrailers } from "../protocols/grpc.js";
 import type { RpcOptions } from "../rpc-doors.js";
 import { isGrpc, isUsual } from "../usual.js";
@@ -13,13 +12,10 @@ import { AnswerSink } from "./answer-sink.js";
 import { MessageSource } from "./message-source.js";
 import { createStreamCall, StreamCallRequest } from "./stream-call.js";
 
-type ServeStream = (exchange: Http2Exchange) => Promise<void>;
+type ServeStream = (exchange: Http2Exchange) => Promise<Served>;
 
 /** Serves the streams of gRPC whose messages are not compressed. Takes nothing else. */
-export function createStreamRpc(
-  options: RpcOptions,
-  methods: readonly MountedMethod[],
-): (exchange: Exchange) => Promise<void> | undefined {
+export function createStreamRpc(options: RpcOptions, methods: readonly MountedMethod[]): Door {
   const streams = new Map<string, ServeStream>();
   for (const mounted of methods) {
     if (mounted.method.methodKind !== "unary") {
@@ -52,13 +48,15 @@ function createServe(
     limitTime(exchange);
     try {
       const { message: answers } = await run(call);
-      await deliver(answers, exchange, (answer) => sink.send(encodeInEnvelope(binary, answer)));
+      await deliver(answers, exchange, (answer) => sink.send(binary.encode(answer)));
       sink.finish([...ok, ...call.trailerList]);
+      return served;
     } catch (reason) {
       sink.finish([...call.trailerList, ...statusTrailers(toProblem(reason))]);
       if (!(reason instanceof Problem)) {
         throw reason;
       }
+      return served;
     } finally {
       exchange.call.ending.callOff();
       exchange.cutOffBodySoon();

@@ -1,17 +1,27 @@
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { asBuffer } from "../as-buffer.js";
 import { listOf } from "../call-request.js";
 import type { HeaderList } from "../exchange.js";
+import { envelopeSize } from "./envelope.js";
 import type { Protocol } from "./protocol.js";
 
 const jsonType: HeaderList = ["content-type", "application/json"];
 
-/** Connect with messages in binary. */
-export const connectBinary = createConnect("binary", ["content-type", "application/proto"]);
+/** Connect with messages in binary, which go without their envelopes. */
+export const connectBinary = createConnect(
+  "binary",
+  ["content-type", "application/proto"],
+  (message) => message.subarray(envelopeSize),
+);
 
 /** Connect with messages in JSON. */
-export const connectJson = createConnect("json", jsonType);
+export const connectJson = createConnect("json", jsonType, (message) => message);
 
-function createConnect(format: Protocol["format"], contentType: HeaderList): Protocol {
+function createConnect(
+  format: Protocol["format"],
+  contentType: HeaderList,
+  bodyOf: (message: Buffer) => Buffer,
+): Protocol {
   return {
     name: "connect",
     overhead: 0,
@@ -24,14 +34,14 @@ function createConnect(format: Protocol["format"], contentType: HeaderList): Pro
         headerList.length + trailerList.length === 0
           ? contentType
           : [...contentType, ...headerList, ...asHeaders(trailerList)];
-      exchange.send(200, headers, codec.encode(message, 0));
+      exchange.send(200, headers, bodyOf(codec.encode(message)));
     },
 
     refuse(exchange, { headerList, trailerList }, problem) {
       exchange.send(
         codeToHttpStatus(problem.code),
         [...jsonType, ...headerList, ...listOf(problem.metadata), ...asHeaders(trailerList)],
-        errorToJsonBytes(problem, undefined),
+        asBuffer(errorToJsonBytes(problem, undefined)),
       );
     },
   };

@@ -1,5 +1,4 @@
 import { bodyTooLarge, invalidRequest, Problem } from "../../errors.js";
-import type { Codec } from "./protocol.js";
 
 /** How long the prefix of a message is in gRPC and gRPC-Web: a byte of flags, and the length. */
 export const envelopeSize = 5;
@@ -46,9 +45,8 @@ export function endsTooEarly(): Problem {
   return malformed("it ends too early");
 }
 
-/** Writes a message in its envelope, by a codec that writes bytes. */
-export function encodeInEnvelope(codec: Codec, message: object): Buffer {
-  const bytes = codec.encode(message, envelopeSize) as Buffer;
+/** Closes an envelope: writes the prefix of a message into the bytes that were left free for it. */
+export function closeEnvelope(bytes: Buffer): Buffer {
   bytes[0] = 0;
   bytes.writeUInt32BE(bytes.length - envelopeSize, 1);
   return bytes;

@@ -1,6 +1,6 @@
 import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web";
 import type { HeaderList } from "../exchange.js";
-import { encodeInEnvelope, envelopeSize, openEnvelope } from "./envelope.js";
+import { envelopeSize, openEnvelope } from "./envelope.js";
 import { ok, statusTrailers } from "./grpc.js";
 import type { Protocol } from "./protocol.js";
 
@@ -17,7 +17,7 @@ export const grpcWeb: Protocol = {
 
   answer(exchange, { headerList, trailerList }, codec, message) {
     const trailers = trailerList.length === 0 ? okFrame : trailerFrame([...ok, ...trailerList]);
-    const body = Buffer.concat([encodeInEnvelope(codec, message), trailers]);
+    const body = Buffer.concat([codec.encode(message), trailers]);
     exchange.send(200, [...contentType, ...headerList], body);
   },
 

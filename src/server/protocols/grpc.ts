@@ -4,7 +4,7 @@ import { listOf } from "../call-request.js";
 import type { HeaderList } from "../exchange.js";
 import { encodeMessage, grpcMessage } from "../grpc-message.js";
 import type { Http2Exchange } from "../http2-exchange.js";
-import { encodeInEnvelope, envelopeSize, openEnvelope } from "./envelope.js";
+import { envelopeSize, openEnvelope } from "./envelope.js";
 import type { Protocol } from "./protocol.js";
 
 export const contentType: HeaderList = ["content-type", "application/grpc+proto"];
@@ -21,7 +21,7 @@ export const grpc: Protocol<Http2Exchange> = {
   answer(exchange, { headerList, trailerList }, codec, message) {
     exchange.sendWithTrailers(
       headerList.length === 0 ? contentType : [...contentType, ...headerList],
-      encodeInEnvelope(codec, message),
+      codec.encode(message),
       trailerList.length === 0 ? ok : [...ok, ...trailerList],
     );
   },

@@ -7,8 +7,8 @@ import type { Exchange } from "../exchange.js";
 export interface Codec {
   /** Reads a message, or throws what is wrong with it. */
   decode(bytes: Buffer): Message;
-  /** Writes a message as a text, or as bytes behind so many that are left free. */
-  encode(message: object, headroom: number): Buffer | string;
+  /** Writes a message: in JSON as it is, in binary in its envelope. */
+  encode(message: object): Buffer;
 }
 
 /** What a protocol makes of a unary call: which bytes are its message, and how it is answered. */

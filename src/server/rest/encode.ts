@@ -12,7 +12,7 @@ const restStyle: JsonStyle = { nameOf: ({ name }) => name, writeMoment };
  * there, absent optional fields left out, dates with milliseconds. A type of
  * field that it does not know throws here, when the server starts.
  */
-export function createEncoder(schema: DescMessage): (message: unknown) => string {
+export function createEncoder(schema: DescMessage): (message: unknown) => Buffer {
   const odd = oddPartOf(schema);
   if (odd) {
     throw new Error(`${odd} has a type that REST does not know`);

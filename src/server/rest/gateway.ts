@@ -1,9 +1,12 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { type Awaitable, whenThere } from "../../awaitable.js";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import type { Interceptors } from "../../interceptors/interceptors.js";
-import { restText, type WithRestText } from "../../rest-text.js";
+import { type ShowsRecord, shownRecord } from "../../shown-record.js";
+import { type Door, type Served, served } from "../door.js";
 import type { Exchange, HeaderList } from "../exchange.js";
 import { type Implementation, unaryHandler } from "../implementation.js";
+import { type Encode, keepEncoded } from "../keep-encoded.js";
 import { createUnaryCall, UnaryCallRequest } from "../unary-call.js";
 import { type Binding, readBinding } from "./binding.js";
 import { createDecoder, type MessageDecoder } from "./decode.js";
@@ -18,9 +21,13 @@ interface GatewayOptions {
   readonly bodyLimit: number;
 }
 
-type PathFields = Readonly<Record<string, string>>;
-type Route = (exchange: Exchange, fields: PathFields) => Promise<void>;
+/** Writes answers of a kind. Methods with the same answer share what is kept of it. */
+type EncoderOf = (schema: DescMessage) => Encode;
 
+type PathFields = Readonly<Record<string, string>>;
+type Route = (exchange: Exchange, fields: PathFields) => Awaitable<Served>;
+
+const nothing = Buffer.alloc(0);
 const noFields: PathFields = {};
 const noQuery = new URLSearchParams();
 
@@ -29,14 +36,15 @@ const noQuery = new URLSearchParams();
  * through the same interceptors to the same handler as over gRPC. Takes every
  * request: what is bound to nothing is not found.
  */
-export function createGateway(options: GatewayOptions): (exchange: Exchange) => Promise<void> {
+export function createGateway(options: GatewayOptions): Door {
   const router = createRouter<Route>();
+  const encoderOf = shareEncoders();
   /** Routes without fields, by verb and path, which are found quicker so. */
   const fixed = new Map<string, Route>();
   for (const implementation of options.implementations) {
     for (const binding of implementation.service.methods.flatMap((it) => readBinding(it) ?? [])) {
       const { verb, segments } = binding;
-      const route = createRoute(options, implementation, binding);
+      const route = createRoute(options, implementation, binding, encoderOf);
       router.add(verb, segments, route);
       if (segments.every((segment) => "literal" in segment)) {
         fixed.set(`${verb} /${segments.map(({ literal }) => literal).join("/")}`, route);
@@ -72,11 +80,12 @@ function createRoute(
   options: GatewayOptions,
   implementation: Implementation,
   binding: Binding,
+  encoderOf: EncoderOf,
 ): Route {
   const { method, segments, hasBody, status } = binding;
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
   const decoder = createDecoder(method.input, pathFields, hasBody);
-  const encode = status === 204 ? () => "" : createEncoder(method.output);
+  const encode = status === 204 ? () => nothing : encoderOf(method.output);
   const { observe, deadline, admission, inspection } = options.interceptors;
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const run = createUnaryCall({
@@ -85,13 +94,27 @@ function createRoute(
     after: inspection,
   });
 
-  return async (exchange, fields) => {
+  return (exchange, fields) => {
     const receive = () => readRequest(exchange, decoder, fields, hasBody ? options.bodyLimit : 0);
     const call = new UnaryCallRequest(method, exchange, "rest", receive);
-    const { message } = await run(call);
-    const { headerList } = call;
-    const body = (message as WithRestText)[restText] ?? encode(message);
-    exchange.send(status, headerList.length === 0 ? type : [...type, ...headerList], body);
+    return whenThere(run(call), ({ message }) => {
+      const { headerList } = call;
+      const body = (message as ShowsRecord)[shownRecord]?.document ?? encode(message);
+      exchange.send(status, headerList.length === 0 ? type : [...type, ...headerList], body);
+      return served;
+    });
+  };
+}
+
+function shareEncoders(): EncoderOf {
+  const encoders = new Map<DescMessage, Encode>();
+  return (schema) => {
+    let encode = encoders.get(schema);
+    if (!encode) {
+      encode = keepEncoded(createEncoder(schema));
+      encoders.set(schema, encode);
+    }
+    return encode;
   };
 }
 
@@ -101,12 +124,12 @@ function readRequest(
   decoder: MessageDecoder,
   fields: PathFields,
   bodyLimit: number,
-): Message | Promise<Message> {
+): Awaitable<Message> {
   const query = exchange.query === "" ? noQuery : new URLSearchParams(exchange.query);
   if (bodyLimit === 0) {
     return decoder.decode({}, fields, query);
   }
-  return exchange.readBody(bodyLimit).then((body) => {
+  return whenThere(exchange.readBody(bodyLimit), (body) => {
     if (body.length === 0) {
       return decoder.decode({}, fields, query);
     }

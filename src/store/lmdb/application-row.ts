@@ -103,6 +103,7 @@ function toMoment(date: string | undefined): number | undefined {
 
 /** Reads each part of a row when it is first asked for: most requests ask for few. */
 class StoredApplication implements ApplicationRecord {
+  #tenantId?: string;
   #permissions?: readonly string[];
   #rules?: readonly RuleRecord[];
   #fields?: Fields;
@@ -117,7 +118,8 @@ class StoredApplication implements ApplicationRecord {
   }
 
   get tenantId(): string {
-    return idFromBytes(this.row, tenantAt);
+    this.#tenantId ??= idFromBytes(this.row, tenantAt);
+    return this.#tenantId;
   }
 
   get type(): ApplicationType {

@@ -56,15 +56,15 @@ export function createApplicationStore(
       return read(() => index.isEmpty(clock()));
     },
 
-    async find(id) {
+    find(id) {
       return read(() => findAlive(id));
     },
 
-    async findMany(ids) {
+    findMany(ids) {
       return read(() => ids.map(findAlive));
     },
 
-    async findExpired(id) {
+    findExpired(id) {
       return read(() => {
         const record = records.find(id);
         return isAlive(record, clock()) ? undefined : record;

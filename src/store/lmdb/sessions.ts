@@ -60,15 +60,15 @@ export function createSessionStore(
       });
     },
 
-    async find(id) {
+    find(id) {
       return read(() => findAlive(id));
     },
 
-    async findMany(ids) {
+    findMany(ids) {
       return read(() => ids.map(findAlive));
     },
 
-    async findExpired(id) {
+    findExpired(id) {
       return read(() => {
         const both = findBoth(id);
         return both && !areAlive(both) ? both : undefined;

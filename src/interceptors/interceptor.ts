@@ -1,0 +1,21 @@
+import type {
+  Interceptor as ConnectInterceptor,
+  StreamRequest,
+  StreamResponse,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
+import type { Awaitable } from "../awaitable.js";
+
+type AnyNext = (request: UnaryRequest | StreamRequest) => Awaitable<UnaryResponse | StreamResponse>;
+
+/** An interceptor as Connect has them, only that what waits for nothing is answered at once. */
+export type Interceptor = (next: AnyNext) => AnyNext;
+
+/** Makes an interceptor fit for Connect, where every answer is a promise. */
+export function forConnect(interceptor: Interceptor): ConnectInterceptor {
+  return (next) => {
+    const run = interceptor(next);
+    return async (request) => await run(request);
+  };
+}
