@@ -1,6 +1,8 @@
 import type { Findings } from "./findings.js";
+import type { Generator } from "./load/generator.js";
 import { measure, type Sample } from "./measure.js";
 import type { Plan } from "./plan.js";
+import { type Participant, startBare } from "./requests/participants.js";
 import { readByKey } from "./requests/scenarios.js";
 import { type Stage, tell } from "./stage.js";
 import { type Spread, spreadOf } from "./statistics.js";
@@ -20,6 +22,8 @@ interface Step {
   readonly rate: number;
   /** One of each round. */
   readonly samples: readonly Sample[];
+  /** Of a server that does nothing, at the same rate: what the machine and the generator add by themselves. */
+  readonly floor: readonly Sample[];
 }
 
 const columns: readonly Column<Step>[] = [
@@ -42,24 +46,33 @@ const columns: readonly Column<Step>[] = [
       ),
   },
   { title: "p99 / p50", text: (step) => withRange(spreadOf(timesMedian(step)), 1) },
+  {
+    title: "bare node:http, p99 / p50",
+    text: ({ rate, floor }) => withRange(spreadOf(timesMedian({ rate, samples: floor })), 1),
+  },
 ];
 
 /** How long a request takes while the server has this much to do. */
 export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings> {
   const { shares, rounds, seconds } = plan.latency;
+  const { embedded, generator } = stage;
+  const bare = await startBare(stage);
+  await loadAt(bare, generator, undefined, plan.warmUp);
   const highest = await highestRate(stage, plan);
-  const samples = new Map<number, Sample[]>(shares.map((share) => [share, []]));
-  for (let round = 1; round <= rounds; round++) {
-    tell(`latency: round ${round} of ${rounds}`);
-    for (const [share, taken] of samples) {
-      taken.push(await loadAt(stage, highest * share, seconds));
-    }
-  }
   const steps = shares.map((share) => ({
     share,
     rate: highest * share,
-    samples: samples.get(share) ?? [],
+    samples: [] as Sample[],
+    floor: [] as Sample[],
   }));
+  for (let round = 1; round <= rounds; round++) {
+    tell(`latency: round ${round} of ${rounds}`);
+    for (const { rate, samples, floor } of steps) {
+      samples.push(await loadAt(embedded, generator, rate, seconds));
+      floor.push(await loadAt(bare, generator, rate, seconds));
+    }
+  }
+  await bare.server.stop();
   return {
     section: {
       name: "latency",
@@ -83,29 +96,33 @@ export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings
 }
 
 /** What the server answers when every connection sends its next request at once. */
-async function highestRate(stage: Stage, { warmUp, latency }: Plan): Promise<number> {
+async function highestRate(
+  { embedded, generator }: Stage,
+  { warmUp, latency }: Plan,
+): Promise<number> {
   tell("latency: looking for the highest load");
-  await loadAt(stage, undefined, warmUp);
+  await loadAt(embedded, generator, undefined, warmUp);
   const rates: number[] = [];
   while (rates.length < latency.rounds) {
-    rates.push((await loadAt(stage, undefined, latency.seconds)).requestsPerSecond);
+    const { requestsPerSecond } = await loadAt(embedded, generator, undefined, latency.seconds);
+    rates.push(requestsPerSecond);
   }
   return spreadOf(rates).median;
 }
 
 async function loadAt(
-  { embedded, generator }: Stage,
+  { server, keys }: Pick<Participant, "server" | "keys">,
+  generator: Generator,
   rate: number | undefined,
   seconds: number,
 ): Promise<Sample> {
-  const { server, keys } = embedded;
   const load = readByKey.load({ port: server.port, keys, seconds }, []);
   const asked = rate === undefined ? load : { ...load, rate };
   return (await measure(server, generator, asked)).sample;
 }
 
 /** Where the server falls behind, all requests wait alike: that is no small spread. */
-function timesMedian({ rate, samples }: Step): number[] {
+function timesMedian({ rate, samples }: Pick<Step, "rate" | "samples">): number[] {
   return samples.map(({ requestsPerSecond, p50, p99 }) =>
     requestsPerSecond < keepsUp * rate ? Number.POSITIVE_INFINITY : p99 / p50,
   );

@@ -50,6 +50,7 @@ export function goalsOfRequests(rounds: readonly Round[]): Goal[] {
     cpuAtMost("readByKeyOverConnect", 2.5, "bare/readByKeyOverConnect", bare),
     cpuAtMost("readByKeyOverGrpcWeb", 2.5, "bare/readByKeyOverConnect", bare),
     decisionsAtLeast("batchOverGrpc", 25, batchSize),
+    decisionsAtLeast("batchOfOneKeyOverGrpc", 25, batchSize),
     decisionsAtLeast("streamOverGrpc", 4, 1),
     cpuAtMost("createSession", 1.5, "lmdb/createSession", floor),
     cpuAtMost("authorizeSession", 1.5, "lmdb/authorizeSession", floor),

@@ -35,14 +35,10 @@ export async function startParticipants(stage: Stage): Promise<Participants> {
   const start = (name: string, settings: Readonly<Record<string, string>>) =>
     startContender(name, settings, cores.server);
 
-  const application = await ask(embedded, "GET", "/applications/key", firstKey(keys));
+  const application = await applicationOf(embedded);
   const messages = JSON.stringify(await answersOfCalls(embedded));
   return {
-    bare: {
-      label: "bare node:http",
-      server: await start("bare-http", { BODY: application }),
-      keys,
-    },
+    bare: await startBare(stage),
     bareHttp2: {
       label: "bare node:http2",
       server: await start("bare-http2", { BODY: application }),
@@ -92,6 +88,18 @@ export async function startParticipants(stage: Stage): Promise<Participants> {
       },
     }),
   };
+}
+
+/** Starts the floor of all requests over HTTP/1.1. */
+export async function startBare({ embedded, cores }: Stage): Promise<Participant> {
+  const settings = { BODY: await applicationOf(embedded) };
+  const server = await startContender("bare-http", settings, cores.server);
+  return { label: "bare node:http", server, keys: embedded.keys };
+}
+
+/** An application as Latchkey shows it. */
+function applicationOf(subject: Subject): Promise<string> {
+  return ask(subject, "GET", "/applications/key", firstKey(subject.keys));
 }
 
 function participantOf({ name, server, keys }: Subject): Participant {

@@ -27,6 +27,8 @@ export interface Target {
 export const connections = 32;
 export const manyConnections = 64;
 export const batchSize = 100;
+/** How many keys have a batch of their own. */
+const batchKeys = 100;
 
 export const rpcPaths = {
   read: "/latchkey.v1.ApplicationService/GetApplicationByKey",
@@ -47,6 +49,8 @@ const grants = {
     },
   ],
 };
+
+type Check = typeof check & { readonly key: string };
 
 /** A check that a rule decides. */
 export const check = { permission: "token:read", token: { container: "/pci/customer-42/" } };
@@ -108,16 +112,15 @@ const checkOverGrpc: Scenario = {
 const eachOfBatch = { count: batchSize, name: `– each of the ${batchSize} checks` };
 
 const batchOverGrpc: Scenario = {
-  name: `gRPC BatchCheckAccess, ${batchSize} checks`,
+  name: `gRPC BatchCheckAccess, ${batchSize} checks of as many keys`,
   parts: eachOfBatch,
-  load: (target) => ({
-    ...call(rpcPaths.batch, target),
-    mustHold: allowedInBinary,
-    requests: groupsOf(target.keys).map((checks) => ({
-      key: target.keys.checking,
-      body: bytesOf(BatchCheckAccessRequestSchema, { checks }),
-    })),
-  }),
+  load: (target) => batchLoad(target, groupsOf(target.keys)),
+};
+
+const batchOfOneKeyOverGrpc: Scenario = {
+  name: `gRPC BatchCheckAccess, ${batchSize} checks of one key`,
+  parts: eachOfBatch,
+  load: (target) => batchLoad(target, target.keys.private.slice(0, batchKeys).map(checksOfOne)),
 };
 
 const streamOverGrpc: Scenario = {
@@ -202,6 +205,7 @@ export const scenarios = {
   readByKeyOverGrpc,
   checkOverGrpc,
   batchOverGrpc,
+  batchOfOneKeyOverGrpc,
   streamOverGrpc,
   checkOverRest,
   batchOverRest,
@@ -237,8 +241,29 @@ function bytesOf<S extends DescMessage>(schema: S, message: MessageInitShape<S>)
   return toBinary(schema, create(schema, message));
 }
 
+function batchLoad(target: Target, batches: readonly Check[][]): Load {
+  return {
+    ...call(rpcPaths.batch, target),
+    mustHold: allowedInBinary,
+    requests: batches.map((checks) => ({
+      key: target.keys.checking,
+      body: bytesOf(BatchCheckAccessRequestSchema, { checks }),
+    })),
+  };
+}
+
+/** Whether one key may have this and that. */
+function checksOfOne({ key }: { readonly key: string }): Check[] {
+  const { permission, token } = check;
+  return Array.from({ length: batchSize }, (_, at) => ({
+    key,
+    permission,
+    token: { container: `${token.container}${at}/` },
+  }));
+}
+
 /** The checks of one batch after the other. */
-function groupsOf({ private: made }: Keys) {
+function groupsOf({ private: made }: Keys): Check[][] {
   return Array.from({ length: Math.floor(made.length / batchSize) }, (_, at) =>
     made.slice(at * batchSize, (at + 1) * batchSize).map(({ key }) => ({ key, ...check })),
   );

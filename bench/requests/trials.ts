@@ -27,6 +27,7 @@ const judged: readonly TrialName[] = [
   "grpcJs/checkOverGrpc",
   "embedded/checkOverGrpc",
   "embedded/batchOverGrpc",
+  "embedded/batchOfOneKeyOverGrpc",
   "embedded/streamOverGrpc",
   "lmdb/createSession",
   "embedded/createSession",
