@@ -4,10 +4,13 @@ import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../gen/buf/validate/validate_pb.js";
 import { validationRules } from "./contract.js";
 import { invalidRequest, type Problem } from "./errors.js";
+import { oncePer } from "./once-per.js";
 import { createQuickCheck } from "./quick-check.js";
 import type { Test } from "./quick-test.js";
 
-const quickChecks = new Map<DescMessage, Test>();
+const quickCheckOf = oncePer<DescMessage, Test>(
+  (schema) => createQuickCheck(schema) ?? (() => false),
+);
 let validator: Validator | undefined;
 
 /** Throws all that breaks the rules written in the proto of a message. */
@@ -31,12 +34,7 @@ export function faultIn<Desc extends DescMessage>(
 
 /** Most messages keep the rules, which is told far quicker than what breaks them. */
 function isSurelyValid(schema: DescMessage, message: Message): boolean {
-  let quickCheck = quickChecks.get(schema);
-  if (!quickCheck) {
-    quickCheck = createQuickCheck(schema) ?? (() => false);
-    quickChecks.set(schema, quickCheck);
-  }
-  return quickCheck(message);
+  return quickCheckOf(schema)(message);
 }
 
 function validate<Desc extends DescMessage>(
@@ -72,8 +70,6 @@ interface ListField {
   readonly items: DescMessage | undefined;
 }
 
-const listFields = new Map<DescMessage, readonly ListField[]>();
-
 /**
  * The first list that is too long, to be refused before anyone looks at its
  * items: the validator would look at every one of them first.
@@ -95,12 +91,8 @@ function excessIn(schema: DescMessage, message: Message, path: string): Problem 
   return undefined;
 }
 
-function listFieldsOf(schema: DescMessage): readonly ListField[] {
-  const known = listFields.get(schema);
-  if (known) {
-    return known;
-  }
-  const found = schema.fields.flatMap((field) => {
+const listFieldsOf = oncePer<DescMessage, readonly ListField[]>((schema) =>
+  schema.fields.flatMap((field) => {
     if (field.fieldKind !== "list") {
       return [];
     }
@@ -109,7 +101,5 @@ function listFieldsOf(schema: DescMessage): readonly ListField[] {
     const items = field.listKind === "message" ? field.message : undefined;
     const { name, localName } = field;
     return [{ name, localName, most: most || Number.POSITIVE_INFINITY, items }];
-  });
-  listFields.set(schema, found);
-  return found;
-}
+  }),
+);

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { watchHealth } from "./support/health-watch.js";
 import { uri, useMongo } from "./support/mongo.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
 
@@ -170,13 +171,7 @@ describe("SIGTERM", () => {
       const service = start(["serve"], { DATA_DIR, PORT: "0" });
       const [, url = ""] = await service.until(listening);
       const session = connect(url);
-      const stream = session.request({
-        ":method": "POST",
-        ":path": "/grpc.health.v1.Health/Watch",
-        "content-type": "application/grpc",
-        te: "trailers",
-      });
-      stream.end(Buffer.alloc(5));
+      const stream = watchHealth(session);
       const statuses: number[] = [];
       await new Promise<void>((resolve, reject) => {
         stream.on("error", reject);

@@ -11,7 +11,7 @@ import {
   UpdateApplicationRequestSchema,
 } from "../gen/latchkey/v1/application_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { anApplication, rule, times } from "./store-contract/fixtures.js";
+import { createLarge, times } from "./store-contract/fixtures.js";
 import { send } from "./support/http.js";
 import {
   answerOf,
@@ -46,11 +46,7 @@ beforeAll(async () => {
   store = gated(base.store);
   server = await startServer("lmdb", { store });
   root = await server.createTenant();
-  const rules = times(30, (index) => ({ ...rule, priority: index + 1 }));
-  const { tenantId } = root;
-  await Promise.all(
-    times(90, () => server.store.applications.create(anApplication({ tenantId, rules }))),
-  );
+  await createLarge(server.store, root.tenantId, 90);
 });
 
 beforeEach(() => {

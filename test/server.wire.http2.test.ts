@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ListApplicationsRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { anApplication, rule, times } from "./store-contract/fixtures.js";
+import { anApplication, createLarge, times } from "./store-contract/fixtures.js";
 import {
   answerOf,
   sendParts,
@@ -29,11 +29,7 @@ let wire: WireSession;
 beforeAll(async () => {
   server = await startServer();
   root = await server.createTenant();
-  const rules = times(30, (index) => ({ ...rule, priority: index + 1 }));
-  const { tenantId } = root;
-  await Promise.all(
-    times(60, () => server.store.applications.create(anApplication({ tenantId, rules }))),
-  );
+  await createLarge(server.store, root.tenantId, 60);
 });
 
 beforeEach(() => {

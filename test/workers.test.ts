@@ -11,6 +11,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { backOff } from "../src/workers/back-off.js";
+import { watchHealth } from "./support/health-watch.js";
 import { type LatchkeyProcess, latchkeyPath, runLatchkey, withFolder } from "./support/process.js";
 import { useStops } from "./support/stops.js";
 import { until } from "./support/until.js";
@@ -92,14 +93,8 @@ function openSession(url: string, options = {}): ClientHttp2Session {
 }
 
 /** Watches the health of the worker that has this connection; resolves with the statuses it told when the stream ends. */
-function watchHealth(session: ClientHttp2Session) {
-  const stream = session.request({
-    ":method": "POST",
-    ":path": "/grpc.health.v1.Health/Watch",
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
-  stream.end(Buffer.alloc(5));
+function watchWorker(session: ClientHttp2Session) {
+  const stream = watchHealth(session);
   const statuses: number[] = [];
   stream.on("data", (frame: Buffer) => statuses.push(frame.at(-1) ?? 0));
   return { told: once(stream, "data"), statuses: once(stream, "end").then(() => statuses) };
@@ -143,7 +138,7 @@ describe("workers", () => {
           expect(stdout).toBe(protocol === "h2" ? "2 200" : "1.1 200");
         }
         const sessions = Array.from({ length: 4 }, () => openSession(address, { ca }));
-        await Promise.all(sessions.map((session) => watchHealth(session).told));
+        await Promise.all(sessions.map((session) => watchWorker(session).told));
       },
       {
         HOST: "localhost",
@@ -247,7 +242,7 @@ describe("a service of workers that is told to stop", () => {
     withService(async (service) => {
       const workers = await service.workers();
       const sessions = Array.from({ length: 4 }, () => openSession(service.url));
-      const watches = sessions.map(watchHealth);
+      const watches = sessions.map(watchWorker);
       await Promise.all(watches.map(({ told }) => told));
       stop(service.child.pid as number, workers);
       for (const { statuses } of watches) {

@@ -3,6 +3,7 @@ import { Code, type StreamResponse, type UnaryResponse } from "@connectrpc/conne
 import type { Logger } from "pino";
 import { type Call, callKey } from "../caller.js";
 import { type Problem, toProblem } from "../errors.js";
+import { oncePer } from "../once-per.js";
 import { withEnd } from "../with-end.js";
 import { createCallLine, millisecondsSince } from "./call-line.js";
 import { reasonOf } from "./deadline.js";
@@ -15,16 +16,7 @@ import { withMessage } from "./with-message.js";
  */
 export function createObserveInterceptor(log: Logger): Interceptor {
   const writeCallLine = createCallLine(log);
-  const names = new Map<DescMethod, string>();
-
-  function nameOf(method: DescMethod): string {
-    let name = names.get(method);
-    if (name === undefined) {
-      name = `${method.parent.typeName}/${method.name}`;
-      names.set(method, name);
-    }
-    return name;
-  }
+  const nameOf = oncePer(({ parent, name }: DescMethod) => `${parent.typeName}/${name}`);
 
   return (next) => (request) => {
     const call = request.contextValues.get(callKey);

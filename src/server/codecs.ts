@@ -1,5 +1,6 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { oncePer } from "../once-per.js";
 import { createBinaryDecoder } from "./codec/binary-decoder.js";
 import { createBinaryEncoder } from "./codec/binary-encoder.js";
 import { createConnectJsonDecoder } from "./codec/connect-json-decoder.js";
@@ -15,17 +16,8 @@ type Encoders = Readonly<Record<keyof Codecs, Encode>>;
 
 /** Creates what makes codecs of methods, which read their requests and write their answers in either format. */
 export function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs {
-  const encoders = new Map<DescMessage, Encoders>();
-
-  /** Methods with the same answer share what is kept of it. */
-  function encodersOf(schema: DescMessage): Encoders {
-    let found = encoders.get(schema);
-    if (!found) {
-      found = createEncoders(schema, jsonOptions);
-      encoders.set(schema, found);
-    }
-    return found;
-  }
+  // Methods with the same answer share what is kept of it.
+  const encodersOf = oncePer((schema: DescMessage) => createEncoders(schema, jsonOptions));
 
   return ({ input, output }) => {
     const { binary, json } = encodersOf(output);

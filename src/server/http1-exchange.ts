@@ -1,9 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Exchange, type HeaderList } from "./exchange.js";
 
-/** How long bytes may be to be sent as a text, with a letter for each. */
-const mostInOneText = 16 * 1024;
-
 /** A request and its answer over HTTP/1.1. */
 export class Http1Exchange extends Exchange {
   constructor(
@@ -49,14 +46,7 @@ export class Http1Exchange extends Exchange {
       all.push("content-length", String(Buffer.byteLength(body)));
     }
     response.writeHead(status, all);
-    if (status === 204 || this.method === "HEAD") {
-      response.end();
-    } else if (typeof body === "string" || body.length > mostInOneText) {
-      response.end(body);
-    } else {
-      // Node sends a text in one piece with the headers, and bytes in another.
-      response.end(body.toString("latin1"), "latin1");
-    }
+    response.end(status === 204 || this.method === "HEAD" ? undefined : body);
   }
 
   askForBody(): void {

@@ -132,6 +132,12 @@ export function newestFirst(ids: Iterable<string>): string[] {
   return [...ids].sort().reverse();
 }
 
+/** Adds so many applications with so many rules that a list of them is long. */
+export async function createLarge({ applications }: Store, tenantId: string, count: number) {
+  const rules = times(30, (index) => ({ ...rule, priority: index + 1 }));
+  await Promise.all(times(count, () => applications.create(anApplication({ tenantId, rules }))));
+}
+
 export function times<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }

@@ -1,4 +1,5 @@
 import { WireType } from "@bufbuild/protobuf/wire";
+import { asBuffer } from "../as-buffer.js";
 
 /** How deep groups may be nested in a field that nobody reads. */
 const deepestGroup = 100;
@@ -14,9 +15,7 @@ export class ByteReader {
   #end: number;
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.isBuffer(bytes)
-      ? bytes
-      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = asBuffer(bytes);
     this.#end = bytes.length;
   }
 

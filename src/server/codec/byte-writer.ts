@@ -6,14 +6,6 @@ const shortString = 48;
 
 /** Writes protobuf's wire format. */
 export class ByteWriter extends Scratch {
-  /** Hands out a copy of what was written, after so many free bytes, and starts anew. */
-  finish(headroom: number): Buffer {
-    const copy = Buffer.allocUnsafe(headroom + this.at);
-    this.bytes.copy(copy, headroom, 0, this.at);
-    this.reset();
-    return copy;
-  }
-
   /** Writes a whole number from 0 to 2^53 - 1. */
   varint(value: number): void {
     this.reserve(8);

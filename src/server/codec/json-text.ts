@@ -1,3 +1,5 @@
+import { asBuffer } from "../as-buffer.js";
+
 const quote = 0x22;
 
 /** What one look at the bytes of a JSON text tells. */
@@ -21,7 +23,7 @@ export function lookAtJson(bytes: Uint8Array): JsonLook {
 
 /** The text of bytes that are ASCII. */
 export function asciiText(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+  return asBuffer(bytes).toString("latin1");
 }
 
 /**

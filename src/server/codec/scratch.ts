@@ -6,6 +6,14 @@ export abstract class Scratch {
   protected bytes = Buffer.allocUnsafeSlow(usualSize);
   protected at = 0;
 
+  /** Hands out a copy of what was written, after so many free bytes, and starts anew. */
+  finish(headroom = 0): Buffer {
+    const copy = Buffer.allocUnsafe(headroom + this.at);
+    this.bytes.copy(copy, headroom, 0, this.at);
+    this.reset();
+    return copy;
+  }
+
   /** Forgets what was written. */
   reset(): void {
     this.at = 0;

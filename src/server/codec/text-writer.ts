@@ -20,14 +20,6 @@ export const squares: Brackets = { open: 0x5b, close: 0x5d };
 
 /** Writes JSON. */
 export class TextWriter extends Scratch {
-  /** Hands out a copy of what was written, and starts anew. */
-  finish(): Buffer {
-    const copy = Buffer.allocUnsafe(this.at);
-    this.bytes.copy(copy, 0, 0, this.at);
-    this.reset();
-    return copy;
-  }
-
   /** Where an object or a list begins, for `enclose`. Each of its parts must begin with a comma. */
   get position(): number {
     return this.at;

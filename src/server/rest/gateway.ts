@@ -2,6 +2,7 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { type Awaitable, whenThere } from "../../awaitable.js";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import type { Interceptors } from "../../interceptors/interceptors.js";
+import { oncePer } from "../../once-per.js";
 import { type ShowsRecord, shownRecord } from "../../shown-record.js";
 import { type Door, type Served, served } from "../door.js";
 import type { Exchange, HeaderList } from "../exchange.js";
@@ -38,7 +39,7 @@ const noQuery = new URLSearchParams();
  */
 export function createGateway(options: GatewayOptions): Door {
   const router = createRouter<Route>();
-  const encoderOf = shareEncoders();
+  const encoderOf: EncoderOf = oncePer((schema) => keepEncoded(createEncoder(schema)));
   /** Routes without fields, by verb and path, which are found quicker so. */
   const fixed = new Map<string, Route>();
   for (const implementation of options.implementations) {
@@ -103,18 +104,6 @@ function createRoute(
       exchange.send(status, headerList.length === 0 ? type : [...type, ...headerList], body);
       return served;
     });
-  };
-}
-
-function shareEncoders(): EncoderOf {
-  const encoders = new Map<DescMessage, Encode>();
-  return (schema) => {
-    let encode = encoders.get(schema);
-    if (!encode) {
-      encode = keepEncoded(createEncoder(schema));
-      encoders.set(schema, encode);
-    }
-    return encode;
   };
 }
 
