@@ -30,11 +30,15 @@ export const openapi = {
     },
     {
       "name": "Applications",
-      "description": "Manages applications, the named API keys of a tenant. Everything happens inside the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change applications and regenerate their keys.\n- `application:delete`: Delete applications."
+      "description": "Manages applications, the named API keys of a tenant. Everything happens inside the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and regenerate or end their keys.\n- `application:delete`: Delete applications."
+    },
+    {
+      "name": "Events",
+      "description": "Shows what was done in the tenant of the caller's key, by whom and from where, what was denied, and what is about to end.\n\nPermissions:\n\n- `event:read`: Read the trail of what was done and denied, and watch it."
     },
     {
       "name": "Sessions",
-      "description": "Opens and authorizes sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and hands the nonce to its backend. The backend authorizes the session with its private key. From then on the session's key has the access that the backend gave it."
+      "description": "Opens, authorizes, shows and ends sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and hands the nonce to its backend. The backend authorizes the session with its private key. From then on the session's key has the access that the backend gave it.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: End sessions, one or all of an application."
     },
     {
       "name": "Operations",
@@ -64,12 +68,14 @@ export const openapi = {
                 "$ref": "#/components/schemas/CheckAccessRequest"
               },
               "example": {
-                "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                 "permission": "token:read",
                 "token": {
                   "id": "card-4242",
                   "container": "/pci/customer-42/"
-                }
+                },
+                "origin": "https://shop.example.com",
+                "address": "203.0.113.7"
               }
             }
           }
@@ -100,7 +106,9 @@ export const openapi = {
                   "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
                   "expires_at": "2028-01-01T00:00:00.000Z",
-                  "checked_at": "2027-01-01T00:00:00.000Z"
+                  "checked_at": "2027-01-01T00:00:00.000Z",
+                  "depends_on_origin": true,
+                  "depends_on_address": true
                 }
               }
             }
@@ -121,12 +129,12 @@ export const openapi = {
                   "type": "urn:latchkey:problem:invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
-                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits",
+                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere",
                   "code": "invalid_request",
                   "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
                   "errors": {
                     "key": [
-                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits"
+                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere"
                     ]
                   }
                 }
@@ -137,7 +145,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -148,13 +156,40 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -201,12 +236,14 @@ export const openapi = {
               "example": {
                 "checks": [
                   {
-                    "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                     "permission": "token:read",
                     "token": {
                       "id": "card-4242",
                       "container": "/pci/customer-42/"
-                    }
+                    },
+                    "origin": "https://shop.example.com",
+                    "address": "203.0.113.7"
                   }
                 ]
               }
@@ -241,7 +278,9 @@ export const openapi = {
                       "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                       "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
                       "expires_at": "2028-01-01T00:00:00.000Z",
-                      "checked_at": "2027-01-01T00:00:00.000Z"
+                      "checked_at": "2027-01-01T00:00:00.000Z",
+                      "depends_on_origin": true,
+                      "depends_on_address": true
                     }
                   ]
                 }
@@ -280,7 +319,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -291,13 +330,40 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -351,8 +417,8 @@ export const openapi = {
                   "kind": "application",
                   "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Checkout backend",
-                  "type": "private",
+                  "name": "Web shop",
+                  "type": "public",
                   "authorized": true,
                   "permissions": [
                     "token:create"
@@ -369,7 +435,13 @@ export const openapi = {
                       ]
                     }
                   ],
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ]
                 }
               }
             }
@@ -404,6 +476,45 @@ export const openapi = {
           },
           "401": {
             "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -509,6 +620,45 @@ export const openapi = {
           "401": {
             "$ref": "#/components/responses/Unauthenticated"
           },
+          "403": {
+            "description": "`origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
@@ -535,6 +685,21 @@ export const openapi = {
           "management",
           "session"
         ],
+        "parameters": [
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
+        ],
         "requestBody": {
           "required": true,
           "content": {
@@ -543,8 +708,8 @@ export const openapi = {
                 "$ref": "#/components/schemas/CreateApplicationRequest"
               },
               "example": {
-                "name": "Checkout backend",
-                "type": "private",
+                "name": "Web shop",
+                "type": "public",
                 "permissions": [
                   "token:create"
                 ],
@@ -559,7 +724,13 @@ export const openapi = {
                     ]
                   }
                 ],
-                "expires_at": "2028-01-01T00:00:00.000Z"
+                "expires_at": "2028-01-01T00:00:00.000Z",
+                "allowed_origins": [
+                  "https://shop.example.com"
+                ],
+                "allowed_cidrs": [
+                  "203.0.113.0/24"
+                ]
               }
             }
           }
@@ -570,6 +741,12 @@ export const openapi = {
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
               }
             },
             "content": {
@@ -580,9 +757,9 @@ export const openapi = {
                 "example": {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Checkout backend",
-                  "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                  "type": "private",
+                  "name": "Web shop",
+                  "key": "lk_pub_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                  "type": "public",
                   "permissions": [
                     "token:create"
                   ],
@@ -600,7 +777,16 @@ export const openapi = {
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
                   "created_at": "2027-01-01T00:00:00.000Z",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -637,7 +823,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -648,22 +834,55 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:create, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:create, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
+          },
+          "409": {
+            "$ref": "#/components/responses/IdempotencyConflict"
           },
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -681,7 +900,7 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Lists the applications of the tenant, newest first",
+        "summary": "Lists the applications of the tenant, or those that are searched for, newest first unless another order is asked for",
         "description": "Ask for pages by number, or, in a large tenant, walk by cursor: pass the `pagination.next` of each answer as the `start` of the next call.\n\nPage and start exclude each other: give one of them.\n\nNeeds the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
@@ -743,12 +962,117 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to go on from: the `pagination.next` of an earlier answer.",
+            "description": "The cursor to go on from: the `pagination.next` of an earlier answer to the same question.",
+            "schema": {
+              "type": "string",
+              "maxLength": 1000,
+              "examples": [
+                "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+              ]
+            }
+          },
+          {
+            "name": "type",
+            "in": "query",
+            "required": false,
+            "description": "Only applications of this type.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "private",
+                "public",
+                "management"
+              ],
+              "examples": [
+                "public"
+              ]
+            }
+          },
+          {
+            "name": "status",
+            "in": "query",
+            "required": false,
+            "description": "Only those that are enabled, or only those that are disabled.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "enabled",
+                "disabled"
+              ],
+              "examples": [
+                "disabled"
+              ]
+            }
+          },
+          {
+            "name": "permission",
+            "in": "query",
+            "required": false,
+            "description": "Only those that hold this permission, directly or by a rule.",
             "schema": {
               "type": "string",
               "maxLength": 100,
+              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
               "examples": [
-                "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                "token:use"
+              ]
+            }
+          },
+          {
+            "name": "name_prefix",
+            "in": "query",
+            "required": false,
+            "description": "Only those whose name begins so, in upper or lower case.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 100,
+              "examples": [
+                "check"
+              ]
+            }
+          },
+          {
+            "name": "expires_before",
+            "in": "query",
+            "required": false,
+            "description": "Only those that expire before this moment.",
+            "schema": {
+              "type": "string",
+              "format": "date-time",
+              "examples": [
+                "2028-01-01T00:00:00.000Z"
+              ]
+            }
+          },
+          {
+            "name": "last_used_before",
+            "in": "query",
+            "required": false,
+            "description": "Only those that were last used before this moment, or created before it and never used.",
+            "schema": {
+              "type": "string",
+              "format": "date-time",
+              "examples": [
+                "2027-01-02T00:00:00.000Z"
+              ]
+            }
+          },
+          {
+            "name": "order",
+            "in": "query",
+            "required": false,
+            "description": "The order of the list: `newest` first; by `name`; by `expires_at`, which shows only those that expire, the next one first; or by `last_used_at`, those first that have not been used for the longest time. By default it is that of `name_prefix`, `expires_before` or `last_used_before`, where one of them is given, in this order, and otherwise `newest`.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "newest",
+                "name",
+                "expires_at",
+                "last_used_at"
+              ],
+              "examples": [
+                "last_used_at"
               ]
             }
           }
@@ -778,8 +1102,8 @@ export const openapi = {
                     {
                       "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                       "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                      "name": "Checkout backend",
-                      "type": "private",
+                      "name": "Web shop",
+                      "type": "public",
                       "permissions": [
                         "token:create"
                       ],
@@ -799,7 +1123,16 @@ export const openapi = {
                       "created_at": "2027-01-01T00:00:00.000Z",
                       "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
                       "modified_at": "2027-01-02T00:00:00.000Z",
-                      "expires_at": "2028-01-01T00:00:00.000Z"
+                      "expires_at": "2028-01-01T00:00:00.000Z",
+                      "version": "17",
+                      "status": "enabled",
+                      "allowed_origins": [
+                        "https://shop.example.com"
+                      ],
+                      "allowed_cidrs": [
+                        "203.0.113.0/24"
+                      ],
+                      "last_used_at": "2027-01-02T00:00:00.000Z"
                     }
                   ]
                 }
@@ -838,7 +1171,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -849,13 +1182,40 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -909,6 +1269,9 @@ export const openapi = {
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
               }
             },
             "content": {
@@ -919,8 +1282,8 @@ export const openapi = {
                 "example": {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Checkout backend",
-                  "type": "private",
+                  "name": "Web shop",
+                  "type": "public",
                   "permissions": [
                     "token:create"
                   ],
@@ -940,7 +1303,16 @@ export const openapi = {
                   "created_at": "2027-01-01T00:00:00.000Z",
                   "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
                   "modified_at": "2027-01-02T00:00:00.000Z",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -977,7 +1349,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -988,13 +1360,40 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -1018,8 +1417,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Replaces the name, the permissions and the rules of an application as a whole",
-        "description": "Its type, key, expiry and tenant stay as they are.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "summary": "Replaces the name, the permissions, the rules, and the origins and networks of an application as a whole",
+        "description": "Its type, keys, status, expiry and tenant stay as they are.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1040,6 +1439,32 @@ export const openapi = {
               ]
             },
             "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
+          },
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
           }
         ],
         "requestBody": {
@@ -1050,7 +1475,7 @@ export const openapi = {
                 "$ref": "#/components/schemas/UpdateApplicationRequest"
               },
               "example": {
-                "name": "Checkout backend",
+                "name": "Web shop",
                 "permissions": [
                   "token:create"
                 ],
@@ -1064,6 +1489,12 @@ export const openapi = {
                       "token:read"
                     ]
                   }
+                ],
+                "allowed_origins": [
+                  "https://shop.example.com"
+                ],
+                "allowed_cidrs": [
+                  "203.0.113.0/24"
                 ]
               }
             }
@@ -1075,6 +1506,12 @@ export const openapi = {
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
               }
             },
             "content": {
@@ -1085,8 +1522,8 @@ export const openapi = {
                 "example": {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Checkout backend",
-                  "type": "private",
+                  "name": "Web shop",
+                  "type": "public",
                   "permissions": [
                     "token:create"
                   ],
@@ -1106,7 +1543,16 @@ export const openapi = {
                   "created_at": "2027-01-01T00:00:00.000Z",
                   "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
                   "modified_at": "2027-01-02T00:00:00.000Z",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -1143,7 +1589,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1154,13 +1600,40 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -1168,11 +1641,20 @@ export const openapi = {
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
+          "409": {
+            "$ref": "#/components/responses/IdempotencyConflict"
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
+          },
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1191,7 +1673,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Deletes an application",
-        "description": "Its key and the keys of its sessions stop working at once.\n\nNeeds the permission `application:delete`, which only private and management applications can be given.",
+        "description": "Its keys and those of its sessions stop working at once.\n\nNeeds the permission `application:delete`, which only private and management applications can be given.",
         "x-required-permission": "application:delete",
         "x-callers": [
           "private",
@@ -1212,6 +1694,19 @@ export const openapi = {
               ]
             },
             "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
           }
         ],
         "responses": {
@@ -1255,7 +1750,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1266,19 +1761,49 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
           },
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1313,6 +1838,9 @@ export const openapi = {
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
               }
             },
             "content": {
@@ -1323,8 +1851,8 @@ export const openapi = {
                 "example": {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Checkout backend",
-                  "type": "private",
+                  "name": "Web shop",
+                  "type": "public",
                   "permissions": [
                     "token:create"
                   ],
@@ -1344,7 +1872,16 @@ export const openapi = {
                   "created_at": "2027-01-01T00:00:00.000Z",
                   "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
                   "modified_at": "2027-01-02T00:00:00.000Z",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -1381,7 +1918,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1392,13 +1929,40 @@ export const openapi = {
                 "schema": {
                   "$ref": "#/components/schemas/Problem"
                 },
-                "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -1422,7 +1986,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Gives an application a new key, shown here and never again",
-        "description": "The old key stops working at once; sessions opened with it live on.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "description": "Sessions opened with the old one live on.\n\nWithout a grace period every earlier key stops working at once. With one, the present key goes on working until it is over and then ends by itself, so that the new key can be rolled out meanwhile. An application has at most three keys that work.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1443,14 +2007,59 @@ export const openapi = {
               ]
             },
             "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
+          },
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
           }
         ],
+        "requestBody": {
+          "required": false,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/RegenerateApplicationKeyRequest"
+              },
+              "example": {
+                "grace_period": "3600s"
+              }
+            }
+          }
+        },
         "responses": {
           "200": {
             "description": "A named credential of a tenant, with the grants of its key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
               }
             },
             "content": {
@@ -1461,9 +2070,9 @@ export const openapi = {
                 "example": {
                   "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Checkout backend",
-                  "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                  "type": "private",
+                  "name": "Web shop",
+                  "key": "lk_pub_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                  "type": "public",
                   "permissions": [
                     "token:create"
                   ],
@@ -1483,7 +2092,16 @@ export const openapi = {
                   "created_at": "2027-01-01T00:00:00.000Z",
                   "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
                   "modified_at": "2027-01-02T00:00:00.000Z",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -1520,7 +2138,183 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "409": {
+            "description": "`too_many_keys`: The application has as many keys that work as it may have. `idempotency_conflict`: Another call with the same `Idempotency-Key` is just being answered, or the first one was made with another key of the application.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "too_many_keys": {
+                    "summary": "The application has as many keys as it may have",
+                    "value": {
+                      "type": "urn:latchkey:problem:too_many_keys",
+                      "title": "The application has as many keys as it may have",
+                      "status": 409,
+                      "detail": "The application has 3 keys that work, which is the most. End one of them first, or regenerate without a grace period to end all of them.",
+                      "code": "too_many_keys",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "idempotency_conflict": {
+                    "summary": "The idempotency key is in use",
+                    "value": {
+                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "title": "The idempotency key is in use",
+                      "status": 409,
+                      "detail": "Another call with this Idempotency-Key is just being answered, and this one did nothing. Send it again soon to get the same answer.",
+                      "code": "idempotency_conflict",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/applications/{id}/keys": {
+      "get": {
+        "operationId": "listApplicationKeys",
+        "tags": [
+          "Applications"
+        ],
+        "summary": "Lists the keys of an application that work, newest first, without the keys themselves",
+        "description": "Needs the permission `application:read`.",
+        "x-required-permission": "application:read",
+        "x-callers": [
+          "private",
+          "public",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            },
+            "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "The keys of an application.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ListApplicationKeysResponse"
+                },
+                "example": {
+                  "data": [
+                    {
+                      "id": "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
+                      "created_at": "2027-01-01T00:00:00.000Z",
+                      "last_used_at": "2027-01-02T00:00:00.000Z",
+                      "expires_at": "2027-01-02T01:00:00.000Z"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1532,18 +2326,1026 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
           },
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/applications/{id}/keys/{key_id}": {
+      "delete": {
+        "operationId": "deleteApplicationKey",
+        "tags": [
+          "Applications"
+        ],
+        "summary": "Ends one key of an application at once",
+        "description": "The others go on working.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "x-required-permission": "application:update",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            },
+            "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "key_id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the key.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
+              ]
+            },
+            "example": "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "204": {
+            "description": "Done: there is no body.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "description": "`application_not_found`: There is no such application in the tenant of the key. `key_not_found`: The application has no such key that works.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "application_not_found": {
+                    "summary": "There is no such application",
+                    "value": {
+                      "type": "urn:latchkey:problem:application_not_found",
+                      "title": "There is no such application",
+                      "status": 404,
+                      "detail": "There is no application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. It may have expired or been deleted.",
+                      "code": "application_not_found",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "key_not_found": {
+                    "summary": "There is no such key",
+                    "value": {
+                      "type": "urn:latchkey:problem:key_not_found",
+                      "title": "There is no such key",
+                      "status": 404,
+                      "detail": "The application has no key 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d that works. It may have ended: list its keys.",
+                      "code": "key_not_found",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/applications/{id}/disable": {
+      "post": {
+        "operationId": "disableApplication",
+        "tags": [
+          "Applications"
+        ],
+        "summary": "Refuses the keys of an application, and those of its sessions, until it is enabled again",
+        "description": "Nothing else about it changes.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "x-required-permission": "application:update",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            },
+            "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
+          },
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Application"
+                },
+                "example": {
+                  "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "name": "Web shop",
+                  "type": "public",
+                  "permissions": [
+                    "token:create"
+                  ],
+                  "rules": [
+                    {
+                      "description": "Cards may be read, masked",
+                      "priority": 1,
+                      "container": "/pci/",
+                      "conditions": [],
+                      "transform": "mask",
+                      "permissions": [
+                        "token:read"
+                      ]
+                    }
+                  ],
+                  "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "created_at": "2027-01-01T00:00:00.000Z",
+                  "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "modified_at": "2027-01-02T00:00:00.000Z",
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "409": {
+            "$ref": "#/components/responses/IdempotencyConflict"
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/applications/{id}/enable": {
+      "post": {
+        "operationId": "enableApplication",
+        "tags": [
+          "Applications"
+        ],
+        "summary": "Lets the keys of an application work again, and those of its sessions that have not ended meanwhile",
+        "description": "Needs the permission `application:update`, which only private and management applications can be given.",
+        "x-required-permission": "application:update",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            },
+            "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
+          },
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Application"
+                },
+                "example": {
+                  "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "name": "Web shop",
+                  "type": "public",
+                  "permissions": [
+                    "token:create"
+                  ],
+                  "rules": [
+                    {
+                      "description": "Cards may be read, masked",
+                      "priority": 1,
+                      "container": "/pci/",
+                      "conditions": [],
+                      "transform": "mask",
+                      "permissions": [
+                        "token:read"
+                      ]
+                    }
+                  ],
+                  "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "created_at": "2027-01-01T00:00:00.000Z",
+                  "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "modified_at": "2027-01-02T00:00:00.000Z",
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "409": {
+            "$ref": "#/components/responses/IdempotencyConflict"
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/events": {
+      "get": {
+        "operationId": "listEvents",
+        "tags": [
+          "Events"
+        ],
+        "summary": "Lists what happened in the tenant, newest first, for as long as the operator keeps it",
+        "description": "Walk by cursor: pass the `pagination.next` of each answer as the `start` of the next call. A page of large events holds fewer than were asked for.\n\nNeeds the permission `event:read`, which only private and management applications can be given.",
+        "x-required-permission": "event:read",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "target",
+            "in": "query",
+            "required": false,
+            "description": "Only what was done to the application, session or key with this id.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            }
+          },
+          {
+            "name": "actor",
+            "in": "query",
+            "required": false,
+            "description": "Only what the application, session or key with this id did.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+              ]
+            }
+          },
+          {
+            "name": "kind",
+            "in": "query",
+            "required": false,
+            "description": "Only events of this kind.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "application.created",
+                "application.updated",
+                "application.disabled",
+                "application.enabled",
+                "application.deleted",
+                "application.sessions_revoked",
+                "application.expiring",
+                "application.expired",
+                "key.regenerated",
+                "key.deleted",
+                "key.expiring",
+                "key.expired",
+                "session.created",
+                "session.authorized",
+                "session.deleted",
+                "access.denied"
+              ],
+              "examples": [
+                "application.updated"
+              ]
+            }
+          },
+          {
+            "name": "since",
+            "in": "query",
+            "required": false,
+            "description": "Only what happened at this moment or later.",
+            "schema": {
+              "type": "string",
+              "format": "date-time",
+              "examples": [
+                "2026-12-31T00:00:00.000Z"
+              ]
+            }
+          },
+          {
+            "name": "until",
+            "in": "query",
+            "required": false,
+            "description": "Only what happened before this moment.",
+            "schema": {
+              "type": "string",
+              "format": "date-time",
+              "examples": [
+                "2027-01-01T00:00:00.000Z"
+              ]
+            }
+          },
+          {
+            "name": "size",
+            "in": "query",
+            "required": false,
+            "description": "How many events a page holds at most, 20 by default.",
+            "schema": {
+              "type": "integer",
+              "format": "int32",
+              "minimum": 1,
+              "maximum": 100,
+              "examples": [
+                20
+              ]
+            }
+          },
+          {
+            "name": "start",
+            "in": "query",
+            "required": false,
+            "description": "The cursor to go on from: the `pagination.next` of an earlier answer.",
+            "schema": {
+              "type": "string",
+              "maxLength": 1000,
+              "examples": [
+                "c2VhbGVkIHBsYWNl"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "A page of events. Without `pagination.total_items`, `pagination.page_number`, and `pagination.total_pages`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ListEventsResponse"
+                },
+                "example": {
+                  "pagination": {
+                    "page_size": 20,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                  },
+                  "data": [
+                    {
+                      "id": "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
+                      "kind": "application.updated",
+                      "at": "2027-01-01T00:00:00.000Z",
+                      "outcome": "success",
+                      "actor": {
+                        "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+                      },
+                      "target": {
+                        "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+                      },
+                      "before": {
+                        "name": "Checkout backend",
+                        "permissions": [
+                          "token:create"
+                        ],
+                        "rules": [
+                          {
+                            "description": "Cards may be read, masked",
+                            "priority": 1,
+                            "container": "/pci/",
+                            "conditions": [],
+                            "transform": "mask",
+                            "permissions": [
+                              "token:read"
+                            ]
+                          }
+                        ],
+                        "status": "enabled",
+                        "allowed_origins": [
+                          "https://shop.example.com"
+                        ],
+                        "allowed_cidrs": [
+                          "203.0.113.0/24"
+                        ],
+                        "expires_at": "2028-01-01T00:00:00.000Z"
+                      },
+                      "after": {
+                        "name": "Checkout backend",
+                        "permissions": [
+                          "token:create"
+                        ],
+                        "rules": [
+                          {
+                            "description": "Cards may be read, masked",
+                            "priority": 1,
+                            "container": "/pci/",
+                            "conditions": [],
+                            "transform": "mask",
+                            "permissions": [
+                              "token:read"
+                            ]
+                          }
+                        ],
+                        "status": "enabled",
+                        "allowed_origins": [
+                          "https://shop.example.com"
+                        ],
+                        "allowed_cidrs": [
+                          "203.0.113.0/24"
+                        ],
+                        "expires_at": "2028-01-01T00:00:00.000Z"
+                      },
+                      "method": "latchkey.v1.ApplicationService/UpdateApplication",
+                      "request_id": "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
+                      "address": "203.0.113.7",
+                      "count": 1
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "target: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "target": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission event:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1568,12 +3370,30 @@ export const openapi = {
         "x-callers": [
           "public"
         ],
+        "parameters": [
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
+        ],
         "responses": {
           "201": {
             "description": "A session that was just opened.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
               }
             },
             "content": {
@@ -1584,7 +3404,8 @@ export const openapi = {
                 "example": {
                   "session_key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                   "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                  "expires_at": "2027-01-01T00:03:00.000Z"
+                  "expires_at": "2027-01-01T00:03:00.000Z",
+                  "id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
                 }
               }
             }
@@ -1621,7 +3442,195 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the key of a public application. Yours belongs to the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "409": {
+            "$ref": "#/components/responses/IdempotencyConflict"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      },
+      "get": {
+        "operationId": "listSessions",
+        "tags": [
+          "Sessions"
+        ],
+        "summary": "Lists the sessions of the tenant that have not ended, newest first",
+        "description": "Walk them by cursor: pass the `pagination.next` of each answer as the `start` of the next call.\n\nNeeds the permission `session:read`, which only private and management applications can be given.",
+        "x-required-permission": "session:read",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "application_id",
+            "in": "query",
+            "required": false,
+            "description": "Only the sessions of this application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            }
+          },
+          {
+            "name": "state",
+            "in": "query",
+            "required": false,
+            "description": "Only the sessions in this state.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "unauthorized",
+                "authorized"
+              ],
+              "examples": [
+                "authorized"
+              ]
+            }
+          },
+          {
+            "name": "size",
+            "in": "query",
+            "required": false,
+            "description": "How many sessions a page holds, 20 by default.",
+            "schema": {
+              "type": "integer",
+              "format": "int32",
+              "minimum": 1,
+              "maximum": 100,
+              "examples": [
+                20
+              ]
+            }
+          },
+          {
+            "name": "start",
+            "in": "query",
+            "required": false,
+            "description": "The cursor to go on from: the `pagination.next` of an earlier answer.",
+            "schema": {
+              "type": "string",
+              "maxLength": 100,
+              "examples": [
+                "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "A page of sessions. Without `pagination.total_items`, `pagination.page_number`, and `pagination.total_pages`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ListSessionsResponse"
+                },
+                "example": {
+                  "pagination": {
+                    "page_size": 20,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                  },
+                  "data": [
+                    {
+                      "id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                      "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                      "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                      "state": "authorized",
+                      "permissions": [
+                        "token:create"
+                      ],
+                      "rules": [
+                        {
+                          "description": "Cards may be read, masked",
+                          "priority": 1,
+                          "container": "/pci/",
+                          "conditions": [],
+                          "transform": "mask",
+                          "permissions": [
+                            "token:read"
+                          ]
+                        }
+                      ],
+                      "created_at": "2027-01-01T00:00:00.000Z",
+                      "expires_at": "2027-01-01T00:03:00.000Z",
+                      "authorized_at": "2027-01-01T00:00:05.000Z",
+                      "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1633,12 +3642,70 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the key of a public application. Yours belongs to the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "application_id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "application_id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission session:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
@@ -1665,6 +3732,21 @@ export const openapi = {
         "description": "The caller is a private application of the same tenant and can grant no permission that it does not hold itself. A call that is refused leaves the nonce good.\n\nNeeds the key of a private application.",
         "x-callers": [
           "private"
+        ],
+        "parameters": [
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
         ],
         "requestBody": {
           "required": true,
@@ -1706,6 +3788,9 @@ export const openapi = {
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
               }
             }
           },
@@ -1741,7 +3826,194 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "The key works, but does not allow this.",
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the key of a private application. Yours belongs to the public application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/NonceNotFound"
+          },
+          "409": {
+            "description": "`nonce_used`: The nonce has been used. `idempotency_conflict`: Another call with the same `Idempotency-Key` is just being answered, or the first one was made with another key of the application.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "nonce_used": {
+                    "summary": "The nonce has been used",
+                    "value": {
+                      "type": "urn:latchkey:problem:nonce_used",
+                      "title": "The nonce has been used",
+                      "status": 409,
+                      "detail": "The session of this nonce is already authorized. A nonce works once: open a new session.",
+                      "code": "nonce_used",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "idempotency_conflict": {
+                    "summary": "The idempotency key is in use",
+                    "value": {
+                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "title": "The idempotency key is in use",
+                      "status": 409,
+                      "detail": "Another call with this Idempotency-Key is just being answered, and this one did nothing. Send it again soon to get the same answer.",
+                      "code": "idempotency_conflict",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/sessions/{id}": {
+      "get": {
+        "operationId": "getSession",
+        "tags": [
+          "Sessions"
+        ],
+        "summary": "Gets one session",
+        "description": "Needs the permission `session:read`, which only private and management applications can be given.",
+        "x-required-permission": "session:read",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the session.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+              ]
+            },
+            "example": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "A session, without its key and its nonce.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Session"
+                },
+                "example": {
+                  "id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "state": "authorized",
+                  "permissions": [
+                    "token:create"
+                  ],
+                  "rules": [
+                    {
+                      "description": "Cards may be read, masked",
+                      "priority": 1,
+                      "container": "/pci/",
+                      "conditions": [],
+                      "transform": "mask",
+                      "permissions": [
+                        "token:read"
+                      ]
+                    }
+                  ],
+                  "created_at": "2027-01-01T00:00:00.000Z",
+                  "expires_at": "2027-01-01T00:03:00.000Z",
+                  "authorized_at": "2027-01-01T00:00:05.000Z",
+                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1753,27 +4025,366 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:permission_denied",
-                  "title": "The key does not allow this",
-                  "status": 403,
-                  "detail": "This needs the key of a private application. Yours belongs to the public application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
-                  "code": "permission_denied",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission session:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
                 }
               }
             }
           },
           "404": {
-            "$ref": "#/components/responses/NonceNotFound"
+            "$ref": "#/components/responses/SessionNotFound"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      },
+      "delete": {
+        "operationId": "deleteSession",
+        "tags": [
+          "Sessions"
+        ],
+        "summary": "Ends a session",
+        "description": "Its key and its nonce stop working at once.\n\nNeeds the permission `session:delete`, which only private and management applications can be given.",
+        "x-required-permission": "session:delete",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the session.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+              ]
+            },
+            "example": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+          }
+        ],
+        "responses": {
+          "204": {
+            "description": "Done: there is no body.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission session:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/SessionNotFound"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/applications/{id}/sessions/revoke-all": {
+      "post": {
+        "operationId": "revokeAllSessions",
+        "tags": [
+          "Sessions"
+        ],
+        "summary": "Ends every session of an application at once, however many there are",
+        "description": "Its own keys go on working, and new sessions can be opened.\n\nNeeds the permission `session:delete`, which only private and management applications can be given.",
+        "x-required-permission": "session:delete",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            },
+            "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random text of the caller's own, such as a UUID. A call that succeeded is not made again when it comes with the same text within 24 hours: it is answered as it was then.",
+            "schema": {
+              "type": "string",
+              "pattern": "^[!-~]{1,255}$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "204": {
+            "description": "Done: there is no body.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key works, but does not allow this. `origin_not_allowed`: The key works, but not from this origin. `address_not_allowed`: The key works, but not from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This needs the permission session:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Ask for your origin to be added to the allowed_origins of its application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Ask for it to be added to the allowed_cidrs of its application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "$ref": "#/components/responses/NonceUsed"
+            "$ref": "#/components/responses/IdempotencyConflict"
           },
-          "413": {
-            "$ref": "#/components/responses/BodyTooLarge"
-          },
-          "415": {
-            "$ref": "#/components/responses/UnsupportedMediaType"
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1961,13 +4572,30 @@ export const openapi = {
         "example": "ApiKey realm=\"latchkey\""
       },
       "Retry-After": {
-        "description": "After how many seconds to try again.",
-        "required": true,
+        "description": "After how many seconds to try again, where that helps.",
         "schema": {
           "type": "integer",
           "minimum": 0
         },
         "example": 1
+      },
+      "Idempotent-Replayed": {
+        "description": "Whether the answer is that of an earlier call with the same `Idempotency-Key`.",
+        "schema": {
+          "type": "string",
+          "enum": [
+            "true"
+          ]
+        },
+        "example": "true"
+      },
+      "ETag": {
+        "description": "The `version` in double quotes.",
+        "required": true,
+        "schema": {
+          "type": "string"
+        },
+        "example": "\"17\""
       }
     },
     "responses": {
@@ -2115,6 +4743,55 @@ export const openapi = {
           }
         }
       },
+      "IdempotencyConflict": {
+        "description": "Another call with the same `Idempotency-Key` is just being answered, or the first one was made with another key of the application.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          },
+          "Retry-After": {
+            "$ref": "#/components/headers/Retry-After"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:idempotency_conflict",
+              "title": "The idempotency key is in use",
+              "status": 409,
+              "detail": "Another call with this Idempotency-Key is just being answered, and this one did nothing. Send it again soon to get the same answer.",
+              "code": "idempotency_conflict",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "IdempotencyKeyReused": {
+        "description": "The `Idempotency-Key` was used for a request that is not the same.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:idempotency_key_reused",
+              "title": "The idempotency key belongs to another request",
+              "status": 422,
+              "detail": "This Idempotency-Key was used for a request that is not the same as this one. Nothing was done. Send a new Idempotency-Key with each request that is not a repetition.",
+              "code": "idempotency_key_reused",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
       "ApplicationNotFound": {
         "description": "There is no such application in the tenant of the key.",
         "headers": {
@@ -2133,6 +4810,29 @@ export const openapi = {
               "status": 404,
               "detail": "There is no application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. It may have expired or been deleted.",
               "code": "application_not_found",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "VersionMismatch": {
+        "description": "The application has changed since the version that was given.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:version_mismatch",
+              "title": "The application has changed",
+              "status": 412,
+              "detail": "The application has changed since you read it: it is at version 18 now. Nothing was done. Get it again, and decide anew.",
+              "code": "version_mismatch",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }
@@ -2161,8 +4861,8 @@ export const openapi = {
           }
         }
       },
-      "NonceUsed": {
-        "description": "The nonce has been used.",
+      "SessionNotFound": {
+        "description": "There is no such session in the tenant of the key.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -2174,11 +4874,11 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:nonce_used",
-              "title": "The nonce has been used",
-              "status": 409,
-              "detail": "The session of this nonce is already authorized. A nonce works once: open a new session.",
-              "code": "nonce_used",
+              "type": "urn:latchkey:problem:session_not_found",
+              "title": "There is no such session",
+              "status": 404,
+              "detail": "There is no session 0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f in the tenant of your key. It may have expired or been ended.",
+              "code": "session_not_found",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }
@@ -2242,11 +4942,11 @@ export const openapi = {
           "key": {
             "type": "string",
             "minLength": 1,
-            "pattern": "^lk_(prv|pub|mgt|ses)_[A-Za-z0-9]{61}$",
+            "pattern": "^[!-~]{16,200}$",
             "examples": [
-              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits."
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere."
           },
           "permission": {
             "type": "string",
@@ -2261,6 +4961,22 @@ export const openapi = {
           "token": {
             "$ref": "#/components/schemas/TokenReferenceInput",
             "description": "The token that it wants to do it with. Absent where the permission is not about a token; rules that are limited to some tokens then grant nothing, except for permissions of this service itself."
+          },
+          "origin": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "https://shop.example.com"
+            ],
+            "description": "The `Origin` header of the request that the subject made to you, where it had one. Needed where the subject's application has `allowed_origins`."
+          },
+          "address": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "The address that the subject's request came to you from. Needed where the subject's application has `allowed_cidrs`."
           }
         },
         "required": [
@@ -2351,6 +5067,9 @@ export const openapi = {
             "enum": [
               "unknown_key",
               "expired",
+              "disabled",
+              "origin_not_allowed",
+              "address_not_allowed",
               "not_authorized",
               "permission_missing",
               "no_rule_matches",
@@ -2359,7 +5078,7 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "Why the subject may not, in a word that never changes its meaning. `unknown_key`: no key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none of them is about this token. `invalid_request`: the check breaks a rule; only in batches and streams."
+            "description": "Why the subject may not, in a word that never changes its meaning. `unknown_key`: no key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `disabled`: its application is disabled; told to callers with `application:read`, to others the key is unknown. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or you did not say from where it is. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none of them is about this token. `invalid_request`: the check breaks a rule; only in batches and streams."
           },
           "detail": {
             "type": "string",
@@ -2399,6 +5118,20 @@ export const openapi = {
               "2027-01-01T00:00:00.000Z"
             ],
             "description": "When this was decided, by the clock of the service."
+          },
+          "depends_on_origin": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "True where the answer is about this origin only, as the subject's application has `allowed_origins`. Absent otherwise."
+          },
+          "depends_on_address": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "True where the answer is about this address only, as the subject's application has `allowed_cidrs`. Absent otherwise."
           }
         },
         "required": [
@@ -2413,11 +5146,11 @@ export const openapi = {
           "key": {
             "type": "string",
             "minLength": 1,
-            "pattern": "^lk_(prv|pub|mgt|ses)_[A-Za-z0-9]{61}$",
+            "pattern": "^[!-~]{16,200}$",
             "examples": [
-              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits."
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere."
           },
           "permission": {
             "type": "string",
@@ -2432,6 +5165,22 @@ export const openapi = {
           "token": {
             "$ref": "#/components/schemas/TokenReferenceInput",
             "description": "The token that it wants to do it with. Absent where the permission is not about a token; rules that are limited to some tokens then grant nothing, except for permissions of this service itself."
+          },
+          "origin": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "https://shop.example.com"
+            ],
+            "description": "The `Origin` header of the request that the subject made to you, where it had one. Needed where the subject's application has `allowed_origins`."
+          },
+          "address": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "The address that the subject's request came to you from. Needed where the subject's application has `allowed_cidrs`."
           }
         },
         "required": [
@@ -2634,7 +5383,7 @@ export const openapi = {
           "name": {
             "type": "string",
             "examples": [
-              "Checkout backend"
+              "Web shop"
             ],
             "description": "What people call the application."
           },
@@ -2646,7 +5395,7 @@ export const openapi = {
               "management"
             ],
             "examples": [
-              "private"
+              "public"
             ],
             "description": "The type of the application."
           },
@@ -2681,6 +5430,26 @@ export const openapi = {
               "2028-01-01T00:00:00.000Z"
             ],
             "description": "When the key ends by itself. Absent where it does not. A session never outlives its application."
+          },
+          "allowed_origins": {
+            "type": "array",
+            "description": "The web pages that the key may be used from, by their origin. Empty means from everywhere.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "https://shop.example.com"
+              ]
+            }
+          },
+          "allowed_cidrs": {
+            "type": "array",
+            "description": "The networks that the key may be used from, in CIDR notation. Empty means from everywhere.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "203.0.113.0/24"
+              ]
+            }
           }
         },
         "required": [
@@ -2691,7 +5460,9 @@ export const openapi = {
           "type",
           "authorized",
           "permissions",
-          "rules"
+          "rules",
+          "allowed_origins",
+          "allowed_cidrs"
         ]
       },
       "KnownPermission": {
@@ -2880,7 +5651,7 @@ export const openapi = {
             "minLength": 1,
             "maxLength": 200,
             "examples": [
-              "Checkout backend"
+              "Web shop"
             ],
             "description": "What people call it, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
           },
@@ -2892,13 +5663,13 @@ export const openapi = {
               "management"
             ],
             "examples": [
-              "private"
+              "public"
             ],
             "description": "What the key is for: `private`, `public` or `management`. It cannot be changed later."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions granted on everything. A public application cannot be given permissions that change applications.",
+            "description": "The permissions granted on everything. Of those of this service itself a public application can be given `application:read` alone.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -2927,6 +5698,36 @@ export const openapi = {
               "2028-01-01T00:00:00.000Z"
             ],
             "description": "When the application expires and is deleted: a moment in the future. Absent means never."
+          },
+          "allowed_origins": {
+            "type": "array",
+            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin. For public applications only. Empty means from everywhere.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 300,
+              "pattern": "^https?://[^ /?#@]+$",
+              "examples": [
+                "https://shop.example.com"
+              ],
+              "description": "Must be an origin such as https://shop.example.com, without a path."
+            }
+          },
+          "allowed_cidrs": {
+            "type": "array",
+            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation. Empty means from everywhere.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 50,
+              "pattern": "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$",
+              "examples": [
+                "203.0.113.0/24"
+              ],
+              "description": "Must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address."
+            }
           }
         },
         "required": [
@@ -2958,14 +5759,14 @@ export const openapi = {
           "name": {
             "type": "string",
             "examples": [
-              "Checkout backend"
+              "Web shop"
             ],
             "description": "What people call it."
           },
           "key": {
             "type": "string",
             "examples": [
-              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+              "lk_pub_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
             "description": "The API key, present only in the answers of create and regenerate. It is kept nowhere: store it now."
           },
@@ -2977,7 +5778,7 @@ export const openapi = {
               "management"
             ],
             "examples": [
-              "private"
+              "public"
             ],
             "description": "What the key is for: `private` for backends that can keep a secret, `public` for browsers and mobile apps, `management` for administration."
           },
@@ -3037,6 +5838,52 @@ export const openapi = {
               "2028-01-01T00:00:00.000Z"
             ],
             "description": "When the application expires and is deleted. Absent where it does not."
+          },
+          "version": {
+            "type": "string",
+            "examples": [
+              "17"
+            ],
+            "description": "Stands for this state of the application: another one after each change. Compare it, and pass it as `if_match` to change only what you have seen."
+          },
+          "status": {
+            "type": "string",
+            "enum": [
+              "enabled",
+              "disabled"
+            ],
+            "examples": [
+              "enabled"
+            ],
+            "description": "Whether its keys work: `enabled`, or `disabled` for now."
+          },
+          "allowed_origins": {
+            "type": "array",
+            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin. Empty means from everywhere.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "https://shop.example.com"
+              ]
+            }
+          },
+          "allowed_cidrs": {
+            "type": "array",
+            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation. Empty means from everywhere.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "203.0.113.0/24"
+              ]
+            }
+          },
+          "last_used_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "When one of its keys, or the key of one of its sessions, was last used, to about a minute. Absent where none ever was."
           }
         },
         "required": [
@@ -3046,7 +5893,11 @@ export const openapi = {
           "type",
           "permissions",
           "rules",
-          "created_at"
+          "created_at",
+          "version",
+          "status",
+          "allowed_origins",
+          "allowed_cidrs"
         ]
       },
       "Pagination": {
@@ -3107,7 +5958,7 @@ export const openapi = {
           },
           "data": {
             "type": "array",
-            "description": "The applications of this page, newest first, without their keys.",
+            "description": "The applications of this page, in the order of the list, without their keys.",
             "items": {
               "$ref": "#/components/schemas/Application"
             }
@@ -3127,7 +5978,7 @@ export const openapi = {
             "minLength": 1,
             "maxLength": 200,
             "examples": [
-              "Checkout backend"
+              "Web shop"
             ],
             "description": "What people call it, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
           },
@@ -3154,12 +6005,367 @@ export const openapi = {
               "$ref": "#/components/schemas/AccessRuleInput",
               "description": "Conditions are for the rules of sessions: leave them out."
             }
+          },
+          "allowed_origins": {
+            "type": "array",
+            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin, in place of those before. For public applications only. Empty means from everywhere.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 300,
+              "pattern": "^https?://[^ /?#@]+$",
+              "examples": [
+                "https://shop.example.com"
+              ],
+              "description": "Must be an origin such as https://shop.example.com, without a path."
+            }
+          },
+          "allowed_cidrs": {
+            "type": "array",
+            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation, in place of those before. Empty means from everywhere.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 50,
+              "pattern": "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$",
+              "examples": [
+                "203.0.113.0/24"
+              ],
+              "description": "Must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address."
+            }
           }
         },
         "required": [
           "name"
         ],
         "additionalProperties": false
+      },
+      "RegenerateApplicationKeyRequest": {
+        "type": "object",
+        "description": "Whose key to regenerate.",
+        "properties": {
+          "grace_period": {
+            "type": "string",
+            "pattern": "^([0-9]+)([.][0-9]{1,9})?s$",
+            "examples": [
+              "3600s"
+            ],
+            "description": "How long the present key goes on working: 3600s is an hour. Absent ends it at once, and with it all earlier ones.\n\nMust be more than 0s and at most 2592000s."
+          }
+        },
+        "additionalProperties": false
+      },
+      "ApplicationKey": {
+        "type": "object",
+        "description": "A key of an application, without the key itself.",
+        "properties": {
+          "id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
+            ],
+            "description": "The unique identifier of the key, a UUID. It is no secret."
+          },
+          "created_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:00.000Z"
+            ],
+            "description": "When it was made."
+          },
+          "last_used_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "When it was last used, to about a minute. Absent where it never was."
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T01:00:00.000Z"
+            ],
+            "description": "When it ends by itself: the end of the grace that it was given when it was replaced. Absent for the present key."
+          }
+        },
+        "required": [
+          "id",
+          "created_at"
+        ]
+      },
+      "ListApplicationKeysResponse": {
+        "type": "object",
+        "description": "The keys of an application.",
+        "properties": {
+          "data": {
+            "type": "array",
+            "description": "The keys that work, newest first.",
+            "items": {
+              "$ref": "#/components/schemas/ApplicationKey"
+            }
+          }
+        },
+        "required": [
+          "data"
+        ]
+      },
+      "EventParty": {
+        "type": "object",
+        "description": "Who did something, or to whom it was done.",
+        "properties": {
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application, or the one of the session or key."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session, where it is one."
+          },
+          "key_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
+            ],
+            "description": "The key of the application, by its id, where it is about one."
+          }
+        }
+      },
+      "CredentialState": {
+        "type": "object",
+        "description": "What an application or session was, or became.",
+        "properties": {
+          "name": {
+            "type": "string",
+            "examples": [
+              "Checkout backend"
+            ],
+            "description": "What people call it. Absent for a session."
+          },
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that it had on everything.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:create"
+              ]
+            }
+          },
+          "rules": {
+            "type": "array",
+            "description": "The access rules that it had.",
+            "items": {
+              "$ref": "#/components/schemas/AccessRule"
+            }
+          },
+          "status": {
+            "type": "string",
+            "enum": [
+              "enabled",
+              "disabled"
+            ],
+            "examples": [
+              "enabled"
+            ],
+            "description": "Whether its keys worked: `enabled` or `disabled`. Absent for a session."
+          },
+          "allowed_origins": {
+            "type": "array",
+            "description": "The web pages that its keys could be used from, by their origin.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "https://shop.example.com"
+              ]
+            }
+          },
+          "allowed_cidrs": {
+            "type": "array",
+            "description": "The networks that its keys could be used from, in CIDR notation.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "203.0.113.0/24"
+              ]
+            }
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When it was to end by itself. Absent where it was not."
+          }
+        },
+        "required": [
+          "permissions",
+          "rules",
+          "allowed_origins",
+          "allowed_cidrs"
+        ]
+      },
+      "Event": {
+        "type": "object",
+        "description": "Something that happened.",
+        "properties": {
+          "id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f"
+            ],
+            "description": "The unique identifier of the event, a UUID."
+          },
+          "kind": {
+            "type": "string",
+            "enum": [
+              "application.created",
+              "application.updated",
+              "application.disabled",
+              "application.enabled",
+              "application.deleted",
+              "application.sessions_revoked",
+              "application.expiring",
+              "application.expired",
+              "key.regenerated",
+              "key.deleted",
+              "key.expiring",
+              "key.expired",
+              "session.created",
+              "session.authorized",
+              "session.deleted",
+              "access.denied"
+            ],
+            "examples": [
+              "application.updated"
+            ],
+            "description": "What happened. `application.expiring` and `key.expiring` are told a week and a day before the end, `application.expired` and `key.expired` after it. `access.denied` tells of calls that were refused, whatever they were about."
+          },
+          "at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:00.000Z"
+            ],
+            "description": "When it happened, by the clock of the store."
+          },
+          "outcome": {
+            "type": "string",
+            "enum": [
+              "success",
+              "denied"
+            ],
+            "examples": [
+              "success"
+            ],
+            "description": "Whether it was done or refused: `success` or `denied`."
+          },
+          "actor": {
+            "$ref": "#/components/schemas/EventParty",
+            "description": "Who did it. Absent where nobody did, such as an expiry, and where a call was refused because its key does not work."
+          },
+          "target": {
+            "$ref": "#/components/schemas/EventParty",
+            "description": "To whom it was done: the application, session or key. Of a refused key, the one that it belongs or belonged to. Absent where a call was refused before it was known whom it is about, for want of a permission of its own."
+          },
+          "before": {
+            "$ref": "#/components/schemas/CredentialState",
+            "description": "What the target was before, where that changed."
+          },
+          "after": {
+            "$ref": "#/components/schemas/CredentialState",
+            "description": "What the target became."
+          },
+          "reason": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "permission_denied"
+            ],
+            "description": "Why it was denied, in a word that never changes its meaning: the code of the error, such as `permission_denied`, or, for a key that does not work, `unknown_key` (a secret that is wrong, or was replaced), `expired` or `disabled`. `several` stands for refusals that were too many to be told apart. Absent where it was done."
+          },
+          "method": {
+            "type": "string",
+            "examples": [
+              "latchkey.v1.ApplicationService/UpdateApplication"
+            ],
+            "description": "The method that was called."
+          },
+          "request_id": {
+            "type": "string",
+            "examples": [
+              "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f"
+            ],
+            "description": "The id of the request, as its answer and the log have it. Of refusals, that of the first one."
+          },
+          "address": {
+            "type": "string",
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "The network address that was called from."
+          },
+          "count": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 1,
+            "examples": [
+              1
+            ],
+            "description": "Of how many refusals of the same kind this one tells. Absent means one."
+          },
+          "ends_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "The end that is told of. Of `key.regenerated`, when the key before it ends; absent where that ended at once."
+          }
+        },
+        "required": [
+          "id",
+          "kind",
+          "at",
+          "outcome"
+        ]
+      },
+      "ListEventsResponse": {
+        "type": "object",
+        "description": "A page of events.",
+        "properties": {
+          "pagination": {
+            "$ref": "#/components/schemas/Pagination",
+            "description": "Where this page stands in the whole list."
+          },
+          "data": {
+            "type": "array",
+            "description": "The events of this page, newest first.",
+            "items": {
+              "$ref": "#/components/schemas/Event"
+            }
+          }
+        },
+        "required": [
+          "pagination",
+          "data"
+        ]
       },
       "CreateSessionResponse": {
         "type": "object",
@@ -3186,12 +6392,21 @@ export const openapi = {
               "2027-01-01T00:03:00.000Z"
             ],
             "description": "When the session expires and is deleted: 3 minutes after it was opened, unless the authorize call says otherwise."
+          },
+          "id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The unique identifier of the session, a UUID. It is no secret."
           }
         },
         "required": [
           "session_key",
           "nonce",
-          "expires_at"
+          "expires_at",
+          "id"
         ]
       },
       "AuthorizeSessionRequest": {
@@ -3244,6 +6459,127 @@ export const openapi = {
           "nonce"
         ],
         "additionalProperties": false
+      },
+      "Session": {
+        "type": "object",
+        "description": "A session, without its key and its nonce.",
+        "properties": {
+          "id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The unique identifier of the session, a UUID. It is no secret."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "The tenant of the session, a UUID."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The public application that it was opened with."
+          },
+          "state": {
+            "type": "string",
+            "enum": [
+              "unauthorized",
+              "authorized"
+            ],
+            "examples": [
+              "authorized"
+            ],
+            "description": "Whether it has its access: `unauthorized` until a backend gives it some, then `authorized`."
+          },
+          "permissions": {
+            "type": "array",
+            "description": "The permissions granted on everything.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:create"
+              ]
+            }
+          },
+          "rules": {
+            "type": "array",
+            "description": "The access rules granted.",
+            "items": {
+              "$ref": "#/components/schemas/AccessRule"
+            }
+          },
+          "created_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:00.000Z"
+            ],
+            "description": "When it was opened."
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:03:00.000Z"
+            ],
+            "description": "When it expires and is deleted. It ends before, where its application does."
+          },
+          "authorized_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:05.000Z"
+            ],
+            "description": "When it was authorized. Absent until it is."
+          },
+          "authorized_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "The private application that authorized it. Absent until one does."
+          }
+        },
+        "required": [
+          "id",
+          "tenant_id",
+          "application_id",
+          "state",
+          "permissions",
+          "rules",
+          "created_at",
+          "expires_at"
+        ]
+      },
+      "ListSessionsResponse": {
+        "type": "object",
+        "description": "A page of sessions.",
+        "properties": {
+          "pagination": {
+            "$ref": "#/components/schemas/Pagination",
+            "description": "Where this page stands in the whole list."
+          },
+          "data": {
+            "type": "array",
+            "description": "The sessions of this page, newest first.",
+            "items": {
+              "$ref": "#/components/schemas/Session"
+            }
+          }
+        },
+        "required": [
+          "pagination",
+          "data"
+        ]
       },
       "Problem": {
         "type": "object",

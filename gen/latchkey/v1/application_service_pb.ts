@@ -6,8 +6,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
-import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AccessRule } from "./access_rule_pb.js";
 import { file_latchkey_v1_access_rule } from "./access_rule_pb.js";
 import { file_latchkey_v1_options } from "./options_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/application_service.proto.
  */
 export const file_latchkey_v1_application_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVsYXRjaGtleS92MS9hcHBsaWNhdGlvbl9zZXJ2aWNlLnByb3RvEgtsYXRjaGtleS52MSKqBgoLQXBwbGljYXRpb24SOwoCaWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkIKCXRlbmFudF9pZBgCIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQyLTdhYjQtOGMzZi01ZTdhOWIxZDNmNjCwAQESJgoEbmFtZRgDIAEoCUIYukgVchOSAhBDaGVja291dCBiYWNrZW5kEl4KA2tleRgEIAEoCUJMukhJckeSAkRsa19wcnZfMDJ3UEFrbjFtSFh2QUF5dkpZZDJ0QTNxUHpEMFl0NkxIcjFiV2ZHeDhFb1NrVm5VWmNJNWpNN1Q0ZTJRd0gAiAEBEjoKBHR5cGUYBSABKAlCLLpIKXInUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnSSAgdwcml2YXRlEi4KC3Blcm1pc3Npb25zGAYgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAcgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJICgpjcmVhdGVkX2J5GAggASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgBiAEBEkEKCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA7IAQGyAQhSBgiA2dvZBhJJCgttb2RpZmllZF9ieRgKIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAogBARI/Cgttb2RpZmllZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCID84NkGEj4KCmV4cGlyZXNfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBkIGCgRfa2V5Qg0KC19jcmVhdGVkX2J5Qg4KDF9tb2RpZmllZF9ieSLKBAoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EjAKBG5hbWUYASABKAlCIrpIH8gBAXIakLUYARjIAZICEENoZWNrb3V0IGJhY2tlbmQSPQoEdHlwZRgCIAEoCUIvukgsyAEBcidSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICB3ByaXZhdGUSOAoLcGVybWlzc2lvbnMYAyADKAlCI7pIIJIBHRAyGAEiF3IViLUYARhkkgIMdG9rZW46Y3JlYXRlEqsBCgVydWxlcxgEIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGVCggG6SH+SAXwQ6Acid7oBdAobYXBwbGljYXRpb25fcnVsZS5jb25kaXRpb25zEjhjb25kaXRpb25zIGFyZSBmb3IgdGhlIHJ1bGVzIG9mIHNlc3Npb25zOiBsZWF2ZSB0aGVtIG91dBobdGhpcy5jb25kaXRpb25zLnNpemUoKSA9PSAwEj4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBjqUAbpIkAEajQEKGWNyZWF0ZV9hcHBsaWNhdGlvbi5ncmFudHMSOnBlcm1pc3Npb25zIG9yIHJ1bGVzIG11c3QgYmUgbm9uLWVtcHR5OiBncmFudCBhdCBsZWFzdCBvbmUaNHRoaXMucGVybWlzc2lvbnMuc2l6ZSgpID4gMCB8fCB0aGlzLnJ1bGVzLnNpemUoKSA+IDAi9gIKF0xpc3RBcHBsaWNhdGlvbnNSZXF1ZXN0EkIKAmlkGAEgAygJQja6SDOSATAQZCIsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESHAoEcGFnZRgCIAEoBUIJukgGGgRAASgBSACIAQESHgoEc2l6ZRgDIAEoBUILukgIGgZAFBhkKAFIAYgBARI5CgVzdGFydBgEIAEoCUIlukgiciAYZJICG0FaaklvbjgtZkIyYldpOU9iWXdMR281eUdxOEgCiAEBOoEBukh+GnwKH2xpc3RfYXBwbGljYXRpb25zLnBhZ2Vfb3Jfc3RhcnQSM3BhZ2UgYW5kIHN0YXJ0IGV4Y2x1ZGUgZWFjaCBvdGhlcjogZ2l2ZSBvbmUgb2YgdGhlbRokIShoYXModGhpcy5wYWdlKSAmJiBoYXModGhpcy5zdGFydCkpQgcKBV9wYWdlQgcKBV9zaXplQggKBl9zdGFydCJ3ChhMaXN0QXBwbGljYXRpb25zUmVzcG9uc2USMwoKcGFnaW5hdGlvbhgBIAEoCzIXLmxhdGNoa2V5LnYxLlBhZ2luYXRpb25CBrpIA8gBARImCgRkYXRhGAIgAygLMhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24iggIKClBhZ2luYXRpb24SIQoLdG90YWxfaXRlbXMYASABKAVCB7pIBBoCQCpIAIgBARIhCgtwYWdlX251bWJlchgCIAEoBUIHukgEGgJAAUgBiAEBEhoKCXBhZ2Vfc2l6ZRgDIAEoBUIHukgEGgJAFBIhCgt0b3RhbF9wYWdlcxgEIAEoBUIHukgEGgJAA0gCiAEBEjYKBG5leHQYBSABKAlCI7pIIHIekgIbQVpqSW9uOC1mQjJiV2k5T2JZd0xHbzV5R3E4SAOIAQFCDgoMX3RvdGFsX2l0ZW1zQg4KDF9wYWdlX251bWJlckIOCgxfdG90YWxfcGFnZXNCBwoFX25leHQiVwoVR2V0QXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABASIcChpHZXRBcHBsaWNhdGlvbkJ5S2V5UmVxdWVzdCKLBAoYVXBkYXRlQXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARIwCgRuYW1lGAIgASgJQiK6SB/IAQFyGpC1GAEYyAGSAhBDaGVja291dCBiYWNrZW5kEjgKC3Blcm1pc3Npb25zGAMgAygJQiO6SCCSAR0QMhgBIhdyFYi1GAEYZJICDHRva2VuOmNyZWF0ZRKrAQoFcnVsZXMYBCADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQoIBukh/kgF8EOgHIne6AXQKG2FwcGxpY2F0aW9uX3J1bGUuY29uZGl0aW9ucxI4Y29uZGl0aW9ucyBhcmUgZm9yIHRoZSBydWxlcyBvZiBzZXNzaW9uczogbGVhdmUgdGhlbSBvdXQaG3RoaXMuY29uZGl0aW9ucy5zaXplKCkgPT0gMDqUAbpIkAEajQEKGXVwZGF0ZV9hcHBsaWNhdGlvbi5ncmFudHMSOnBlcm1pc3Npb25zIG9yIHJ1bGVzIG11c3QgYmUgbm9uLWVtcHR5OiBncmFudCBhdCBsZWFzdCBvbmUaNHRoaXMucGVybWlzc2lvbnMuc2l6ZSgpID4gMCB8fCB0aGlzLnJ1bGVzLnNpemUoKSA+IDAiYQofUmVnZW5lcmF0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQEiWgoYRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABATKjCwoSQXBwbGljYXRpb25TZXJ2aWNlEqkBChFDcmVhdGVBcHBsaWNhdGlvbhIlLmxhdGNoa2V5LnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIlOKtRgUChJhcHBsaWNhdGlvbjpjcmVhdGWQtRjJAaq1GAttb2RpZmllZF9ieaq1GAttb2RpZmllZF9hdILT5JMCEjoBKiINL2FwcGxpY2F0aW9ucxKbAQoQTGlzdEFwcGxpY2F0aW9ucxIkLmxhdGNoa2V5LnYxLkxpc3RBcHBsaWNhdGlvbnNSZXF1ZXN0GiUubGF0Y2hrZXkudjEuTGlzdEFwcGxpY2F0aW9uc1Jlc3BvbnNlIjqQAgGKtRgSChBhcHBsaWNhdGlvbjpyZWFkqrUYCGRhdGEua2V5gtPkkwIPEg0vYXBwbGljYXRpb25zEqMBCg5HZXRBcHBsaWNhdGlvbhIiLmxhdGNoa2V5LnYxLkdldEFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIlOQAgGKtRgSChBhcHBsaWNhdGlvbjpyZWFkorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKq1GANrZXmC0+STAhQSEi9hcHBsaWNhdGlvbnMve2lkfRKTAQoTR2V0QXBwbGljYXRpb25CeUtleRInLmxhdGNoa2V5LnYxLkdldEFwcGxpY2F0aW9uQnlLZXlSZXF1ZXN0GhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24iOZACAYq1GBIKEGFwcGxpY2F0aW9uOnJlYWSqtRgDa2V5gtPkkwITEhEvYXBwbGljYXRpb25zL2tleRKuAQoRVXBkYXRlQXBwbGljYXRpb24SJS5sYXRjaGtleS52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiJYkAICirUYFAoSYXBwbGljYXRpb246dXBkYXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKq1GANrZXmC0+STAhc6ASoaEi9hcHBsaWNhdGlvbnMve2lkfRK9AQoYUmVnZW5lcmF0ZUFwcGxpY2F0aW9uS2V5EiwubGF0Y2hrZXkudjEuUmVnZW5lcmF0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIlmKtRgUChJhcHBsaWNhdGlvbjp1cGRhdGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5kgtPkkwIiOgEqIh0vYXBwbGljYXRpb25zL3tpZH0vcmVnZW5lcmF0ZRKiAQoRRGVsZXRlQXBwbGljYXRpb24SJS5sYXRjaGtleS52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiTpACAoq1GBQKEmFwcGxpY2F0aW9uOmRlbGV0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSC0+STAhQqEi9hcHBsaWNhdGlvbnMve2lkfRrwAZq1GC4KEmFwcGxpY2F0aW9uOmNyZWF0ZRIUQ3JlYXRlIGFwcGxpY2F0aW9ucy4aAgEDmrUYPAoQYXBwbGljYXRpb246cmVhZBIoTGlzdCBhcHBsaWNhdGlvbnMgYW5kIHJlYWQgZWFjaCBvZiB0aGVtLpq1GEgKEmFwcGxpY2F0aW9uOnVwZGF0ZRIuQ2hhbmdlIGFwcGxpY2F0aW9ucyBhbmQgcmVnZW5lcmF0ZSB0aGVpciBrZXlzLhoCAQOatRguChJhcHBsaWNhdGlvbjpkZWxldGUSFERlbGV0ZSBhcHBsaWNhdGlvbnMuGgIBA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
+  fileDesc("CiVsYXRjaGtleS92MS9hcHBsaWNhdGlvbl9zZXJ2aWNlLnByb3RvEgtsYXRjaGtleS52MSKwCAoLQXBwbGljYXRpb24SOwoCaWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkIKCXRlbmFudF9pZBgCIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQyLTdhYjQtOGMzZi01ZTdhOWIxZDNmNjCwAQESHgoEbmFtZRgDIAEoCUIQukgNcguSAghXZWIgc2hvcBJeCgNrZXkYBCABKAlCTLpISXJHkgJEbGtfcHViXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXdIAIgBARI5CgR0eXBlGAUgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljEi4KC3Blcm1pc3Npb25zGAYgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAcgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJICgpjcmVhdGVkX2J5GAggASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgBiAEBEkEKCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA7IAQGyAQhSBgiA2dvZBhJJCgttb2RpZmllZF9ieRgKIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAogBARI/Cgttb2RpZmllZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCID84NkGEj4KCmV4cGlyZXNfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhIjCgd2ZXJzaW9uGA0gASgJQhK6SAdyBZICAjE3irUYBEVUYWcSMgoGc3RhdHVzGA4gASgJQiK6SB9yHVIHZW5hYmxlZFIIZGlzYWJsZWSSAgdlbmFibGVkEj4KD2FsbG93ZWRfb3JpZ2lucxgPIAMoCUIlukgikgEfIh1yG5ICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRIyCg1hbGxvd2VkX2NpZHJzGBAgAygJQhu6SBiSARUiE3IRkgIOMjAzLjAuMTEzLjAvMjQSQAoMbGFzdF91c2VkX2F0GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgPzg2QZCBgoEX2tleUINCgtfY3JlYXRlZF9ieUIOCgxfbW9kaWZpZWRfYnkikgIKDkFwcGxpY2F0aW9uS2V5EjsKAmlkGAEgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmNDAtN2EzYi04YzFkLTNlNWY3YTliMWMyZLABARJBCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSQAoMbGFzdF91c2VkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgPzg2QYSPgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCJCY4dkGIsoFChhDcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QSKAoEbmFtZRgBIAEoCUIaukgXyAEBchKQtRgBGMgBkgIIV2ViIHNob3ASPAoEdHlwZRgCIAEoCUIuukgryAEBciZSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICBnB1YmxpYxI4CgtwZXJtaXNzaW9ucxgDIAMoCUIjukggkgEdEDIYASIXchWItRgBGGSSAgx0b2tlbjpjcmVhdGUSqwEKBXJ1bGVzGAQgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUKCAbpIf5IBfBDoByJ3ugF0ChthcHBsaWNhdGlvbl9ydWxlLmNvbmRpdGlvbnMSOGNvbmRpdGlvbnMgYXJlIGZvciB0aGUgcnVsZXMgb2Ygc2Vzc2lvbnM6IGxlYXZlIHRoZW0gb3V0Ght0aGlzLmNvbmRpdGlvbnMuc2l6ZSgpID09IDASPgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGEkkKD2FsbG93ZWRfb3JpZ2lucxgGIAMoCUIwukgtkgEqEDIYASIkciKwtRgBGKwCkgIYaHR0cHM6Ly9zaG9wLmV4YW1wbGUuY29tEjwKDWFsbG93ZWRfY2lkcnMYByADKAlCJbpIIpIBHxAyGAEiGXIXuLUYARgykgIOMjAzLjAuMTEzLjAvMjQ6lAG6SJABGo0BChljcmVhdGVfYXBwbGljYXRpb24uZ3JhbnRzEjpwZXJtaXNzaW9ucyBvciBydWxlcyBtdXN0IGJlIG5vbi1lbXB0eTogZ3JhbnQgYXQgbGVhc3Qgb25lGjR0aGlzLnBlcm1pc3Npb25zLnNpemUoKSA+IDAgfHwgdGhpcy5ydWxlcy5zaXplKCkgPiAwIukGChdMaXN0QXBwbGljYXRpb25zUmVxdWVzdBJCCgJpZBgBIAMoCUI2ukgzkgEwEGQiLHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEhwKBHBhZ2UYAiABKAVCCbpIBhoEQAEoAUgAiAEBEh4KBHNpemUYAyABKAVCC7pICBoGQBQYZCgBSAGIAQESOgoFc3RhcnQYBCABKAlCJrpII3IhGOgHkgIbQVpqSW9uOC1mQjJiV2k5T2JZd0xHbzV5R3E4SAKIAQESPgoEdHlwZRgFIAEoCUIrukgociZSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICBnB1YmxpY0gDiAEBEjgKBnN0YXR1cxgGIAEoCUIjukggch5SB2VuYWJsZWRSCGRpc2FibGVkkgIIZGlzYWJsZWRIBIgBARIwCgpwZXJtaXNzaW9uGAcgASgJQhe6SBRyEoi1GAEYZJICCXRva2VuOnVzZUgFiAEBEisKC25hbWVfcHJlZml4GAggASgJQhG6SA5yDBABGGSSAgVjaGVja0gGiAEBEkIKDmV4cGlyZXNfYmVmb3JlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgMDg6AYSRAoQbGFzdF91c2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCID84NkGElAKBW9yZGVyGAsgASgJQjy6SDlyN1IGbmV3ZXN0UgRuYW1lUgpleHBpcmVzX2F0UgxsYXN0X3VzZWRfYXSSAgxsYXN0X3VzZWRfYXRIB4gBATqBAbpIfhp8Ch9saXN0X2FwcGxpY2F0aW9ucy5wYWdlX29yX3N0YXJ0EjNwYWdlIGFuZCBzdGFydCBleGNsdWRlIGVhY2ggb3RoZXI6IGdpdmUgb25lIG9mIHRoZW0aJCEoaGFzKHRoaXMucGFnZSkgJiYgaGFzKHRoaXMuc3RhcnQpKUIHCgVfcGFnZUIHCgVfc2l6ZUIICgZfc3RhcnRCBwoFX3R5cGVCCQoHX3N0YXR1c0INCgtfcGVybWlzc2lvbkIOCgxfbmFtZV9wcmVmaXhCCAoGX29yZGVyIncKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIzCgpwYWdpbmF0aW9uGAEgASgLMhcubGF0Y2hrZXkudjEuUGFnaW5hdGlvbkIGukgDyAEBEiYKBGRhdGEYAiADKAsyGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiKCAgoKUGFnaW5hdGlvbhIhCgt0b3RhbF9pdGVtcxgBIAEoBUIHukgEGgJAKkgAiAEBEiEKC3BhZ2VfbnVtYmVyGAIgASgFQge6SAQaAkABSAGIAQESGgoJcGFnZV9zaXplGAMgASgFQge6SAQaAkAUEiEKC3RvdGFsX3BhZ2VzGAQgASgFQge6SAQaAkADSAKIAQESNgoEbmV4dBgFIAEoCUIjukggch6SAhtBWmpJb244LWZCMmJXaTlPYll3TEdvNXlHcThIA4gBAUIOCgxfdG90YWxfaXRlbXNCDgoMX3BhZ2VfbnVtYmVyQg4KDF90b3RhbF9wYWdlc0IHCgVfbmV4dCJXChVHZXRBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBIhwKGkdldEFwcGxpY2F0aW9uQnlLZXlSZXF1ZXN0IswFChhVcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEigKBG5hbWUYAiABKAlCGrpIF8gBAXISkLUYARjIAZICCFdlYiBzaG9wEjgKC3Blcm1pc3Npb25zGAMgAygJQiO6SCCSAR0QMhgBIhdyFYi1GAEYZJICDHRva2VuOmNyZWF0ZRKrAQoFcnVsZXMYBCADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQoIBukh/kgF8EOgHIne6AXQKG2FwcGxpY2F0aW9uX3J1bGUuY29uZGl0aW9ucxI4Y29uZGl0aW9ucyBhcmUgZm9yIHRoZSBydWxlcyBvZiBzZXNzaW9uczogbGVhdmUgdGhlbSBvdXQaG3RoaXMuY29uZGl0aW9ucy5zaXplKCkgPT0gMBJJCg9hbGxvd2VkX29yaWdpbnMYBSADKAlCMLpILZIBKhAyGAEiJHIisLUYARisApICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRI8Cg1hbGxvd2VkX2NpZHJzGAYgAygJQiW6SCKSAR8QMhgBIhlyF7i1GAEYMpICDjIwMy4wLjExMy4wLzI0EjEKCGlmX21hdGNoGAcgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBOpQBukiQARqNAQoZdXBkYXRlX2FwcGxpY2F0aW9uLmdyYW50cxI6cGVybWlzc2lvbnMgb3IgcnVsZXMgbXVzdCBiZSBub24tZW1wdHk6IGdyYW50IGF0IGxlYXN0IG9uZRo0dGhpcy5wZXJtaXNzaW9ucy5zaXplKCkgPiAwIHx8IHRoaXMucnVsZXMuc2l6ZSgpID4gMEILCglfaWZfbWF0Y2gi6AEKH1JlZ2VuZXJhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkUKDGdyYWNlX3BlcmlvZBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIUukgRqgEOSgMIkBwiBQiAmp4BKgASMQoIaWZfbWF0Y2gYAyABKAlCGrpIC3IJEAEYZJICAjE3irUYCElmLU1hdGNoSACIAQFCCwoJX2lmX21hdGNoIpoBChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEjEKCGlmX21hdGNoGAIgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaCJcChpMaXN0QXBwbGljYXRpb25LZXlzUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQEiSAobTGlzdEFwcGxpY2F0aW9uS2V5c1Jlc3BvbnNlEikKBGRhdGEYASADKAsyGy5sYXRjaGtleS52MS5BcHBsaWNhdGlvbktleSLhAQobRGVsZXRlQXBwbGljYXRpb25LZXlSZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARJCCgZrZXlfaWQYAiABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2Y0MC03YTNiLThjMWQtM2U1ZjdhOWIxYzJksAEBEjEKCGlmX21hdGNoGAMgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaCKbAQoZRGlzYWJsZUFwcGxpY2F0aW9uUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESMQoIaWZfbWF0Y2gYAiABKAlCGrpIC3IJEAEYZJICAjE3irUYCElmLU1hdGNoSACIAQFCCwoJX2lmX21hdGNoIpoBChhFbmFibGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEjEKCGlmX21hdGNoGAIgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaDLZEgoSQXBwbGljYXRpb25TZXJ2aWNlEq0BChFDcmVhdGVBcHBsaWNhdGlvbhIlLmxhdGNoa2V5LnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIleKtRgUChJhcHBsaWNhdGlvbjpjcmVhdGWQtRjJAaq1GAttb2RpZmllZF9ieaq1GAttb2RpZmllZF9hdLi1GAGC0+STAhI6ASoiDS9hcHBsaWNhdGlvbnMSmwEKEExpc3RBcHBsaWNhdGlvbnMSJC5sYXRjaGtleS52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBolLmxhdGNoa2V5LnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZSI6kAIBirUYEgoQYXBwbGljYXRpb246cmVhZKq1GAhkYXRhLmtleYLT5JMCDxINL2FwcGxpY2F0aW9ucxKjAQoOR2V0QXBwbGljYXRpb24SIi5sYXRjaGtleS52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiJTkAIBirUYEgoQYXBwbGljYXRpb246cmVhZKK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSqtRgDa2V5gtPkkwIUEhIvYXBwbGljYXRpb25zL3tpZH0SkwEKE0dldEFwcGxpY2F0aW9uQnlLZXkSJy5sYXRjaGtleS52MS5HZXRBcHBsaWNhdGlvbkJ5S2V5UmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIjmQAgGKtRgSChBhcHBsaWNhdGlvbjpyZWFkqrUYA2tleYLT5JMCExIRL2FwcGxpY2F0aW9ucy9rZXkSxgEKEVVwZGF0ZUFwcGxpY2F0aW9uEiUubGF0Y2hrZXkudjEuVXBkYXRlQXBwbGljYXRpb25SZXF1ZXN0GhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24icJACAoq1GBQKEmFwcGxpY2F0aW9uOnVwZGF0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgQdmVyc2lvbl9taXNtYXRjaKq1GANrZXm4tRgBgtPkkwIXOgEqGhIvYXBwbGljYXRpb25zL3tpZH0S5wEKGFJlZ2VuZXJhdGVBcHBsaWNhdGlvbktleRIsLmxhdGNoa2V5LnYxLlJlZ2VuZXJhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiKCAYq1GBQKEmFwcGxpY2F0aW9uOnVwZGF0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgQdmVyc2lvbl9taXNtYXRjaKK1GA10b29fbWFueV9rZXlzuLUYAYLT5JMCIjoBKiIdL2FwcGxpY2F0aW9ucy97aWR9L3JlZ2VuZXJhdGUSuwEKE0xpc3RBcHBsaWNhdGlvbktleXMSJy5sYXRjaGtleS52MS5MaXN0QXBwbGljYXRpb25LZXlzUmVxdWVzdBooLmxhdGNoa2V5LnYxLkxpc3RBcHBsaWNhdGlvbktleXNSZXNwb25zZSJRkAIBirUYEgoQYXBwbGljYXRpb246cmVhZKK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSC0+STAhkSFy9hcHBsaWNhdGlvbnMve2lkfS9rZXlzEtwBChREZWxldGVBcHBsaWNhdGlvbktleRIoLmxhdGNoa2V5LnYxLkRlbGV0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKBAZACAoq1GBQKEmFwcGxpY2F0aW9uOnVwZGF0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgNa2V5X25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNogtPkkwIiKiAvYXBwbGljYXRpb25zL3tpZH0va2V5cy97a2V5X2lkfRLQAQoSRGlzYWJsZUFwcGxpY2F0aW9uEiYubGF0Y2hrZXkudjEuRGlzYWJsZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIniQAgKKtRgUChJhcHBsaWNhdGlvbjp1cGRhdGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5korUYEHZlcnNpb25fbWlzbWF0Y2iqtRgDa2V5uLUYAYLT5JMCHzoBKiIaL2FwcGxpY2F0aW9ucy97aWR9L2Rpc2FibGUSzQEKEUVuYWJsZUFwcGxpY2F0aW9uEiUubGF0Y2hrZXkudjEuRW5hYmxlQXBwbGljYXRpb25SZXF1ZXN0GhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24id5ACAoq1GBQKEmFwcGxpY2F0aW9uOnVwZGF0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgQdmVyc2lvbl9taXNtYXRjaKq1GANrZXm4tRgBgtPkkwIeOgEqIhkvYXBwbGljYXRpb25zL3tpZH0vZW5hYmxlErYBChFEZWxldGVBcHBsaWNhdGlvbhIlLmxhdGNoa2V5LnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJikAICirUYFAoSYXBwbGljYXRpb246ZGVsZXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNogtPkkwIUKhIvYXBwbGljYXRpb25zL3tpZH0ajAKatRguChJhcHBsaWNhdGlvbjpjcmVhdGUSFENyZWF0ZSBhcHBsaWNhdGlvbnMuGgIBA5q1GDwKEGFwcGxpY2F0aW9uOnJlYWQSKExpc3QgYXBwbGljYXRpb25zIGFuZCByZWFkIGVhY2ggb2YgdGhlbS6atRhkChJhcHBsaWNhdGlvbjp1cGRhdGUSSkNoYW5nZSwgZGlzYWJsZSBhbmQgZW5hYmxlIGFwcGxpY2F0aW9ucywgYW5kIHJlZ2VuZXJhdGUgb3IgZW5kIHRoZWlyIGtleXMuGgIBA5q1GC4KEmFwcGxpY2F0aW9uOmRlbGV0ZRIURGVsZXRlIGFwcGxpY2F0aW9ucy4aAgEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
 
 /**
  * A named credential of a tenant, with the grants of its key.
@@ -112,6 +112,45 @@ export type Application = Message<"latchkey.v1.Application"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 12;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Stands for this state of the application: another one after each change.
+   * Compare it, and pass it as `if_match` to change only what you have seen.
+   *
+   * @generated from field: string version = 13;
+   */
+  version: string;
+
+  /**
+   * Whether its keys work: `enabled`, or `disabled` for now.
+   *
+   * @generated from field: string status = 14;
+   */
+  status: string;
+
+  /**
+   * The web pages that its keys, and those of its sessions, may be used from,
+   * by their origin. Empty means from everywhere.
+   *
+   * @generated from field: repeated string allowed_origins = 15;
+   */
+  allowedOrigins: string[];
+
+  /**
+   * The networks that its keys, and those of its sessions, may be used from,
+   * in CIDR notation. Empty means from everywhere.
+   *
+   * @generated from field: repeated string allowed_cidrs = 16;
+   */
+  allowedCidrs: string[];
+
+  /**
+   * When one of its keys, or the key of one of its sessions, was last used, to
+   * about a minute. Absent where none ever was.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 17;
+   */
+  lastUsedAt?: Timestamp | undefined;
 };
 
 /**
@@ -120,6 +159,49 @@ export type Application = Message<"latchkey.v1.Application"> & {
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_application_service, 0);
+
+/**
+ * A key of an application, without the key itself.
+ *
+ * @generated from message latchkey.v1.ApplicationKey
+ */
+export type ApplicationKey = Message<"latchkey.v1.ApplicationKey"> & {
+  /**
+   * The unique identifier of the key, a UUID. It is no secret.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * When it was made.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 2;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it was last used, to about a minute. Absent where it never was.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 3;
+   */
+  lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * When it ends by itself: the end of the grace that it was given when it was
+   * replaced. Absent for the present key.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.ApplicationKey.
+ * Use `create(ApplicationKeySchema)` to create a new message.
+ */
+export const ApplicationKeySchema: GenMessage<ApplicationKey> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_application_service, 1);
 
 /**
  * What to create.
@@ -143,8 +225,8 @@ export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationReq
   type: string;
 
   /**
-   * The permissions granted on everything. A public application cannot be
-   * given permissions that change applications.
+   * The permissions granted on everything. Of those of this service itself a
+   * public application can be given `application:read` alone.
    *
    * @generated from field: repeated string permissions = 3;
    */
@@ -164,6 +246,22 @@ export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationReq
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * The web pages that its keys, and those of its sessions, may be used from,
+   * by their origin. For public applications only. Empty means from everywhere.
+   *
+   * @generated from field: repeated string allowed_origins = 6;
+   */
+  allowedOrigins: string[];
+
+  /**
+   * The networks that its keys, and those of its sessions, may be used from, in
+   * CIDR notation. Empty means from everywhere.
+   *
+   * @generated from field: repeated string allowed_cidrs = 7;
+   */
+  allowedCidrs: string[];
 };
 
 /**
@@ -171,7 +269,7 @@ export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationReq
  * Use `create(CreateApplicationRequestSchema)` to create a new message.
  */
 export const CreateApplicationRequestSchema: GenMessage<CreateApplicationRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 1);
+  messageDesc(file_latchkey_v1_application_service, 2);
 
 /**
  * Which applications to list.
@@ -201,11 +299,66 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
   size?: number | undefined;
 
   /**
-   * The cursor to go on from: the `pagination.next` of an earlier answer.
+   * The cursor to go on from: the `pagination.next` of an earlier answer to the
+   * same question.
    *
    * @generated from field: optional string start = 4;
    */
   start?: string | undefined;
+
+  /**
+   * Only applications of this type.
+   *
+   * @generated from field: optional string type = 5;
+   */
+  type?: string | undefined;
+
+  /**
+   * Only those that are enabled, or only those that are disabled.
+   *
+   * @generated from field: optional string status = 6;
+   */
+  status?: string | undefined;
+
+  /**
+   * Only those that hold this permission, directly or by a rule.
+   *
+   * @generated from field: optional string permission = 7;
+   */
+  permission?: string | undefined;
+
+  /**
+   * Only those whose name begins so, in upper or lower case.
+   *
+   * @generated from field: optional string name_prefix = 8;
+   */
+  namePrefix?: string | undefined;
+
+  /**
+   * Only those that expire before this moment.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_before = 9;
+   */
+  expiresBefore?: Timestamp | undefined;
+
+  /**
+   * Only those that were last used before this moment, or created before it and
+   * never used.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_before = 10;
+   */
+  lastUsedBefore?: Timestamp | undefined;
+
+  /**
+   * The order of the list: `newest` first; by `name`; by `expires_at`, which
+   * shows only those that expire, the next one first; or by `last_used_at`,
+   * those first that have not been used for the longest time. By default it is
+   * that of `name_prefix`, `expires_before` or `last_used_before`, where one of
+   * them is given, in this order, and otherwise `newest`.
+   *
+   * @generated from field: optional string order = 11;
+   */
+  order?: string | undefined;
 };
 
 /**
@@ -213,7 +366,7 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
  * Use `create(ListApplicationsRequestSchema)` to create a new message.
  */
 export const ListApplicationsRequestSchema: GenMessage<ListApplicationsRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 2);
+  messageDesc(file_latchkey_v1_application_service, 3);
 
 /**
  * A page of applications.
@@ -229,7 +382,7 @@ export type ListApplicationsResponse = Message<"latchkey.v1.ListApplicationsResp
   pagination?: Pagination | undefined;
 
   /**
-   * The applications of this page, newest first, without their keys.
+   * The applications of this page, in the order of the list, without their keys.
    *
    * @generated from field: repeated latchkey.v1.Application data = 2;
    */
@@ -241,7 +394,7 @@ export type ListApplicationsResponse = Message<"latchkey.v1.ListApplicationsResp
  * Use `create(ListApplicationsResponseSchema)` to create a new message.
  */
 export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 3);
+  messageDesc(file_latchkey_v1_application_service, 4);
 
 /**
  * Where a page stands in the whole list.
@@ -291,7 +444,7 @@ export type Pagination = Message<"latchkey.v1.Pagination"> & {
  * Use `create(PaginationSchema)` to create a new message.
  */
 export const PaginationSchema: GenMessage<Pagination> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 4);
+  messageDesc(file_latchkey_v1_application_service, 5);
 
 /**
  * Which application to get.
@@ -312,7 +465,7 @@ export type GetApplicationRequest = Message<"latchkey.v1.GetApplicationRequest">
  * Use `create(GetApplicationRequestSchema)` to create a new message.
  */
 export const GetApplicationRequestSchema: GenMessage<GetApplicationRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 5);
+  messageDesc(file_latchkey_v1_application_service, 6);
 
 /**
  * Empty: the application is the one of the caller's key.
@@ -327,7 +480,7 @@ export type GetApplicationByKeyRequest = Message<"latchkey.v1.GetApplicationByKe
  * Use `create(GetApplicationByKeyRequestSchema)` to create a new message.
  */
 export const GetApplicationByKeyRequestSchema: GenMessage<GetApplicationByKeyRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 6);
+  messageDesc(file_latchkey_v1_application_service, 7);
 
 /**
  * What the application becomes.
@@ -362,6 +515,31 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
    * @generated from field: repeated latchkey.v1.AccessRule rules = 4;
    */
   rules: AccessRule[];
+
+  /**
+   * The web pages that its keys, and those of its sessions, may be used from,
+   * by their origin, in place of those before. For public applications only.
+   * Empty means from everywhere.
+   *
+   * @generated from field: repeated string allowed_origins = 5;
+   */
+  allowedOrigins: string[];
+
+  /**
+   * The networks that its keys, and those of its sessions, may be used from, in
+   * CIDR notation, in place of those before. Empty means from everywhere.
+   *
+   * @generated from field: repeated string allowed_cidrs = 6;
+   */
+  allowedCidrs: string[];
+
+  /**
+   * Refuses the call unless the application is still at this `version`. Absent,
+   * or `*`, takes it as it is.
+   *
+   * @generated from field: optional string if_match = 7;
+   */
+  ifMatch?: string | undefined;
 };
 
 /**
@@ -369,7 +547,7 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
  * Use `create(UpdateApplicationRequestSchema)` to create a new message.
  */
 export const UpdateApplicationRequestSchema: GenMessage<UpdateApplicationRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 7);
+  messageDesc(file_latchkey_v1_application_service, 8);
 
 /**
  * Whose key to regenerate.
@@ -383,6 +561,22 @@ export type RegenerateApplicationKeyRequest = Message<"latchkey.v1.RegenerateApp
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * How long the present key goes on working: 3600s is an hour. Absent ends it
+   * at once, and with it all earlier ones.
+   *
+   * @generated from field: google.protobuf.Duration grace_period = 2;
+   */
+  gracePeriod?: Duration | undefined;
+
+  /**
+   * Refuses the call unless the application is still at this `version`. Absent,
+   * or `*`, takes it as it is.
+   *
+   * @generated from field: optional string if_match = 3;
+   */
+  ifMatch?: string | undefined;
 };
 
 /**
@@ -390,7 +584,7 @@ export type RegenerateApplicationKeyRequest = Message<"latchkey.v1.RegenerateApp
  * Use `create(RegenerateApplicationKeyRequestSchema)` to create a new message.
  */
 export const RegenerateApplicationKeyRequestSchema: GenMessage<RegenerateApplicationKeyRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 8);
+  messageDesc(file_latchkey_v1_application_service, 9);
 
 /**
  * Which application to delete.
@@ -404,6 +598,14 @@ export type DeleteApplicationRequest = Message<"latchkey.v1.DeleteApplicationReq
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Refuses the call unless the application is still at this `version`. Absent,
+   * or `*`, takes it as it is.
+   *
+   * @generated from field: optional string if_match = 2;
+   */
+  ifMatch?: string | undefined;
 };
 
 /**
@@ -411,7 +613,143 @@ export type DeleteApplicationRequest = Message<"latchkey.v1.DeleteApplicationReq
  * Use `create(DeleteApplicationRequestSchema)` to create a new message.
  */
 export const DeleteApplicationRequestSchema: GenMessage<DeleteApplicationRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_application_service, 9);
+  messageDesc(file_latchkey_v1_application_service, 10);
+
+/**
+ * Whose keys to list.
+ *
+ * @generated from message latchkey.v1.ListApplicationKeysRequest
+ */
+export type ListApplicationKeysRequest = Message<"latchkey.v1.ListApplicationKeysRequest"> & {
+  /**
+   * The id of the application.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message latchkey.v1.ListApplicationKeysRequest.
+ * Use `create(ListApplicationKeysRequestSchema)` to create a new message.
+ */
+export const ListApplicationKeysRequestSchema: GenMessage<ListApplicationKeysRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_application_service, 11);
+
+/**
+ * The keys of an application.
+ *
+ * @generated from message latchkey.v1.ListApplicationKeysResponse
+ */
+export type ListApplicationKeysResponse = Message<"latchkey.v1.ListApplicationKeysResponse"> & {
+  /**
+   * The keys that work, newest first.
+   *
+   * @generated from field: repeated latchkey.v1.ApplicationKey data = 1;
+   */
+  data: ApplicationKey[];
+};
+
+/**
+ * Describes the message latchkey.v1.ListApplicationKeysResponse.
+ * Use `create(ListApplicationKeysResponseSchema)` to create a new message.
+ */
+export const ListApplicationKeysResponseSchema: GenMessage<ListApplicationKeysResponse> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_application_service, 12);
+
+/**
+ * Which key to end.
+ *
+ * @generated from message latchkey.v1.DeleteApplicationKeyRequest
+ */
+export type DeleteApplicationKeyRequest = Message<"latchkey.v1.DeleteApplicationKeyRequest"> & {
+  /**
+   * The id of the application.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The id of the key.
+   *
+   * @generated from field: string key_id = 2;
+   */
+  keyId: string;
+
+  /**
+   * Refuses the call unless the application is still at this `version`. Absent,
+   * or `*`, takes it as it is.
+   *
+   * @generated from field: optional string if_match = 3;
+   */
+  ifMatch?: string | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.DeleteApplicationKeyRequest.
+ * Use `create(DeleteApplicationKeyRequestSchema)` to create a new message.
+ */
+export const DeleteApplicationKeyRequestSchema: GenMessage<DeleteApplicationKeyRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_application_service, 13);
+
+/**
+ * Which application to disable.
+ *
+ * @generated from message latchkey.v1.DisableApplicationRequest
+ */
+export type DisableApplicationRequest = Message<"latchkey.v1.DisableApplicationRequest"> & {
+  /**
+   * The id of the application.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Refuses the call unless the application is still at this `version`. Absent,
+   * or `*`, takes it as it is.
+   *
+   * @generated from field: optional string if_match = 2;
+   */
+  ifMatch?: string | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.DisableApplicationRequest.
+ * Use `create(DisableApplicationRequestSchema)` to create a new message.
+ */
+export const DisableApplicationRequestSchema: GenMessage<DisableApplicationRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_application_service, 14);
+
+/**
+ * Which application to enable.
+ *
+ * @generated from message latchkey.v1.EnableApplicationRequest
+ */
+export type EnableApplicationRequest = Message<"latchkey.v1.EnableApplicationRequest"> & {
+  /**
+   * The id of the application.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Refuses the call unless the application is still at this `version`. Absent,
+   * or `*`, takes it as it is.
+   *
+   * @generated from field: optional string if_match = 2;
+   */
+  ifMatch?: string | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.EnableApplicationRequest.
+ * Use `create(EnableApplicationRequestSchema)` to create a new message.
+ */
+export const EnableApplicationRequestSchema: GenMessage<EnableApplicationRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_application_service, 15);
 
 /**
  * Manages applications, the named API keys of a tenant. Everything happens
@@ -435,7 +773,8 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Lists the applications of the tenant, newest first.
+   * Lists the applications of the tenant, or those that are searched for, newest
+   * first unless another order is asked for.
    *
    * Ask for pages by number, or, in a large tenant, walk by cursor: pass the
    * `pagination.next` of each answer as the `start` of the next call.
@@ -469,8 +808,9 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Replaces the name, the permissions and the rules of an application as a
-   * whole. Its type, key, expiry and tenant stay as they are.
+   * Replaces the name, the permissions, the rules, and the origins and networks
+   * of an application as a whole. Its type, keys, status, expiry and tenant stay
+   * as they are.
    *
    * @generated from rpc latchkey.v1.ApplicationService.UpdateApplication
    */
@@ -480,8 +820,13 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Gives an application a new key, shown here and never again. The old key
-   * stops working at once; sessions opened with it live on.
+   * Gives an application a new key, shown here and never again. Sessions opened
+   * with the old one live on.
+   *
+   * Without a grace period every earlier key stops working at once. With one,
+   * the present key goes on working until it is over and then ends by itself,
+   * so that the new key can be rolled out meanwhile. An application has at most
+   * three keys that work.
    *
    * @generated from rpc latchkey.v1.ApplicationService.RegenerateApplicationKey
    */
@@ -491,8 +836,51 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Deletes an application. Its key and the keys of its sessions stop working
-   * at once.
+   * Lists the keys of an application that work, newest first, without the keys
+   * themselves.
+   *
+   * @generated from rpc latchkey.v1.ApplicationService.ListApplicationKeys
+   */
+  listApplicationKeys: {
+    methodKind: "unary";
+    input: typeof ListApplicationKeysRequestSchema;
+    output: typeof ListApplicationKeysResponseSchema;
+  },
+  /**
+   * Ends one key of an application at once. The others go on working.
+   *
+   * @generated from rpc latchkey.v1.ApplicationService.DeleteApplicationKey
+   */
+  deleteApplicationKey: {
+    methodKind: "unary";
+    input: typeof DeleteApplicationKeyRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Refuses the keys of an application, and those of its sessions, until it is
+   * enabled again. Nothing else about it changes.
+   *
+   * @generated from rpc latchkey.v1.ApplicationService.DisableApplication
+   */
+  disableApplication: {
+    methodKind: "unary";
+    input: typeof DisableApplicationRequestSchema;
+    output: typeof ApplicationSchema;
+  },
+  /**
+   * Lets the keys of an application work again, and those of its sessions that
+   * have not ended meanwhile.
+   *
+   * @generated from rpc latchkey.v1.ApplicationService.EnableApplication
+   */
+  enableApplication: {
+    methodKind: "unary";
+    input: typeof EnableApplicationRequestSchema;
+    output: typeof ApplicationSchema;
+  },
+  /**
+   * Deletes an application. Its keys and those of its sessions stop working at
+   * once.
    *
    * @generated from rpc latchkey.v1.ApplicationService.DeleteApplication
    */

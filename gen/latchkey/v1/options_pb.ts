@@ -7,7 +7,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSJGCgZBY2Nlc3MSEgoKcGVybWlzc2lvbhgBIAEoCRIoCgdjYWxsZXJzGAIgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQ6TQoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzITLmxhdGNoa2V5LnYxLkFjY2Vzc1IGYWNjZXNzOkEKC2h0dHBfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoBVIKaHR0cFN0YXR1czo4CgZlcnJvcnMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgAygJUgZlcnJvcnM6PwoKbGVhdmVzX291dBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNWGAyADKAlSCWxlYXZlc091dDpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnNiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSJGCgZBY2Nlc3MSEgoKcGVybWlzc2lvbhgBIAEoCRIoCgdjYWxsZXJzGAIgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQ6TQoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzITLmxhdGNoa2V5LnYxLkFjY2Vzc1IGYWNjZXNzOkEKC2h0dHBfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoBVIKaHR0cFN0YXR1czo4CgZlcnJvcnMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgAygJUgZlcnJvcnM6PwoKbGVhdmVzX291dBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNWGAyADKAlSCWxlYXZlc091dDpACgpyZXBsYXlhYmxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY14YDIAEoCFIKcmVwbGF5YWJsZTpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXJiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method: the caller must hold the permission, where one is
@@ -158,12 +158,21 @@ export const leaves_out: GenExtension<MethodOptions, string[]> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 3);
 
 /**
+ * Whether a caller may send an Idempotency-Key to have a repeated call
+ * answered as the first one.
+ *
+ * @generated from extension: bool replayable = 50007;
+ */
+export const replayable: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 4);
+
+/**
  * The permissions that the methods of the service ask for.
  *
  * @generated from extension: repeated latchkey.v1.Permission permissions = 50003;
  */
 export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 4);
+  extDesc(file_latchkey_v1_options, 5);
 
 /**
  * Permissions of other services, which ListPermissions shows beside our own.
@@ -171,5 +180,15 @@ export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE
  * @generated from extension: repeated latchkey.v1.Permission known_permissions = 50006;
  */
 export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 5);
+  extDesc(file_latchkey_v1_options, 6);
+
+/**
+ * The HTTP header that carries the field over REST, instead of the body or
+ * the query of a request, or beside the body of an answer: as an entity tag,
+ * which is the value in double quotes.
+ *
+ * @generated from extension: string http_header = 50001;
+ */
+export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 7);
 

@@ -10,6 +10,8 @@ import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AccessRule } from "./access_rule_pb.js";
 import { file_latchkey_v1_access_rule } from "./access_rule_pb.js";
+import type { Pagination } from "./application_service_pb.js";
+import { file_latchkey_v1_application_service } from "./application_service_pb.js";
 import { file_latchkey_v1_options } from "./options_pb.js";
 import { file_latchkey_v1_rules } from "./rules_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/session_service.proto.
  */
 export const file_latchkey_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFsYXRjaGtleS92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SC2xhdGNoa2V5LnYxIhYKFENyZWF0ZVNlc3Npb25SZXF1ZXN0IpoCChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USYQoLc2Vzc2lvbl9rZXkYASABKAlCTLpISXJHkgJEbGtfc2VzXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSWwoFbm9uY2UYAiABKAlCTLpISXJHkgJEbGtfbm9uXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSQQoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGIq8FChdBdXRob3JpemVTZXNzaW9uUmVxdWVzdBJgCgVub25jZRgBIAEoCUJRukhOyAEBckkYZJICRGxrX25vbl8wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3EjgKC3Blcm1pc3Npb25zGAIgAygJQiO6SCCSAR0QMhgBIhdyFYi1GAEYZJICDHRva2VuOmNyZWF0ZRKhAgoFcnVsZXMYAyADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQvgBukj0AZIB8AEQ6Aci6gG6AWoKFnNlc3Npb25fcnVsZS5jb250YWluZXISOmNvbnRhaW5lciBpcyBmb3IgdGhlIHJ1bGVzIG9mIGFwcGxpY2F0aW9uczogdXNlIGNvbmRpdGlvbnMaFCFoYXModGhpcy5jb250YWluZXIpugF6ChdzZXNzaW9uX3J1bGUuY29uZGl0aW9ucxJDY29uZGl0aW9ucyBhcmUgcmVxdWlyZWQgaW4gdGhlIHJ1bGVzIG9mIHNlc3Npb25zOiBnaXZlIGF0IGxlYXN0IG9uZRoadGhpcy5jb25kaXRpb25zLnNpemUoKSA+IDASPgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCNjd29kGOpMBukiPARqMAQoYYXV0aG9yaXplX3Nlc3Npb24uZ3JhbnRzEjpwZXJtaXNzaW9ucyBvciBydWxlcyBtdXN0IGJlIG5vbi1lbXB0eTogZ3JhbnQgYXQgbGVhc3Qgb25lGjR0aGlzLnBlcm1pc3Npb25zLnNpemUoKSA+IDAgfHwgdGhpcy5ydWxlcy5zaXplKCkgPiAwMqUCCg5TZXNzaW9uU2VydmljZRJ4Cg1DcmVhdGVTZXNzaW9uEiEubGF0Y2hrZXkudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaIi5sYXRjaGtleS52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2UiIIq1GAMSAQKQtRjJAYLT5JMCDjoBKiIJL3Nlc3Npb25zEpgBChBBdXRob3JpemVTZXNzaW9uEiQubGF0Y2hrZXkudjEuQXV0aG9yaXplU2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiRoq1GAMSAQGitRgPbm9uY2Vfbm90X2ZvdW5korUYCm5vbmNlX3VzZWSC0+STAhg6ASoiEy9zZXNzaW9ucy9hdXRob3JpemViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
+  fileDesc("CiFsYXRjaGtleS92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SC2xhdGNoa2V5LnYxIhYKFENyZWF0ZVNlc3Npb25SZXF1ZXN0ItcCChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USYQoLc2Vzc2lvbl9rZXkYASABKAlCTLpISXJHkgJEbGtfc2VzXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSWwoFbm9uY2UYAiABKAlCTLpISXJHkgJEbGtfbm9uXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSQQoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGEjsKAmlkGAQgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABASKQBQoHU2Vzc2lvbhI7CgJpZBgBIAEoCUIvukgsciqSAiQwMTk4YzhhNC01ZDZmLTdiMjEtOGUzYy0xYTJiM2M0ZDVlNmawAQESQgoJdGVuYW50X2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDItN2FiNC04YzNmLTVlN2E5YjFkM2Y2MLABARJHCg5hcHBsaWNhdGlvbl9pZBgDIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESOwoFc3RhdGUYBCABKAlCLLpIKXInUgx1bmF1dGhvcml6ZWRSCmF1dGhvcml6ZWSSAgphdXRob3JpemVkEi4KC3Blcm1pc3Npb25zGAUgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAYgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJBCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSQQoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGEkEKDWF1dGhvcml6ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiF2dvZBhJLCg1hdXRob3JpemVkX2J5GAogASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgAiAEBQhAKDl9hdXRob3JpemVkX2J5Iq8FChdBdXRob3JpemVTZXNzaW9uUmVxdWVzdBJgCgVub25jZRgBIAEoCUJRukhOyAEBckkYZJICRGxrX25vbl8wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3EjgKC3Blcm1pc3Npb25zGAIgAygJQiO6SCCSAR0QMhgBIhdyFYi1GAEYZJICDHRva2VuOmNyZWF0ZRKhAgoFcnVsZXMYAyADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQvgBukj0AZIB8AEQ6Aci6gG6AWoKFnNlc3Npb25fcnVsZS5jb250YWluZXISOmNvbnRhaW5lciBpcyBmb3IgdGhlIHJ1bGVzIG9mIGFwcGxpY2F0aW9uczogdXNlIGNvbmRpdGlvbnMaFCFoYXModGhpcy5jb250YWluZXIpugF6ChdzZXNzaW9uX3J1bGUuY29uZGl0aW9ucxJDY29uZGl0aW9ucyBhcmUgcmVxdWlyZWQgaW4gdGhlIHJ1bGVzIG9mIHNlc3Npb25zOiBnaXZlIGF0IGxlYXN0IG9uZRoadGhpcy5jb25kaXRpb25zLnNpemUoKSA+IDASPgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCNjd29kGOpMBukiPARqMAQoYYXV0aG9yaXplX3Nlc3Npb24uZ3JhbnRzEjpwZXJtaXNzaW9ucyBvciBydWxlcyBtdXN0IGJlIG5vbi1lbXB0eTogZ3JhbnQgYXQgbGVhc3Qgb25lGjR0aGlzLnBlcm1pc3Npb25zLnNpemUoKSA+IDAgfHwgdGhpcy5ydWxlcy5zaXplKCkgPiAwIrACChNMaXN0U2Vzc2lvbnNSZXF1ZXN0EkwKDmFwcGxpY2F0aW9uX2lkGAEgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABAUgAiAEBEkAKBXN0YXRlGAIgASgJQiy6SClyJ1IMdW5hdXRob3JpemVkUgphdXRob3JpemVkkgIKYXV0aG9yaXplZEgBiAEBEh4KBHNpemUYAyABKAVCC7pICBoGQBQYZCgBSAKIAQESOQoFc3RhcnQYBCABKAlCJbpIInIgGGSSAhtBWmpJb244LWZCMmJXaTlPYll3TEdvNXlHcThIA4gBAUIRCg9fYXBwbGljYXRpb25faWRCCAoGX3N0YXRlQgcKBV9zaXplQggKBl9zdGFydCJvChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIzCgpwYWdpbmF0aW9uGAEgASgLMhcubGF0Y2hrZXkudjEuUGFnaW5hdGlvbkIGukgDyAEBEiIKBGRhdGEYAiADKAsyFC5sYXRjaGtleS52MS5TZXNzaW9uIlMKEUdldFNlc3Npb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABASJWChREZWxldGVTZXNzaW9uUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhNC01ZDZmLTdiMjEtOGUzYy0xYTJiM2M0ZDVlNmawAQEiWgoYUmV2b2tlQWxsU2Vzc2lvbnNSZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABATLOCAoOU2Vzc2lvblNlcnZpY2USfAoNQ3JlYXRlU2Vzc2lvbhIhLmxhdGNoa2V5LnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0GiIubGF0Y2hrZXkudjEuQ3JlYXRlU2Vzc2lvblJlc3BvbnNlIiSKtRgDEgECkLUYyQG4tRgBgtPkkwIOOgEqIgkvc2Vzc2lvbnMSnAEKEEF1dGhvcml6ZVNlc3Npb24SJC5sYXRjaGtleS52MS5BdXRob3JpemVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJKirUYAxIBAaK1GA9ub25jZV9ub3RfZm91bmSitRgKbm9uY2VfdXNlZLi1GAGC0+STAhg6ASoiEy9zZXNzaW9ucy9hdXRob3JpemUSyQEKDExpc3RTZXNzaW9ucxIgLmxhdGNoa2V5LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaIS5sYXRjaGtleS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSJ0kAIBirUYDgoMc2Vzc2lvbjpyZWFkqrUYFnBhZ2luYXRpb24udG90YWxfaXRlbXOqtRgWcGFnaW5hdGlvbi5wYWdlX251bWJlcqq1GBZwYWdpbmF0aW9uLnRvdGFsX3BhZ2VzgtPkkwILEgkvc2Vzc2lvbnMShAEKCkdldFNlc3Npb24SHi5sYXRjaGtleS52MS5HZXRTZXNzaW9uUmVxdWVzdBoULmxhdGNoa2V5LnYxLlNlc3Npb24iQJACAYq1GA4KDHNlc3Npb246cmVhZKK1GBFzZXNzaW9uX25vdF9mb3VuZILT5JMCEBIOL3Nlc3Npb25zL3tpZH0SjgEKDURlbGV0ZVNlc3Npb24SIS5sYXRjaGtleS52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJCkAICirUYEAoOc2Vzc2lvbjpkZWxldGWitRgRc2Vzc2lvbl9ub3RfZm91bmSC0+STAhAqDi9zZXNzaW9ucy97aWR9ErYBChFSZXZva2VBbGxTZXNzaW9ucxIlLmxhdGNoa2V5LnYxLlJldm9rZUFsbFNlc3Npb25zUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJiirUYEAoOc2Vzc2lvbjpkZWxldGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5kuLUYAYLT5JMCKzoBKiImL2FwcGxpY2F0aW9ucy97aWR9L3Nlc3Npb25zL3Jldm9rZS1hbGwagQGatRg4CgxzZXNzaW9uOnJlYWQSJExpc3Qgc2Vzc2lvbnMgYW5kIHJlYWQgZWFjaCBvZiB0aGVtLhoCAQOatRhBCg5zZXNzaW9uOmRlbGV0ZRIrRW5kIHNlc3Npb25zLCBvbmUgb3IgYWxsIG9mIGFuIGFwcGxpY2F0aW9uLhoCAQNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_application_service, file_latchkey_v1_options, file_latchkey_v1_rules]);
 
 /**
  * Empty: the session belongs to the application of the caller's key.
@@ -62,6 +64,13 @@ export type CreateSessionResponse = Message<"latchkey.v1.CreateSessionResponse">
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * The unique identifier of the session, a UUID. It is no secret.
+   *
+   * @generated from field: string id = 4;
+   */
+  id: string;
 };
 
 /**
@@ -70,6 +79,91 @@ export type CreateSessionResponse = Message<"latchkey.v1.CreateSessionResponse">
  */
 export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_session_service, 1);
+
+/**
+ * A session, without its key and its nonce.
+ *
+ * @generated from message latchkey.v1.Session
+ */
+export type Session = Message<"latchkey.v1.Session"> & {
+  /**
+   * The unique identifier of the session, a UUID. It is no secret.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The tenant of the session, a UUID.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * The public application that it was opened with.
+   *
+   * @generated from field: string application_id = 3;
+   */
+  applicationId: string;
+
+  /**
+   * Whether it has its access: `unauthorized` until a backend gives it some,
+   * then `authorized`.
+   *
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * The permissions granted on everything.
+   *
+   * @generated from field: repeated string permissions = 5;
+   */
+  permissions: string[];
+
+  /**
+   * The access rules granted.
+   *
+   * @generated from field: repeated latchkey.v1.AccessRule rules = 6;
+   */
+  rules: AccessRule[];
+
+  /**
+   * When it was opened.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 7;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it expires and is deleted. It ends before, where its application does.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 8;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * When it was authorized. Absent until it is.
+   *
+   * @generated from field: google.protobuf.Timestamp authorized_at = 9;
+   */
+  authorizedAt?: Timestamp | undefined;
+
+  /**
+   * The private application that authorized it. Absent until one does.
+   *
+   * @generated from field: optional string authorized_by = 10;
+   */
+  authorizedBy?: string | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.Session.
+ * Use `create(SessionSchema)` to create a new message.
+ */
+export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_session_service, 2);
 
 /**
  * Which session to authorize, and for what.
@@ -112,11 +206,144 @@ export type AuthorizeSessionRequest = Message<"latchkey.v1.AuthorizeSessionReque
  * Use `create(AuthorizeSessionRequestSchema)` to create a new message.
  */
 export const AuthorizeSessionRequestSchema: GenMessage<AuthorizeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_session_service, 2);
+  messageDesc(file_latchkey_v1_session_service, 3);
 
 /**
- * Opens and authorizes sessions, the short-lived keys of browsers and mobile
- * apps.
+ * Which sessions to list.
+ *
+ * @generated from message latchkey.v1.ListSessionsRequest
+ */
+export type ListSessionsRequest = Message<"latchkey.v1.ListSessionsRequest"> & {
+  /**
+   * Only the sessions of this application.
+   *
+   * @generated from field: optional string application_id = 1;
+   */
+  applicationId?: string | undefined;
+
+  /**
+   * Only the sessions in this state.
+   *
+   * @generated from field: optional string state = 2;
+   */
+  state?: string | undefined;
+
+  /**
+   * How many sessions a page holds, 20 by default.
+   *
+   * @generated from field: optional int32 size = 3;
+   */
+  size?: number | undefined;
+
+  /**
+   * The cursor to go on from: the `pagination.next` of an earlier answer.
+   *
+   * @generated from field: optional string start = 4;
+   */
+  start?: string | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.ListSessionsRequest.
+ * Use `create(ListSessionsRequestSchema)` to create a new message.
+ */
+export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_session_service, 4);
+
+/**
+ * A page of sessions.
+ *
+ * @generated from message latchkey.v1.ListSessionsResponse
+ */
+export type ListSessionsResponse = Message<"latchkey.v1.ListSessionsResponse"> & {
+  /**
+   * Where this page stands in the whole list.
+   *
+   * @generated from field: latchkey.v1.Pagination pagination = 1;
+   */
+  pagination?: Pagination | undefined;
+
+  /**
+   * The sessions of this page, newest first.
+   *
+   * @generated from field: repeated latchkey.v1.Session data = 2;
+   */
+  data: Session[];
+};
+
+/**
+ * Describes the message latchkey.v1.ListSessionsResponse.
+ * Use `create(ListSessionsResponseSchema)` to create a new message.
+ */
+export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_session_service, 5);
+
+/**
+ * Which session to get.
+ *
+ * @generated from message latchkey.v1.GetSessionRequest
+ */
+export type GetSessionRequest = Message<"latchkey.v1.GetSessionRequest"> & {
+  /**
+   * The id of the session.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message latchkey.v1.GetSessionRequest.
+ * Use `create(GetSessionRequestSchema)` to create a new message.
+ */
+export const GetSessionRequestSchema: GenMessage<GetSessionRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_session_service, 6);
+
+/**
+ * Which session to end.
+ *
+ * @generated from message latchkey.v1.DeleteSessionRequest
+ */
+export type DeleteSessionRequest = Message<"latchkey.v1.DeleteSessionRequest"> & {
+  /**
+   * The id of the session.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message latchkey.v1.DeleteSessionRequest.
+ * Use `create(DeleteSessionRequestSchema)` to create a new message.
+ */
+export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_session_service, 7);
+
+/**
+ * Whose sessions to end.
+ *
+ * @generated from message latchkey.v1.RevokeAllSessionsRequest
+ */
+export type RevokeAllSessionsRequest = Message<"latchkey.v1.RevokeAllSessionsRequest"> & {
+  /**
+   * The id of the application.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message latchkey.v1.RevokeAllSessionsRequest.
+ * Use `create(RevokeAllSessionsRequestSchema)` to create a new message.
+ */
+export const RevokeAllSessionsRequestSchema: GenMessage<RevokeAllSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_session_service, 8);
+
+/**
+ * Opens, authorizes, shows and ends sessions, the short-lived keys of browsers
+ * and mobile apps.
  *
  * A browser opens a session with a public key and hands the nonce to its
  * backend. The backend authorizes the session with its private key. From then
@@ -148,6 +375,50 @@ export const SessionService: GenService<{
   authorizeSession: {
     methodKind: "unary";
     input: typeof AuthorizeSessionRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Lists the sessions of the tenant that have not ended, newest first.
+   *
+   * Walk them by cursor: pass the `pagination.next` of each answer as the
+   * `start` of the next call.
+   *
+   * @generated from rpc latchkey.v1.SessionService.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * Gets one session.
+   *
+   * @generated from rpc latchkey.v1.SessionService.GetSession
+   */
+  getSession: {
+    methodKind: "unary";
+    input: typeof GetSessionRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Ends a session. Its key and its nonce stop working at once.
+   *
+   * @generated from rpc latchkey.v1.SessionService.DeleteSession
+   */
+  deleteSession: {
+    methodKind: "unary";
+    input: typeof DeleteSessionRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Ends every session of an application at once, however many there are. Its
+   * own keys go on working, and new sessions can be opened.
+   *
+   * @generated from rpc latchkey.v1.SessionService.RevokeAllSessions
+   */
+  revokeAllSessions: {
+    methodKind: "unary";
+    input: typeof RevokeAllSessionsRequestSchema;
     output: typeof EmptySchema;
   },
 }> = /*@__PURE__*/
