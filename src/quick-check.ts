@@ -7,6 +7,7 @@ import {
   Ignore,
   message as messageRules,
 } from "../gen/buf/validate/validate_pb.js";
+import { durationTests } from "./quick-duration.js";
 import { readExpression } from "./quick-expression.js";
 import { checkKnown, countTests, scalarTests } from "./quick-rules.js";
 import { all, NotUnderstood, type Test } from "./quick-test.js";
@@ -84,13 +85,22 @@ function valueTests(
   if (!message) {
     return scalarTests(rules);
   }
-  if (rules.type.value) {
-    checkKnown(rules.type.value);
-  }
   return [
     ...messageTests(message, within),
+    ...wholeTests(rules),
     ...rules.cel.map(({ expression }) => readExpression(expression, message)),
   ];
+}
+
+/** What a message must keep as a whole by the rules of its type, which few types have. */
+function wholeTests({ type }: FieldRules): readonly Test[] {
+  if (type.case === "duration") {
+    return durationTests(type.value);
+  }
+  if (type.value) {
+    checkKnown(type.value);
+  }
+  return [];
 }
 
 function listTests(

@@ -7,6 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import {
+  DurationSchema,
   FileDescriptorProtoSchema,
   StringValueSchema,
   StructSchema,
@@ -26,8 +27,8 @@ import { services } from "../src/contract.js";
 import { createBinaryDecoder } from "../src/server/codec/binary-decoder.js";
 import { createBinaryEncoder } from "../src/server/codec/binary-encoder.js";
 import { isPlain } from "../src/server/codec/plain.js";
-import { anyInit } from "./support/any-message.js";
-import { recursiveSchema } from "./support/schema-of.js";
+import { anyDuration, anyInit } from "./support/any-message.js";
+import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
@@ -89,6 +90,30 @@ describe("writing binary messages", () => {
     const bytes = createBinaryEncoder(TimestampSchema)({ seconds });
     expect(bytes).toEqual(libraryBytes(TimestampSchema, { seconds }));
     expect((createBinaryDecoder(TimestampSchema)(bytes) as Timestamp).seconds).toBe(seconds);
+  });
+
+  it("writes and reads every duration as the library does, also one that should not be", () => {
+    const encode = createBinaryEncoder(DurationSchema);
+    const decode = createBinaryDecoder(DurationSchema);
+    const seconds = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(fc.record({ seconds, nanos: fc.integer() }), (duration) => {
+        const bytes = encode(duration);
+        expect(bytes).toEqual(libraryBytes(DurationSchema, duration));
+        expect(decode(bytes)).toStrictEqual(create(DurationSchema, duration));
+      }),
+    );
+  });
+
+  it("writes and reads durations in a list as the library does", () => {
+    const schema = schemaOf(fields.durations, {});
+    fc.assert(
+      fc.property(fc.array(anyDuration), (value) => {
+        const bytes = createBinaryEncoder(schema)({ value });
+        expect(bytes).toEqual(libraryBytes(schema, { value }));
+        expect(createBinaryDecoder(schema)(bytes)).toStrictEqual(fromBinary(schema, bytes));
+      }),
+    );
   });
 
   it("writes what is longer than its room", () => {

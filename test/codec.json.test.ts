@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import {
   DurationSchema,
+  FieldMaskSchema,
   StringValueSchema,
   StructSchema,
   TimestampSchema,
@@ -22,14 +23,15 @@ import {
 } from "../gen/latchkey/v1/access_service_pb.js";
 import {
   CreateApplicationRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../gen/latchkey/v1/application_service_pb.js";
 import { services } from "../src/contract.js";
 import { createConnectJsonDecoder } from "../src/server/codec/connect-json-decoder.js";
 import { createConnectJsonEncoder } from "../src/server/codec/connect-json-encoder.js";
 import { jsonOptionsFor } from "../src/server/json-options.js";
-import { anyInit } from "./support/any-message.js";
-import { recursiveSchema } from "./support/schema-of.js";
+import { anyDuration, anyInit } from "./support/any-message.js";
+import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 
 const jsonOptions = jsonOptionsFor({ implementations: [], openImplementations: [] });
 
@@ -40,7 +42,7 @@ const schemas = [
 /** Types that the quick codecs leave to the library. */
 const foreign: [DescMessage, object][] = [
   [StringValueSchema, { value: "a" }],
-  [DurationSchema, { seconds: 3n }],
+  [FieldMaskSchema, { paths: ["a"] }],
   [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
   [recursiveSchema, { next: { next: {} } }],
   [
@@ -103,6 +105,40 @@ describe("writing the JSON of Connect", () => {
     const encode = textWriter(TimestampSchema);
     expect(outcomeOf(() => JSON.parse(encode(moment)))).toStrictEqual(
       outcomeOf(() => toJson(TimestampSchema, create(TimestampSchema, moment))),
+    );
+  });
+
+  it.each([
+    [{ seconds: 3_600n, nanos: 0 }],
+    [{ seconds: 1n, nanos: 500_000_000 }],
+    [{ seconds: 1n, nanos: 1_000 }],
+    [{ seconds: 0n, nanos: 1 }],
+    [{ seconds: 0n, nanos: -1 }],
+    [{ seconds: -1n, nanos: -500_000_000 }],
+    [{ seconds: -1n, nanos: 1 }],
+    [{ seconds: 1n, nanos: -1 }],
+    [{ seconds: 1n, nanos: 1_000_000_000 }],
+    [{ seconds: 315_576_000_000n, nanos: 999_999_999 }],
+    [{ seconds: 315_576_000_001n, nanos: 0 }],
+    [{ seconds: -315_576_000_001n, nanos: 0 }],
+    [{ seconds: 5n }],
+    [{ nanos: 5 }],
+    [{}],
+  ])("writes and refuses the duration %j as the library does", (duration) => {
+    const encode = textWriter(DurationSchema);
+    expect(outcomeOf(() => JSON.parse(encode(duration)))).toStrictEqual(
+      outcomeOf(() => toJson(DurationSchema, create(DurationSchema, duration))),
+    );
+  });
+
+  it("writes durations in a list as the library does", () => {
+    const schema = schemaOf(fields.durations, {});
+    const encode = textWriter(schema);
+    fc.assert(
+      fc.property(fc.array(anyDuration), (value) => {
+        const expected = toJson(schema, messageOf(schema, { value }), written);
+        expect(JSON.parse(encode({ value }))).toStrictEqual(expected);
+      }),
     );
   });
 
@@ -240,6 +276,53 @@ describe("reading the JSON of Connect", () => {
     ['{"rules":[[]]}'],
   ])("reads or refuses %s as the library does", (text) => {
     expectSameReading(CreateApplicationRequestSchema, text);
+  });
+
+  it.each([
+    ["3600s"],
+    ["1.5s"],
+    ["0.000000001s"],
+    ["0s"],
+    ["0001s"],
+    ["-1s"],
+    ["-0.5s"],
+    ["-0s"],
+    ["1.0000000001s"],
+    ["315576000000s"],
+    ["315576000001s"],
+    ["-315576000001s"],
+    [`${"9".repeat(400)}s`],
+    ["1.s"],
+    [".5s"],
+    ["+1s"],
+    ["1e3s"],
+    ["1 s"],
+    ["1s "],
+    ["1S"],
+    ["1m"],
+    ["1"],
+    [""],
+    [1],
+    [true],
+    [null],
+    [[]],
+    [{}],
+    [{ seconds: 1 }],
+  ])("reads or refuses the duration %j as the library does", (gracePeriod) => {
+    const text = JSON.stringify({ gracePeriod });
+    expectSameReading(RegenerateApplicationKeyRequestSchema, text);
+    expectSameReading(DurationSchema, JSON.stringify(gracePeriod));
+    expectSameReading(schemaOf(fields.durations, {}), JSON.stringify({ value: [gracePeriod] }));
+  });
+
+  it("reads or refuses whatever looks like a duration as the library does", () => {
+    const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
+        expectSameReading(DurationSchema, JSON.stringify(`${parts.join("")}s`));
+      }),
+      { numRuns: 1_000 },
+    );
   });
 
   it("refuses bytes that are not UTF-8", () => {

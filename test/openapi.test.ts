@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import {
+  type DescMessage,
   type DescMethod,
   fromJson,
   getOption,
@@ -14,8 +15,10 @@ import {
   access,
   CallerKind,
   errors,
+  http_header,
   http_status,
   leaves_out,
+  replayable,
 } from "../gen/latchkey/v1/options_pb.js";
 import { openapi } from "../gen/openapi.js";
 import { services, validationRules } from "../src/contract.js";
@@ -24,7 +27,8 @@ import type { ProblemCode } from "../src/problem-catalogue.js";
 import { createEncoder } from "../src/server/rest/encode.js";
 
 interface Media {
-  readonly example: Record<string, JsonValue>;
+  readonly example?: Record<string, JsonValue>;
+  readonly examples?: Readonly<Record<string, { readonly value: Record<string, JsonValue> }>>;
 }
 
 interface Answer {
@@ -44,7 +48,10 @@ interface Operation {
   readonly description: string;
   readonly security?: readonly unknown[];
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, Media>>;
+  };
   readonly responses: Readonly<Record<string, Answer>>;
   readonly "x-required-permission"?: string;
   readonly "x-callers"?: readonly string[];
@@ -127,16 +134,34 @@ describe("the OpenAPI document", () => {
   it("shows a key only where one is made, and where one is asked about", () => {
     const showing = (part: (operation: Operation) => unknown) =>
       methods
-        .filter(({ operation }) => JSON.stringify(part(operation) ?? "").includes("lk_prv_"))
+        .filter(({ operation }) => /lk_(prv|pub|mgt|ses)_/.test(JSON.stringify(part(operation))))
         .map(({ name }) => name);
     expect(showing(({ responses }) => responses)).toEqual([
       "CreateApplication",
       "RegenerateApplicationKey",
+      "CreateSession",
     ]);
     expect(showing(({ responses, ...asked }) => asked)).toEqual([
       "CheckAccess",
       "BatchCheckAccess",
     ]);
+  });
+});
+
+describe("a duration in the OpenAPI document", () => {
+  const { grace_period } = openapi.components.schemas.RegenerateApplicationKeyRequest.properties;
+
+  it("is a text with an example, whose limits are told in words", () => {
+    expect(grace_period).toMatchObject({ type: "string", examples: ["3600s"] });
+    expect(grace_period.description).toContain("Must be more than 0s and at most 2592000s.");
+  });
+
+  it.each(["0s", "1.5s", "2592000s", "0.000000001s"])("is %j by its pattern", (text) => {
+    expect(text).toMatch(new RegExp(grace_period.pattern));
+  });
+
+  it.each(["", "1", "-1s", "1.s", ".5s", "1m", "PT1H", "1s "])("is not %j", (text) => {
+    expect(text).not.toMatch(new RegExp(grace_period.pattern));
   });
 });
 
@@ -164,6 +189,15 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     expect(validator.validate(method.input, message).error).toBeUndefined();
   });
 
+  it("asks for a body only where the service needs one", () => {
+    const { requestBody, parameters = [] } = operation;
+    const path = parameters.filter((parameter) => parameter.in === "path");
+    const bare = Object.fromEntries(path.map(({ name, example }) => [name, example]));
+    const validator = createValidator({ registry: validationRules });
+    const result = validator.validate(method.input, fromJson(method.input, bare));
+    expect(requestBody?.required ?? false).toBe(requestBody !== undefined && !!result.error);
+  });
+
   it("answers with an example that the service could have written", () => {
     const isEmpty = method.output.typeName === EmptySchema.typeName;
     const [status, answer] = success ?? [];
@@ -180,18 +214,39 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     }
   });
 
+  it("has the fields that headers carry there and nowhere else", () => {
+    const carried = ({ fields }: DescMessage) =>
+      fields.filter((field) => hasOption(field, http_header));
+    for (const field of carried(method.input)) {
+      const name = getOption(field, http_header);
+      const places = operation.parameters?.filter((it) => [name, field.name].includes(it.name));
+      expect(places).toMatchObject([{ name, in: "header", required: false }]);
+      const body = operation.requestBody?.content["application/json"]?.example ?? {};
+      expect(body).not.toHaveProperty(field.name);
+    }
+    for (const field of carried(method.output)) {
+      expect(success?.[1].headers).toHaveProperty(getOption(field, http_header));
+    }
+  });
+
+  it("takes an Idempotency-Key where a call can be sent again, and nowhere else", () => {
+    const isReplayable = getOption(method, replayable);
+    const parameter = operation.parameters?.find(({ name }) => name === "Idempotency-Key");
+    expect(parameter).toEqual(
+      isReplayable ? expect.objectContaining({ in: "header", required: false }) : undefined,
+    );
+    expect("Idempotent-Replayed" in (success?.[1].headers ?? {})).toBe(isReplayable);
+  });
+
   it("lists the errors that can occur", () => {
     const statuses = Object.keys(operation.responses).filter((status) => status >= "400");
     const own = getOption(method, errors).map(
       (code) => new Problem(code as ProblemCode, "").status,
     );
     const ofBody = operation.requestBody ? [413, 415] : [];
-    const { permission, callers } = getOption(method, access);
-    const ofAccess = permission !== "" || callers.length > 0 ? [403] : [];
-    expect(statuses.map(Number)).toEqual([
-      ...[400, 401, ...ofAccess, ...own],
-      ...[...ofBody, 500, 503, 504],
-    ]);
+    const ofReplay = getOption(method, replayable) ? [409, 422] : [];
+    const all = new Set([400, 401, 403, ...own, ...ofBody, ...ofReplay, 500, 503, 504]);
+    expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
   });
 });
 
@@ -208,19 +263,29 @@ describe.each(operations)("the answers of $operationId", ({ responses }) => {
         continue;
       }
       expect(Object.keys(content ?? {})).toEqual(["application/problem+json"]);
-      const example = content?.["application/problem+json"]?.example;
-      const known = new Problem(example?.code as ProblemCode, "");
-      expect(known.status).toBe(Number(status));
-      expect(example).toMatchObject({
-        type: `urn:latchkey:problem:${known.word}`,
-        title: known.title,
-        status: known.status,
-      });
+      const examples = examplesOf(content?.["application/problem+json"]);
+      for (const example of examples) {
+        const known = new Problem(example.code as ProblemCode, "");
+        expect(known.status).toBe(Number(status));
+        expect(example).toMatchObject({
+          type: `urn:latchkey:problem:${known.word}`,
+          title: known.title,
+          status: known.status,
+        });
+      }
       expect("WWW-Authenticate" in headers).toBe(status === "401");
-      expect("Retry-After" in headers).toBe(status === "503");
+      const mayHelp = examples.some(({ code }) => code === "idempotency_conflict");
+      expect("Retry-After" in headers).toBe(status === "503" || mayHelp);
     }
   });
 });
+
+/** The one example of a body, or the several that it has. */
+function examplesOf({ example, examples = {} }: Media = {}): Record<string, JsonValue>[] {
+  const all = [example ?? [], ...Object.values(examples).map(({ value }) => value)].flat();
+  expect(all).not.toHaveLength(0);
+  return all;
+}
 
 /** Runs the linter in a process of its own: it is made of ES modules, which jest does not load. */
 function lint(document: unknown): { rule: string; message: string }[] {

@@ -2,16 +2,20 @@ import {
   create,
   type DescField,
   type DescMessage,
+  fromJson,
   getOption,
   type Message,
   type MessageInitShape,
   ScalarType,
   setExtension,
 } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import {
+  type DurationRules,
+  DurationRulesSchema,
   type FieldRules,
   field as fieldRules,
   Ignore,
@@ -30,14 +34,17 @@ import {
   CreateApplicationRequestSchema,
   GetApplicationRequestSchema,
   ListApplicationsRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../gen/latchkey/v1/application_service_pb.js";
 import {
   container_path,
+  network,
   one_line,
   permission_name,
   plain_text,
   subject_key,
+  web_origin,
 } from "../gen/latchkey/v1/rules_pb.js";
 import { AuthorizeSessionRequestSchema } from "../gen/latchkey/v1/session_service_pb.js";
 import { services, validationRules } from "../src/contract.js";
@@ -51,7 +58,15 @@ import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 type Init = MessageInitShape<DescMessage>;
 
 const requests = services.flatMap(({ methods }) => methods.map(({ input }) => input));
-const ownRules = [permission_name, one_line, plain_text, container_path, subject_key];
+const ownRules = [
+  permission_name,
+  one_line,
+  plain_text,
+  container_path,
+  subject_key,
+  web_origin,
+  network,
+];
 
 const validator = createValidator({ registry: validationRules });
 const isValid = (schema: DescMessage, message: Message) =>
@@ -71,6 +86,10 @@ describe("the quick check", () => {
   const name = "Café \u00a3 5";
   const grants = { permissions: ["token:read", "token:read:bulk"], rules: [] };
   const rules = [{ ...rule, container: "/pci/high/", description: "a\n\tb" }];
+  const restrictions = {
+    allowedOrigins: ["https://shop.example.com", "http://[::1]:3000"],
+    allowedCidrs: ["203.0.113.0/24", "2001:db8::/32", "::ffff:1.2.3.4"],
+  };
   const check = {
     key: makeKey("prv", newId(0)),
     permission: "token:read",
@@ -81,13 +100,18 @@ describe("the quick check", () => {
   it.each<[DescMessage, object]>([
     [CreateApplicationRequestSchema, { name, type: "private", ...grants }],
     [CreateApplicationRequestSchema, { name, type: "public", rules, expiresAt: {} }],
-    [UpdateApplicationRequestSchema, { id, name, ...grants }],
+    [CreateApplicationRequestSchema, { name, type: "public", ...grants, ...restrictions }],
+    [UpdateApplicationRequestSchema, { id, name, ...grants, ...restrictions }],
     [GetApplicationRequestSchema, { id }],
     [ListApplicationsRequestSchema, { id: [id], page: 1, size: 100 }],
     [ListApplicationsRequestSchema, { start: "a".repeat(100) }],
+    [RegenerateApplicationKeyRequestSchema, { id }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { nanos: 1 } }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { seconds: 2_592_000n } }],
     [AuthorizeSessionRequestSchema, { nonce: "a", rules: [{ ...rule, conditions: [condition] }] }],
     [CheckAccessRequestSchema, check],
     [CheckAccessRequestSchema, { ...check, token: undefined }],
+    [CheckAccessRequestSchema, { ...check, origin: "null", address: "::1" }],
     [BatchCheckAccessRequestSchema, { checks: [{}] }],
     [StreamCheckAccessRequestSchema, { correlationId: "", check }],
     [ListPermissionsRequestSchema, { type: "public" }],
@@ -170,6 +194,62 @@ describe("single rules", () => {
       rules.map((rules) => schemaOf(fields.int32, rules)),
       fc.integer({ min: -4, max: 4 }),
     );
+  });
+
+  const duration = fc.record({
+    seconds: fc.oneof(fc.bigInt({ min: -2n, max: 2n }), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)),
+    // Also what no duration should have: another sign, or a second and more.
+    nanos: fc.oneof(fc.integer({ min: -1, max: 1 }), fc.integer()),
+  });
+  const durationRules = fc.record(
+    {
+      lessThan: fc.record({
+        case: fc.constantFrom("lt" as const, "lte" as const),
+        value: duration,
+      }),
+      greaterThan: fc.record({
+        case: fc.constantFrom("gt" as const, "gte" as const),
+        value: duration,
+      }),
+    },
+    { requiredKeys: [] },
+  );
+  const rulesOfDuration = fc.record(
+    {
+      ...common,
+      type: fc.record({ case: fc.constant("duration" as const), value: durationRules }),
+    },
+    { requiredKeys: [] },
+  );
+
+  it("agree on a duration", () => {
+    expectAgreement(
+      rulesOfDuration.map((rules) => schemaOf(fields.duration, rules)),
+      fc.oneof(duration, fc.constant(undefined)),
+    );
+  });
+
+  it("agree on durations in a list", () => {
+    expectAgreement(
+      rulesOfDuration.map((items) =>
+        schemaOf(fields.durations, { type: { case: "repeated", value: { items } } }),
+      ),
+      fc.array(duration, { maxLength: 3 }),
+    );
+  });
+
+  it.each([
+    ["gt", "1s", ["1.000000001s", "2s"]],
+    ["gte", "1s", ["1s", "1.000000001s", "2s"]],
+    ["lt", "1s", ["-1s", "0s", "0.999999999s"]],
+    ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
+  ])("are sure of durations that are %s %s: %j", (kind, bound, sure) => {
+    const value = fromJson(DurationRulesSchema, { [kind]: bound });
+    const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
+    const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
+    expect(
+      texts.filter((text) => isSure(schema, { value: fromJson(DurationSchema, text) })),
+    ).toEqual(sure);
   });
 
   it("agree on a list", () => {
@@ -255,6 +335,14 @@ describe("single rules", () => {
     ).toBeUndefined();
   });
 
+  it("of a duration that our copy does not know are left to the validator", () => {
+    const value = create(DurationRulesSchema);
+    value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
+    expect(
+      createQuickCheck(schemaOf(fields.duration, { type: { case: "duration", value } })),
+    ).toBeUndefined();
+  });
+
   it("that our copy of their schema does not know are left to the validator", () => {
     const value = create(StringRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
@@ -274,6 +362,8 @@ describe("patterns", () => {
   });
   const validators = ownRules.map(() => createValidator({ registry: validationRules }));
 
+  const placesFor = (it: string) => [it, `a${it}b`, `a:${it}`, `/${it}/`, `https://a${it}`];
+
   function isTaken(rule: number, value: string): boolean {
     const schema = schemas[rule] as DescMessage;
     const message = create(schema, { value } as Init);
@@ -285,7 +375,7 @@ describe("patterns", () => {
     (_, at) => {
       for (let code = 0; code <= 0xff; code++) {
         const character = String.fromCharCode(code);
-        for (const text of [character, `a${character}b`, `a:${character}`, `/${character}/`]) {
+        for (const text of placesFor(character)) {
           expect([text, tests[at]?.(text)]).toEqual([text, isTaken(at, text)]);
         }
       }
@@ -382,6 +472,7 @@ const hostilePart = fc.constantFrom(
   "\u{13430}",
   "..",
   "//",
+  "https://",
   "token:read",
 );
 const hostileText = fc.array(hostilePart, { maxLength: 6 }).map((parts) => parts.join(""));
@@ -413,6 +504,9 @@ function nearlyGoodValue(field: DescField): fc.Arbitrary<unknown> {
 }
 
 function nearlyGoodItem(field: DescField, rules: FieldRules | undefined): fc.Arbitrary<unknown> {
+  if (rules?.type.case === "duration") {
+    return nearlyGoodDuration(rules.type.value);
+  }
   if (field.message) {
     return nearlyGood(field.message);
   }
@@ -429,6 +523,16 @@ function nearlyGoodItem(field: DescField, rules: FieldRules | undefined): fc.Arb
     default:
       return fc.constant(field.scalar === ScalarType.INT64 ? 0n : 0);
   }
+}
+
+function nearlyGoodDuration({ lessThan, greaterThan, example }: DurationRules) {
+  const bounds = [...example, lessThan.value, greaterThan.value].filter((it) => it !== undefined);
+  return fc
+    .tuple(fc.constantFrom(...bounds), fc.constantFrom(-1n, 0n, 1n), fc.constantFrom(-1, 0, 1))
+    .map(([bound, seconds, nanos]) => ({
+      seconds: bound.seconds + seconds,
+      nanos: bound.nanos + nanos,
+    }));
 }
 
 function nearlyGoodText(rules: StringRules): fc.Arbitrary<string> {

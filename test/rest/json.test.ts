@@ -1,21 +1,30 @@
-import { create, type DescMessage, type MessageInitShape, toJson } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  create,
+  type DescMessage,
+  fromJson,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { DurationSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { BatchCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import {
   ApplicationSchema,
   CreateApplicationRequestSchema,
+  DeleteApplicationRequestSchema,
   ListApplicationsRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import { Problem } from "../../src/errors.js";
 import { newId } from "../../src/ids.js";
+import { parseJson } from "../../src/json/parse-json.js";
 import { makeKey } from "../../src/keys.js";
 import { createDecoder } from "../../src/server/rest/decode.js";
 import { createEncoder } from "../../src/server/rest/encode.js";
-import { parseJson } from "../../src/server/rest/parse-json.js";
-import { anyInit } from "../support/any-message.js";
+import { anyDuration, anyInit } from "../support/any-message.js";
+import { fields, schemaOf } from "../support/schema-of.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
@@ -211,6 +220,78 @@ describe("decoding a request", () => {
     });
   });
 
+  it("reads a duration in seconds and parts of a second", () => {
+    const decoder = createDecoder(RegenerateApplicationKeyRequestSchema, ["id"], true);
+    const period = (grace_period: unknown) => decoder.decode({ grace_period }, { id: "42" }, none);
+    expect(period("3600s")).toEqual(
+      create(RegenerateApplicationKeyRequestSchema, { id: "42", gracePeriod: { seconds: 3_600n } }),
+    );
+    expect(period("1.5s")).toMatchObject({ gracePeriod: { seconds: 1n, nanos: 500_000_000 } });
+    expect(period(null)).toEqual(create(RegenerateApplicationKeyRequestSchema, { id: "42" }));
+  });
+
+  it("reads durations as the library does, alone and in a list", () => {
+    for (const [field, values] of [
+      [fields.duration, anyDuration],
+      [fields.durations, fc.array(anyDuration)],
+    ] as const) {
+      const schema = schemaOf(field, {});
+      const { decode } = createDecoder(schema, [], true);
+      fc.assert(
+        fc.property(values, (value) => {
+          const message = create(schema, { value } as MessageInitShape<DescMessage>);
+          expect(decode(toJson(schema, message), {}, none)).toStrictEqual(message);
+        }),
+      );
+    }
+  });
+
+  it.each([
+    ["-1s"],
+    ["-0.5s"],
+    ["315576000001s"],
+    [`${"9".repeat(400)}s`],
+    ["1.0000000001s"],
+    ["3600"],
+    ["3600sec"],
+    ["3600s\n"],
+    [" 1s"],
+    ["1.s"],
+    [".5s"],
+    ["1e3s"],
+    ["1m"],
+    ["PT1H"],
+    [""],
+    [3600],
+    [true],
+    [{ seconds: 1 }],
+    [["1s"]],
+  ])("refuses %j for a duration, at its path", (value) => {
+    const message = "must be a duration such as 3600s";
+    const alone = createDecoder(schemaOf(fields.duration, {}), [], true);
+    expect(complaintsOf(() => alone.decode({ value }, {}, none))).toEqual({ value: message });
+    const listed = createDecoder(schemaOf(fields.durations, {}), [], true);
+    const body = { value: ["1s", value] };
+    expect(complaintsOf(() => listed.decode(body, {}, none))).toEqual({ "value[1]": message });
+  });
+
+  it("reads no text for a duration that the library reads otherwise", () => {
+    const { decode } = createDecoder(schemaOf(fields.duration, {}), [], true);
+    const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
+        const value = `${parts.join("")}s`;
+        try {
+          const message = decode({ value }, {}, none);
+          expect(message).toMatchObject({ value: fromJson(DurationSchema, value) });
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   it("treats names that objects inherit as unknown", () => {
     const body = JSON.parse('{"__proto__":{"name":"a"},"constructor":1,"toString":2}');
     expect(Object.keys(complaintsOf(() => decode(body)))).toEqual([
@@ -254,6 +335,14 @@ describe("decoding a path and a query", () => {
     );
   });
 
+  it("takes no field from there that a header carries", () => {
+    const decoder = createDecoder(DeleteApplicationRequestSchema, ["id"], false);
+    const parameters = new URLSearchParams("if_match=17");
+    expect(complaintsOf(() => decoder.decode({}, { id: "42" }, parameters))).toEqual({
+      if_match: "is not a parameter of this path",
+    });
+  });
+
   const list = createDecoder(ListApplicationsRequestSchema, [], false);
   const query = (text: string) => list.decode({}, {}, new URLSearchParams(text));
 
@@ -263,6 +352,15 @@ describe("decoding a path and a query", () => {
 
   it("takes a parameter without a value for absent", () => {
     expect(query("id=&page=&size=&start=")).toEqual(create(ListApplicationsRequestSchema));
+  });
+
+  it("reads a duration, and refuses what is none", () => {
+    const { decode } = createDecoder(schemaOf(fields.duration, {}), [], false);
+    expect(decode({}, {}, new URLSearchParams("value=1.5s"))).toMatchObject({
+      value: { seconds: 1n, nanos: 500_000_000 },
+    });
+    const bad = new URLSearchParams("value=90");
+    expect(complaintsOf(() => decode({}, {}, bad))).toHaveProperty("value");
   });
 
   it("refuses what it does not know, what is given twice and what is no number", () => {
@@ -297,6 +395,8 @@ describe("encoding an answer", () => {
       type: "private",
       rules: [{ priority: 1, transform: "mask", permissions: ["a:b"] }],
       createdAt: timestampFromMs(Date.UTC(2030, 0, 1)),
+      version: "3",
+      status: "enabled",
     });
     expect(JSON.parse(encode(application))).toEqual({
       id: "1",
@@ -306,19 +406,36 @@ describe("encoding an answer", () => {
       permissions: [],
       rules: [{ priority: 1, conditions: [], transform: "mask", permissions: ["a:b"] }],
       created_at: "2030-01-01T00:00:00.000Z",
+      version: "3",
+      status: "enabled",
+      allowed_origins: [],
+      allowed_cidrs: [],
     });
   });
 
   it("writes what the library writes, but for names and moments", () => {
     fc.assert(
       fc.property(anyInit(ApplicationSchema), (init) => {
-        const { createdAt, modifiedAt, expiresAt, ...others } = init;
+        const { createdAt, modifiedAt, expiresAt, lastUsedAt, ...others } = init;
         const moments = createdAt ? { createdAt: timestampFromMs(1) } : {};
         const message = create(ApplicationSchema, { ...others, ...moments } as ApplicationInit);
         const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
         expect(JSON.parse(encode(message))).toEqual(toJson(ApplicationSchema, message, options));
       }),
     );
+  });
+
+  it("writes durations as the library does", () => {
+    const schema = schemaOf(fields.duration, {});
+    const encodeDuration = createEncoder(schema);
+    fc.assert(
+      fc.property(anyDuration, (value) => {
+        const message = create(schema, { value } as MessageInitShape<DescMessage>);
+        expect(JSON.parse(encodeDuration(message).toString())).toEqual(toJson(schema, message));
+      }),
+    );
+    expect(encodeDuration({ value: { seconds: 3_600n } }).toString()).toBe('{"value":"3600s"}');
+    expect(encodeDuration({}).toString()).toBe("{}");
   });
 
   it.each([

@@ -31,11 +31,62 @@ const stories: Partial<Record<ProblemCode, Story>> = {
     when: "The key works, but does not allow this.",
     detail: "The key does not allow this.",
   },
+  origin_not_allowed: {
+    when: "The key works, but not from this origin.",
+    detail:
+      'The key may not be used from the origin "https://shop.example.net". ' +
+      "Ask for your origin to be added to the allowed_origins of its application.",
+  },
+  address_not_allowed: {
+    when: "The key works, but not from this address.",
+    detail:
+      "The key may not be used from the address 198.51.100.7. " +
+      "Ask for it to be added to the allowed_cidrs of its application.",
+  },
   application_not_found: {
     when: "There is no such application in the tenant of the key.",
     detail:
       "There is no application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. " +
       "It may have expired or been deleted.",
+  },
+  key_not_found: {
+    when: "The application has no such key that works.",
+    detail:
+      "The application has no key 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d that works. " +
+      "It may have ended: list its keys.",
+  },
+  too_many_keys: {
+    when: "The application has as many keys that work as it may have.",
+    detail:
+      "The application has 3 keys that work, which is the most. " +
+      "End one of them first, or regenerate without a grace period to end all of them.",
+  },
+  idempotency_conflict: {
+    when:
+      "Another call with the same `Idempotency-Key` is just being answered, or the first one was " +
+      "made with another key of the application.",
+    detail:
+      "Another call with this Idempotency-Key is just being answered, and this one did nothing. " +
+      "Send it again soon to get the same answer.",
+    headers: ["Retry-After"],
+  },
+  idempotency_key_reused: {
+    when: "The `Idempotency-Key` was used for a request that is not the same.",
+    detail:
+      "This Idempotency-Key was used for a request that is not the same as this one. " +
+      "Nothing was done. Send a new Idempotency-Key with each request that is not a repetition.",
+  },
+  version_mismatch: {
+    when: "The application has changed since the version that was given.",
+    detail:
+      "The application has changed since you read it: it is at version 18 now. " +
+      "Nothing was done. Get it again, and decide anew.",
+  },
+  session_not_found: {
+    when: "There is no such session in the tenant of the key.",
+    detail:
+      "There is no session 0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f in the tenant of your key. " +
+      "It may have expired or been ended.",
   },
   nonce_not_found: {
     when: "The nonce is unknown, or its session has expired.",

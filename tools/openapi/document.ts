@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/key-header.js";
 import { createFacts, type Permission } from "./facts.js";
+import { createHeaderFields } from "./header-fields.js";
 import { headers } from "./headers.js";
 import { info } from "./info.js";
 import type { Json } from "./json.js";
@@ -18,7 +19,8 @@ export function createDocument({ files, allFiles }: Schema): Json {
   const facts = createFacts(allFiles);
   const schemas = createSchemas(facts);
   const problems = createProblems();
-  const describe = createOperations({ facts, schemas, problems });
+  const headerFields = createHeaderFields(facts);
+  const describe = createOperations({ facts, schemas, problems, headerFields });
 
   const ours = files.filter(({ proto }) => proto.package === contract);
   const tags: Json[] = [];
@@ -59,7 +61,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
           description: "The key of an application or of a session.",
         },
       },
-      headers,
+      headers: { ...headers, ...headerFields.components },
       responses: problems.components,
       schemas: { ...schemas.components, Problem: problemSchema },
     },

@@ -64,7 +64,13 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
     if (example !== undefined) {
       yield example;
     } else if (field.message) {
-      yield* candidates(field.message, { ...mode, leftOut: below(field, mode.leftOut) });
+      const within = { ...mode, leftOut: below(field, mode.leftOut) };
+      if (mode.isAnswer) {
+        // What is in an answer has no rules but its own: to try all its forms would take for ever.
+        yield firstValid(field.message, within);
+      } else {
+        yield* candidates(field.message, within);
+      }
     } else {
       throw new Error(`${field} has no example in its rules`);
     }
@@ -88,9 +94,9 @@ function upToTwo<T>(items: readonly T[]): T[][] {
 }
 
 function exampleIn(rules: FieldRules): JsonValue | undefined {
-  const { string, int32, bool, timestamp } = rules.repeated?.items ?? rules;
-  const scalar = string ?? int32 ?? bool;
-  return scalar?.example?.[0] ?? timestamp?.example?.map(moment)[0];
+  const { string, int32, bool, duration, timestamp } = rules.repeated?.items ?? rules;
+  const asWritten = string ?? int32 ?? bool ?? duration;
+  return asWritten?.example?.[0] ?? timestamp?.example?.map(moment)[0];
 }
 
 function below(field: DescField, paths: readonly string[]): string[] {

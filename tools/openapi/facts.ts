@@ -25,8 +25,11 @@ export interface Facts {
   httpStatus(method: DescMethod): number | undefined;
   errors(method: DescMethod): readonly string[];
   leavesOut(method: DescMethod): readonly string[];
+  isReplayable(method: DescMethod): boolean;
   permissions(service: DescService): readonly Permission[];
 
+  /** The header that carries a field, if one does. */
+  header(field: DescField): string | undefined;
   messageRules(message: DescMessage): readonly Rule[];
   fieldRules(field: DescField): FieldRules;
   /** What those of the rules mean that are our own extensions. */
@@ -91,12 +94,14 @@ export function createFacts(files: readonly DescFile[]): Facts {
     httpStatus: (method) => read(method, "latchkey.v1.http_status"),
     errors: (method) => read(method, "latchkey.v1.errors") ?? [],
     leavesOut: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
+    isReplayable: (method) => read(method, "latchkey.v1.replayable") ?? false,
     permissions: (service) =>
       (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
         ...permission,
         holders: (permission.holders ?? []).map(kindOf),
       })),
 
+    header: (field) => read(field, "latchkey.v1.http_header"),
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
     fieldRules: (field) => read(field, "buf.validate.field") ?? {},
     predefinedRules: (rules) =>

@@ -1,8 +1,9 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { durationPattern } from "../../src/server/codec/usual-duration.js";
 import type { Facts } from "./facts.js";
 import type { Json } from "./json.js";
-import { commentOf, paragraphs, sentencesOf } from "./prose.js";
-import type { FieldRules, Int32Rules, Rule, StringRules } from "./rules.js";
+import { commentOf, listOf, paragraphs, sentencesOf } from "./prose.js";
+import type { DurationRules, FieldRules, Int32Rules, Rule, StringRules } from "./rules.js";
 
 /** Names the schema of a message, for use where a field holds one. */
 type ReferTo = (message: DescMessage) => Json;
@@ -10,21 +11,20 @@ type ReferTo = (message: DescMessage) => Json;
 /** The JSON schema of a field: its type and its rules. */
 export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): Json {
   const rules = facts.fieldRules(field);
-  const description = (own: readonly Rule[]) => paragraphs(commentOf(field), ...sentencesOf(own));
   if (field.fieldKind !== "list") {
-    const own = ownRules(facts, rules);
-    return { ...valueSchema(facts, field, rules, referTo), description: description(own) };
+    const description = paragraphs(commentOf(field), ...toldOnly(facts, rules));
+    return { ...valueSchema(facts, field, rules, referTo), description };
   }
   const items = rules.repeated?.items ?? {};
   return {
     type: "array",
-    description: description(rules.cel ?? []),
+    description: paragraphs(commentOf(field), ...sentencesOf(rules.cel ?? [])),
     minItems: count(rules.repeated?.min_items),
     maxItems: count(rules.repeated?.max_items),
     uniqueItems: rules.repeated?.unique,
     items: {
       ...valueSchema(facts, field, items, referTo),
-      description: paragraphs(...sentencesOf(ownRules(facts, items))),
+      description: paragraphs(...toldOnly(facts, items)),
     },
   };
 }
@@ -33,6 +33,9 @@ export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): J
 function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo: ReferTo): Json {
   if (field.message?.typeName === "google.protobuf.Timestamp") {
     return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(moment) };
+  }
+  if (field.message?.typeName === "google.protobuf.Duration") {
+    return { type: "string", pattern: durationPattern.source, examples: rules.duration?.example };
   }
   if (field.message) {
     return referTo(field.message);
@@ -75,9 +78,19 @@ function int32Schema(rules: Int32Rules): Json {
   };
 }
 
-/** The rules on a value that are written in CEL, which JSON schema can only tell in words. */
-function ownRules(facts: Facts, rules: FieldRules): Rule[] {
-  return [...(rules.cel ?? []), ...facts.predefinedRules(rules.string ?? {})];
+/** What JSON schema can only tell in words: rules that are written in CEL, and how long a time is. */
+function toldOnly(facts: Facts, { cel = [], string = {}, duration = {} }: FieldRules): string[] {
+  return [...sentencesOf([...cel, ...facts.predefinedRules(string)]), limitsOf(duration)];
+}
+
+function limitsOf({ gt, gte, lt, lte }: DurationRules): string {
+  const limits = Object.entries({
+    "more than": gt,
+    "at least": gte,
+    "less than": lt,
+    "at most": lte,
+  }).flatMap(([words, limit]) => (limit === undefined ? [] : `${words} ${limit}`));
+  return limits.length > 0 ? `Must be ${listOf(limits, "conjunction")}.` : "";
 }
 
 /**

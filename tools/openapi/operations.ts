@@ -1,29 +1,37 @@
-import type { DescField, DescMethod, JsonObject } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
+import { replayedHeader } from "../../src/idempotency-key.js";
 import { accessOf, callersOf, refusalOf } from "./access.js";
 import { createExamples } from "./examples.js";
 import type { Facts, HttpBinding } from "./facts.js";
-import { headersOf } from "./headers.js";
+import type { HeaderFields } from "./header-fields.js";
+import { headersOf, idempotencyKeyParameter } from "./headers.js";
 import type { Json } from "./json.js";
 import { findMistake } from "./mistakes.js";
 import type { Occurrence, Problems } from "./problems.js";
 import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "./prose.js";
 import { isRequired, type Schemas } from "./schemas.js";
-import { createValidate } from "./validate.js";
+import { createValidate, isValid } from "./validate.js";
 
 interface OperationsOptions {
   readonly facts: Facts;
   readonly schemas: Schemas;
   readonly problems: Problems;
+  readonly headerFields: HeaderFields;
 }
 
 /** Describes methods as operations of their REST bindings. */
-export function createOperations({ facts, schemas, problems }: OperationsOptions) {
+export function createOperations({ facts, schemas, problems, headerFields }: OperationsOptions) {
   const validate = createValidate(facts);
   const examples = createExamples(facts, validate);
 
   function parametersOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json[] {
-    const isParameter = ({ name }: DescField) => !http.hasBody || http.pathFields.includes(name);
-    return input.fields.filter(isParameter).map((field) => {
+    const inBody = bodyFieldsOf(input, http);
+    const parameters = input.fields.filter((field) => !inBody.includes(field));
+    return parameters.map((field) => {
+      const header = facts.header(field);
+      if (header !== undefined) {
+        return headerFields.parameter(field, header);
+      }
       const isInPath = http.pathFields.includes(field.name);
       const required = isInPath || isRequired(facts, field);
       return {
@@ -39,17 +47,26 @@ export function createOperations({ facts, schemas, problems }: OperationsOptions
     });
   }
 
-  /** The body is the message less the fields in the path; where none are left, there is none. */
+  /** The body is the message less the fields in the path and in headers. */
+  function bodyFieldsOf({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
+    return fields.filter(
+      (field) => hasBody && !pathFields.includes(field.name) && facts.header(field) === undefined,
+    );
+  }
+
+  /** The body of a request; where no fields are left for it, there is none. */
   function bodyOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json | undefined {
-    const fields = input.fields.filter(({ name }) => !http.pathFields.includes(name));
-    if (!http.hasBody || fields.length === 0) {
+    const fields = bodyFieldsOf(input, http);
+    if (fields.length === 0) {
       return undefined;
     }
     const body = Object.fromEntries(fields.map(({ name }) => [name, example[name]]));
+    const path = Object.fromEntries(http.pathFields.map((name) => [name, example[name] ?? null]));
     return {
-      required: true,
+      // No body at all is an empty one.
+      required: !isValid(validate(input, path)),
       content: {
-        "application/json": { schema: schemas.request(input, http.pathFields), example: body },
+        "application/json": { schema: schemas.request(input, fields), example: body },
       },
     };
   }
@@ -57,8 +74,9 @@ export function createOperations({ facts, schemas, problems }: OperationsOptions
   function successOf(method: DescMethod): Json {
     const { output } = method;
     const status = facts.httpStatus(method);
+    const headers = headersOf(facts.isReplayable(method) ? [replayedHeader] : []);
     if (output.typeName === "google.protobuf.Empty") {
-      return { [status ?? 204]: { description: "Done: there is no body.", headers: headersOf() } };
+      return { [status ?? 204]: { description: "Done: there is no body.", headers } };
     }
     const leftOut = facts.leavesOut(method);
     const without = listOf(
@@ -68,7 +86,7 @@ export function createOperations({ facts, schemas, problems }: OperationsOptions
     return {
       [status ?? 200]: {
         description: commentOf(output) + (without && ` Without ${without}.`),
-        headers: headersOf(),
+        headers: { ...headers, ...headerFields.ofAnswer(output) },
         content: {
           "application/json": {
             schema: schemas.answer(output),
@@ -85,7 +103,10 @@ export function createOperations({ facts, schemas, problems }: OperationsOptions
       "invalid_request",
       "unauthenticated",
       ...(isOpen && !facts.access(method).permission ? [] : ["permission_denied"]),
+      "origin_not_allowed",
+      "address_not_allowed",
       ...facts.errors(method),
+      ...(facts.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
       ...(hasBody ? ["body_too_large", "unsupported_media_type"] : []),
       "internal",
       "store_unavailable",
@@ -103,7 +124,10 @@ export function createOperations({ facts, schemas, problems }: OperationsOptions
     const [summary, rest] = splitSummary(commentOf(method));
     const rules = http.hasBody ? [] : facts.messageRules(method.input);
     const example = examples.request(method.input);
-    const parameters = parametersOf(method, http, example);
+    const parameters = [
+      ...parametersOf(method, http, example),
+      ...(facts.isReplayable(method) ? [idempotencyKeyParameter] : []),
+    ];
     const requestBody = bodyOf(method, http, example);
     return {
       operationId: method.localName,

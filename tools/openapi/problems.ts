@@ -28,33 +28,68 @@ export function createProblems(): Problems {
   return {
     components,
     responses: (codes, own = {}) => {
-      const responses: Record<number, Json> = {};
+      const byStatus = new Map<number, string[]>();
       for (const code of codes) {
-        const type = problemType(code);
-        if (responses[type.status]) {
-          throw new Error(`${code}: the operation has another error of status ${type.status}`);
-        }
-        responses[type.status] = own[code] ? response(code, type, own[code]) : shared(code);
+        const { status } = problemType(code);
+        byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
       }
-      return responses;
+      return Object.fromEntries(
+        Array.from(byStatus, ([status, [first = "", ...others]]) => {
+          if (others.length > 0) {
+            return [status, oneOf([first, ...others], own)];
+          }
+          return [
+            status,
+            own[first] ? response(first, problemType(first), own[first]) : shared(first),
+          ];
+        }),
+      );
     },
   };
 }
 
-function response(code: string, type: ProblemType, occurrence: Occurrence = type): Json {
-  const example = {
-    type: problemUri(code),
-    title: type.title,
-    status: type.status,
-    detail: occurrence.detail,
-    code,
-    request_id: exampleRequestId,
-    errors: occurrence.errors,
-  };
+function response(code: string, type: ProblemType, occurrence?: Occurrence): Json {
   return {
     description: type.when,
     headers: headersOf(type.headers),
-    content: { [problemMediaType]: { schema: refer("schemas", "Problem"), example } },
+    content: {
+      [problemMediaType]: {
+        schema: refer("schemas", "Problem"),
+        example: exampleOf(code, type, occurrence),
+      },
+    },
+  };
+}
+
+/** An answer that tells one of several errors of the same status. */
+function oneOf(codes: readonly string[], own: Readonly<Record<string, Occurrence>>): Json {
+  const types = codes.map((code) => [code, problemType(code)] as const);
+  const examples = types.map(([code, type]) => [
+    code,
+    { summary: type.title, value: exampleOf(code, type, own[code]) },
+  ]);
+  const headers = new Set(types.flatMap(([, type]) => type.headers ?? []));
+  return {
+    description: types.map(([code, { when }]) => `\`${code}\`: ${when}`).join(" "),
+    headers: headersOf([...headers]),
+    content: {
+      [problemMediaType]: {
+        schema: refer("schemas", "Problem"),
+        examples: Object.fromEntries(examples),
+      },
+    },
+  };
+}
+
+function exampleOf(code: string, type: ProblemType, { detail, errors }: Occurrence = type): Json {
+  return {
+    type: problemUri(code),
+    title: type.title,
+    status: type.status,
+    detail,
+    code,
+    request_id: exampleRequestId,
+    errors,
   };
 }
 

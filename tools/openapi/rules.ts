@@ -16,6 +16,7 @@ export interface FieldRules {
   readonly int32?: Int32Rules;
   readonly bool?: { readonly example?: readonly boolean[] };
   readonly repeated?: RepeatedRules;
+  readonly duration?: DurationRules;
   readonly timestamp?: { readonly example?: readonly string[] };
 }
 
@@ -34,6 +35,14 @@ export interface Int32Rules {
   readonly gt?: number;
   readonly gte?: number;
   readonly example?: readonly number[];
+}
+
+export interface DurationRules {
+  readonly lt?: string;
+  readonly lte?: string;
+  readonly gt?: string;
+  readonly gte?: string;
+  readonly example?: readonly string[];
 }
 
 export interface RepeatedRules {

@@ -8,8 +8,8 @@ import { commentOf, paragraphs, sentencesOf } from "./prose.js";
 /** Collects the schemas of messages, and names them in the document. */
 export interface Schemas {
   readonly components: Readonly<Record<string, Json>>;
-  /** The schema of a request body: a message less the fields that stand in the path. */
-  request(message: DescMessage, pathFields: readonly string[]): Json;
+  /** The schema of a request body: a message with some of its fields. */
+  request(message: DescMessage, fields: readonly DescField[]): Json;
   answer(message: DescMessage): Json;
   /** The schema of a field that is a parameter. */
   parameter(field: DescField): Json;
@@ -61,13 +61,7 @@ export function createSchemas(facts: Facts): Schemas {
 
   return {
     components,
-    request: (message, pathFields) =>
-      define(message.name, () =>
-        input(
-          message,
-          message.fields.filter(({ name }) => !pathFields.includes(name)),
-        ),
-      ),
+    request: (message, fields) => define(message.name, () => input(message, fields)),
     answer,
     parameter: (field) => {
       const { description: _, ...schema } = fieldSchema(facts, field, () => {

@@ -1,5 +1,5 @@
 import { WireType } from "@bufbuild/protobuf/wire";
-import { asBuffer } from "../as-buffer.js";
+import { asBuffer } from "../../as-buffer.js";
 
 /** How deep groups may be nested in a field that nobody reads. */
 const deepestGroup = 100;

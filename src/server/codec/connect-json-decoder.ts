@@ -6,9 +6,9 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { asciiText, type JsonLook, lookAtJson, surelyHasNoTwins } from "../../json/json-text.js";
 import type { JsonOptions } from "../json-options.js";
 import { createJsonReader, type JsonReadingStyle } from "./json-reader.js";
-import { asciiText, type JsonLook, lookAtJson, surelyHasNoTwins } from "./json-text.js";
 import { isPlain } from "./plain.js";
 
 /** How deep a text may be nested to be read quickly: deeper than any of our messages. */

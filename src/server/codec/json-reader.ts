@@ -1,7 +1,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { messageMaker } from "./message-maker.js";
 import type { Fields } from "./plain.js";
+import { readUsualDuration } from "./usual-duration.js";
 import { readUsualMoment } from "./usual-moment.js";
 
 /** What differs between the ways to read a plain message from JSON. */
@@ -30,6 +31,9 @@ export function createJsonReader(
 function messageReader(schema: DescMessage, style: JsonReadingStyle): ReadValue {
   if (schema.typeName === TimestampSchema.typeName) {
     return momentReader(style);
+  }
+  if (schema.typeName === DurationSchema.typeName) {
+    return readUsualDuration;
   }
   const make = messageMaker(schema);
   const fields = new Map(

@@ -1,5 +1,10 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { create, type DescField, type DescMessage, ScalarType, toJson } from "@bufbuild/protobuf";
+import {
+  type Duration,
+  DurationSchema,
+  type Timestamp,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
 import { type Fields, isImplicit } from "./plain.js";
 import { braces, squares, TextWriter } from "./text-writer.js";
 
@@ -39,6 +44,9 @@ function messageWriter(schema: DescMessage, style: JsonStyle): WriteValue {
   if (schema.typeName === TimestampSchema.typeName) {
     return (value, to) => style.writeMoment(value as Timestamp, to);
   }
+  if (schema.typeName === DurationSchema.typeName) {
+    return writeDuration;
+  }
   const fields = schema.fields.map((field) => memberWriter(field, style));
   return (message, to) => {
     const start = to.position;
@@ -48,6 +56,10 @@ function messageWriter(schema: DescMessage, style: JsonStyle): WriteValue {
     to.enclose(start, braces);
   };
 }
+
+const writeDuration: WriteValue = (value, to) => {
+  to.ascii(`"${toJson(DurationSchema, create(DurationSchema, value as Duration))}"`);
+};
 
 /** Writes a field of a message, after a comma. */
 function memberWriter(field: DescField, style: JsonStyle): WriteValue {

@@ -1,12 +1,13 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import {
+  DurationSchema,
   Edition,
   EmptySchema,
   FeatureSet_FieldPresence,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
 
-/** What the fields of our contract hold: all that the quick codecs understand, beside moments. */
+/** What the fields of our contract hold: all that the quick codecs understand, beside messages. */
 const plainScalars: ReadonlySet<ScalarType | undefined> = new Set([
   ScalarType.STRING,
   ScalarType.INT32,
@@ -14,6 +15,13 @@ const plainScalars: ReadonlySet<ScalarType | undefined> = new Set([
 ]);
 
 const libraryPackage = "google.protobuf.";
+
+/** The messages of the library that have a spelling of their own in JSON, or nothing in them. */
+const plainLibraryTypes: ReadonlySet<string> = new Set([
+  TimestampSchema.typeName,
+  DurationSchema.typeName,
+  EmptySchema.typeName,
+]);
 
 /**
  * Whether the quick codecs understand a message and all that is in it. The
@@ -30,7 +38,7 @@ export function oddPartOf(
   within: readonly DescMessage[] = [],
 ): DescMessage | DescField | undefined {
   const { typeName, file, fields } = schema;
-  if (typeName === TimestampSchema.typeName || typeName === EmptySchema.typeName) {
+  if (plainLibraryTypes.has(typeName)) {
     return undefined;
   }
   const isProto3 = file.edition === Edition.EDITION_PROTO3;

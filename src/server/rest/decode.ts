@@ -6,10 +6,12 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { headerOf } from "../../contract.js";
 import { type FieldViolation, invalidRequest } from "../../errors.js";
 import { createJsonReader, type JsonReadingStyle } from "../codec/json-reader.js";
 import { type Fields, oddPartOf } from "../codec/plain.js";
+import { readUsualDuration } from "../codec/usual-duration.js";
 
 const restStyle: JsonReadingStyle = { nameOf: ({ name }) => name, readMoment };
 
@@ -26,7 +28,7 @@ interface Shape {
   readonly schema: DescMessage;
   /** The fields that the path gives. */
   readonly bound: readonly DescField[];
-  /** Those that come from the body or, where there is none, from the query. */
+  /** Those that come from the body or, where there is none, from the query; what a header carries does not. */
   readonly free: readonly DescField[];
   readonly hasBody: boolean;
 }
@@ -50,7 +52,9 @@ export function createDecoder(
     throw new Error(`${odd} has a type that REST does not know`);
   }
   const bound = schema.fields.filter(({ name }) => pathFields.includes(name));
-  const free = schema.fields.filter(({ name }) => !pathFields.includes(name));
+  const free = schema.fields.filter(
+    (field) => !pathFields.includes(field.name) && headerOf(field) === undefined,
+  );
   const shape = { schema, bound, free, hasBody };
   const decodeQuickly = quickDecoder(shape);
   const decodeCarefully = carefulDecoder(shape);
@@ -95,7 +99,7 @@ function setBound(
 /** Creates a decoder that says all that is wrong with a request. */
 function carefulDecoder({ schema, bound, free, hasBody }: Shape): Decode {
   const readBody = hasBody ? messageReader(free) : undefined;
-  const readOthers = messageReader(hasBody ? bound : schema.fields);
+  const readOthers = messageReader(hasBody ? bound : [...bound, ...free]);
   const queryFields = hasBody ? [] : free;
   return (body, path, query) => {
     const violations: FieldViolation[] = [];
@@ -190,9 +194,14 @@ function fieldReader(field: DescField): ReadValue {
 }
 
 function readerOf(schema: DescMessage): ReadValue {
-  return schema.typeName === TimestampSchema.typeName
-    ? readTimestamp
-    : messageReader(schema.fields);
+  switch (schema.typeName) {
+    case TimestampSchema.typeName:
+      return readTimestamp;
+    case DurationSchema.typeName:
+      return readDuration;
+    default:
+      return messageReader(schema.fields);
+  }
 }
 
 function scalarReader(field: DescField): ReadValue {
@@ -240,6 +249,14 @@ const readTimestamp: ReadValue = (value, path, violations) => {
     violations.push({ field: path, message });
     return undefined;
   }
+};
+
+const readDuration: ReadValue = (value, path, violations) => {
+  const duration = readUsualDuration(value);
+  if (!duration) {
+    violations.push({ field: path, message: "must be a duration such as 3600s" });
+  }
+  return duration;
 };
 
 /** Reads a moment in any spelling of RFC 3339, and throws where it is none. */

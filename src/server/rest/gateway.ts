@@ -2,6 +2,7 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { type Awaitable, whenThere } from "../../awaitable.js";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import type { Interceptors } from "../../interceptors/interceptors.js";
+import { parseJson } from "../../json/parse-json.js";
 import { oncePer } from "../../once-per.js";
 import { type ShowsRecord, shownRecord } from "../../shown-record.js";
 import { type Door, type Served, served } from "../door.js";
@@ -10,9 +11,9 @@ import { type Implementation, unaryHandler } from "../implementation.js";
 import { type Encode, keepEncoded } from "../keep-encoded.js";
 import { createUnaryCall, UnaryCallRequest } from "../unary-call.js";
 import { type Binding, readBinding } from "./binding.js";
-import { createDecoder, type MessageDecoder } from "./decode.js";
+import { createDecoder } from "./decode.js";
 import { createEncoder } from "./encode.js";
-import { parseJson } from "./parse-json.js";
+import { createHeaderReader, createHeaderWriter } from "./header-fields.js";
 import { createRouter } from "./router.js";
 import { splitPath } from "./template.js";
 
@@ -27,6 +28,9 @@ type EncoderOf = (schema: DescMessage) => Encode;
 
 type PathFields = Readonly<Record<string, string>>;
 type Route = (exchange: Exchange, fields: PathFields) => Awaitable<Served>;
+
+/** Makes a message of a request whose body says this. */
+type Decode = (exchange: Exchange, fields: PathFields, body: unknown) => Message;
 
 const nothing = Buffer.alloc(0);
 const noFields: PathFields = {};
@@ -83,12 +87,13 @@ function createRoute(
   binding: Binding,
   encoderOf: EncoderOf,
 ): Route {
-  const { method, segments, hasBody, status } = binding;
-  const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
-  const decoder = createDecoder(method.input, pathFields, hasBody);
+  const { method, hasBody, status } = binding;
+  const decode = decoderOf(binding);
+  const bodyLimit = hasBody ? options.bodyLimit : 0;
   const encode = status === 204 ? () => nothing : encoderOf(method.output);
   const { observe, deadline, admission, inspection } = options.interceptors;
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
+  const headersOf = createHeaderWriter(method.output, type);
   const run = createUnaryCall({
     handler: unaryHandler(implementation, method),
     before: [observe, deadline, ...admission],
@@ -96,34 +101,44 @@ function createRoute(
   });
 
   return (exchange, fields) => {
-    const receive = () => readRequest(exchange, decoder, fields, hasBody ? options.bodyLimit : 0);
+    const receive = () => readRequest(exchange, decode, fields, bodyLimit);
     const call = new UnaryCallRequest(method, exchange, "rest", receive);
     return whenThere(run(call), ({ message }) => {
+      const headers = headersOf(message);
       const { headerList } = call;
       const body = (message as ShowsRecord)[shownRecord]?.document ?? encode(message);
-      exchange.send(status, headerList.length === 0 ? type : [...type, ...headerList], body);
+      exchange.send(status, headerList.length === 0 ? headers : [...headers, ...headerList], body);
       return served;
     });
+  };
+}
+
+function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
+  const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
+  const decoder = createDecoder(input, pathFields, hasBody);
+  const readHeaders = createHeaderReader(input);
+  return ({ query, headers }, fields, body) => {
+    const parameters = query === "" ? noQuery : new URLSearchParams(query);
+    return readHeaders(decoder.decode(body, fields, parameters), headers);
   };
 }
 
 /** Reads what a request says. No body at all is an empty one. */
 function readRequest(
   exchange: Exchange,
-  decoder: MessageDecoder,
+  decode: Decode,
   fields: PathFields,
   bodyLimit: number,
 ): Awaitable<Message> {
-  const query = exchange.query === "" ? noQuery : new URLSearchParams(exchange.query);
   if (bodyLimit === 0) {
-    return decoder.decode({}, fields, query);
+    return decode(exchange, fields, {});
   }
   return whenThere(exchange.readBody(bodyLimit), (body) => {
     if (body.length === 0) {
-      return decoder.decode({}, fields, query);
+      return decode(exchange, fields, {});
     }
     checkContentType(exchange);
-    return decoder.decode(parseJson(body), fields, query);
+    return decode(exchange, fields, parseJson(body));
   });
 }
 

@@ -1,5 +1,5 @@
-import { invalidRequest } from "../../errors.js";
-import { asciiText, lookAtJson, surelyHasNoTwins } from "../codec/json-text.js";
+import { invalidRequest } from "../errors.js";
+import { asciiText, lookAtJson, surelyHasNoTwins } from "./json-text.js";
 
 const deepest = 32;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
