@@ -1,14 +1,23 @@
+import { defaultEventRetention } from "./events.js";
+import { createAnswers } from "./lmdb/answers.js";
 import { createApplicationIndex } from "./lmdb/application-index.js";
 import { applicationLayout } from "./lmdb/application-row.js";
 import { createApplicationStore } from "./lmdb/applications.js";
 import { createChangeLog } from "./lmdb/change-log.js";
 import { createChangeFeed } from "./lmdb/changes.js";
+import { createEndIndex } from "./lmdb/end-index.js";
 import { openEnvironment } from "./lmdb/environment.js";
-import { createLogWatch } from "./lmdb/log-watch.js";
+import { createEventIndex } from "./lmdb/event-index.js";
+import { createEventLog } from "./lmdb/event-log.js";
+import { createEventStore } from "./lmdb/events.js";
+import { createForeignKeyIndex } from "./lmdb/foreign-key-index.js";
 import { createRecords } from "./lmdb/records.js";
+import { createSessionIndex } from "./lmdb/session-index.js";
 import { sessionLayout } from "./lmdb/session-row.js";
 import { createSessionStore } from "./lmdb/sessions.js";
 import { startSweeper } from "./lmdb/sweeper.js";
+import { createTrailWriter } from "./lmdb/trail-writer.js";
+import { createTransfer } from "./lmdb/transfer.js";
 import type { Clock, Store } from "./store.js";
 
 export interface LmdbStoreOptions {
@@ -17,6 +26,8 @@ export interface LmdbStoreOptions {
   readonly clock?: Clock;
   /** Milliseconds between sweeps of what has expired: an expiry is told as late as that. */
   readonly sweepInterval?: number;
+  /** Milliseconds for which events are kept. */
+  readonly eventRetention?: number;
   /** Milliseconds after which a write that is not done is given up. */
   readonly writeTimeout?: number;
 }
@@ -30,33 +41,53 @@ export async function openLmdbStore({
   path,
   clock = Date.now,
   sweepInterval = 1_000,
+  eventRetention = defaultEventRetention,
   writeTimeout = 5_000,
 }: LmdbStoreOptions): Promise<Store> {
   const environment = await openEnvironment(path, writeTimeout);
   const { id, tables } = environment;
   const index = createApplicationIndex(tables);
+  const ends = createEndIndex(tables);
+  const foreignKeys = createForeignKeyIndex(tables);
+  const sessionIndex = createSessionIndex(tables);
   const log = createChangeLog(environment, clock);
-  const applications = createRecords(environment, tables.applications, applicationLayout);
-  const sessions = createRecords(environment, tables.sessions, sessionLayout);
+  const eventIndex = createEventIndex(tables);
+  const eventLog = createEventLog(environment, eventIndex, clock, eventRetention);
+  const answers = createAnswers(environment, clock);
+  const trails = createTrailWriter(eventLog, answers);
+  const applications = createRecords(tables.applications, applicationLayout);
+  const sessions = createRecords(tables.sessions, sessionLayout);
+  const shared = { environment, log, clock };
+  const everything = { ...shared, applications, sessions, index, ends, foreignKeys, sessionIndex };
   const sweeper = startSweeper({
-    environment,
-    applications,
-    sessions,
-    index,
-    log,
-    clock,
+    ...everything,
+    prunable: [log, eventLog, answers],
     interval: sweepInterval,
   });
 
   return {
     id,
-    applications: createApplicationStore(environment, applications, index, log, clock),
-    sessions: createSessionStore(environment, sessions, applications, log, clock),
-    changes: createChangeFeed(environment, log, createLogWatch(environment, log)),
-
-    async now() {
-      return clock();
-    },
+    applications: createApplicationStore({
+      ...shared,
+      trails,
+      records: applications,
+      index,
+      ends,
+      foreignKeys,
+      sessions: sessionIndex,
+    }),
+    sessions: createSessionStore({
+      ...shared,
+      trails,
+      sessions,
+      applications,
+      index: sessionIndex,
+    }),
+    changes: createChangeFeed(environment, log),
+    events: createEventStore(environment, eventLog, eventIndex, applications, clock),
+    answers,
+    transfer: createTransfer({ ...everything, events: eventLog }),
+    now: clock,
 
     // Only a write that changes something reaches the disk.
     async ping() {

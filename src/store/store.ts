@@ -1,4 +1,7 @@
 import type { Awaitable } from "../awaitable.js";
+import type { EventStore } from "./events.js";
+import type { AnswerStore, Trail } from "./trail.js";
+import type { TransferStore } from "./transfer.js";
 
 /**
  * The port to storage. Engines keep records and know nothing of protocols,
@@ -10,7 +13,8 @@ import type { Awaitable } from "../awaitable.js";
  *   process that shares the store.
  * - The store's own clock stamps records and judges expiry, to the
  *   millisecond. What has expired is not there, whether swept or not.
- * - A session whose application is gone is gone too.
+ * - A session whose application is gone is gone too, and one that was opened
+ *   before its application's sessions were last revoked.
  * - A record of another tenant is not there.
  *
  * Ids, `createdBy` and its like included, are UUIDs in lower case. Moments are
@@ -24,9 +28,12 @@ export interface Store {
   readonly applications: ApplicationStore;
   readonly sessions: SessionStore;
   readonly changes: ChangeFeed;
+  readonly events: EventStore;
+  readonly answers: AnswerStore;
+  readonly transfer: TransferStore;
 
   /** The store's clock. */
-  now(): Promise<number>;
+  now(): Awaitable<number>;
 
   /** Resolves when the store answers, and throws where it cannot do its work. */
   ping(): Promise<void>;
@@ -37,7 +44,7 @@ export interface Store {
 
 export interface ApplicationStore {
   /** Adds an application, stamped with the moment of its creation. An id that is taken is refused. */
-  create(application: NewApplication): Promise<ApplicationRecord>;
+  create(application: NewApplication, trail?: Trail<ApplicationRecord>): Promise<ApplicationRecord>;
 
   /** Whether there is no application at all. */
   isEmpty(): Promise<boolean>;
@@ -51,29 +58,53 @@ export interface ApplicationStore {
   /** Reads an application that has expired and is still kept, to tell why its key is refused. */
   findExpired(id: string): Awaitable<ApplicationRecord | undefined>;
 
-  /** Reads applications of a tenant, newest (greatest id) first. */
+  /**
+   * The id of the application that has a foreign key of one of these hashes,
+   * be it expired. Where several have it, it is that of the only one that has
+   * not expired, and otherwise nobody's.
+   */
+  findForeign(hashes: readonly Uint8Array[]): Awaitable<string | undefined>;
+
+  /** Reads applications of a tenant, newest (greatest id) first unless another order is asked for. */
   list(query: ListQuery): Promise<ApplicationPage>;
 
   /**
    * Changes an application in one atomic step, stamped with the moment of the
-   * change. `change` sees the record as it is when the change takes effect;
-   * it may be called again if the record moves under it, and nothing is
-   * written if it throws. Answers `undefined` where there is no such
-   * application in the tenant.
+   * change. `change` sees the record as it is when the change takes effect,
+   * and the store's time; it may be called again if the record moves under it,
+   * and nothing is written if it throws. Answers `undefined` where there is no
+   * such application in the tenant.
    */
   update(
     tenantId: string,
     id: string,
-    change: (current: ApplicationRecord) => ApplicationChange,
+    change: (current: ApplicationRecord, now: number) => ApplicationChange,
+    trail?: Trail<ApplicationRecord>,
   ): Promise<ApplicationRecord | undefined>;
 
-  /** Deletes an application, and with it the use of its sessions. Answers whether it was there. */
-  delete(tenantId: string, id: string): Promise<boolean>;
+  /**
+   * Deletes an application, and with it the use of its sessions. `check` sees
+   * it as it is when it goes, and nothing is deleted if it throws. Answers
+   * whether it was there.
+   */
+  delete(
+    tenantId: string,
+    id: string,
+    check?: (current: ApplicationRecord) => void,
+    trail?: Trail<ApplicationRecord>,
+  ): Promise<boolean>;
+
+  /**
+   * Notes when applications and their keys were last used. What is gone is
+   * passed over, and so is a use that is older than the one that is known. It
+   * is no change of a record: its version stays, and nobody is told.
+   */
+  noteUses(uses: readonly Use[]): Promise<void>;
 }
 
 export interface SessionStore {
   /** Adds a session that ends `ttl` milliseconds from now, or answers `undefined` where its application is gone. */
-  create(session: NewSession): Promise<SessionRecord | undefined>;
+  create(session: NewSession, trail?: Trail<SessionRecord>): Promise<SessionRecord | undefined>;
 
   /** Reads a session together with its application. */
   find(id: string): Awaitable<SessionWithApplication | undefined>;
@@ -89,7 +120,16 @@ export interface SessionStore {
    * of any number of calls with the same nonce one answers `authorized`.
    * `used` is said only to a caller that shows the right nonce.
    */
-  authorize(grant: SessionGrant): Promise<"authorized" | "used" | "unknown">;
+  authorize(
+    grant: SessionGrant,
+    trail?: Trail<SessionRecord>,
+  ): Promise<"authorized" | "used" | "unknown">;
+
+  /** Reads sessions of a tenant, newest (greatest id) first. */
+  list(query: SessionQuery): Promise<SessionPage>;
+
+  /** Ends a session. Answers whether it was there. */
+  delete(tenantId: string, id: string, trail?: Trail<SessionRecord>): Promise<boolean>;
 }
 
 export interface ChangeFeed {
@@ -174,40 +214,114 @@ export interface Grants {
   readonly rules: readonly RuleRecord[];
 }
 
-export interface NewApplication extends Grants {
+/** Where the keys of an application may be used from. An empty list means from everywhere. */
+export interface Restrictions {
+  readonly allowedOrigins: readonly string[];
+  readonly allowedCidrs: readonly string[];
+}
+
+export interface NewKey {
+  /** A UUID that is no secret. */
+  readonly id: string;
+  readonly hash: Uint8Array;
+}
+
+export interface KeyRecord extends NewKey {
+  /** Whether it was made elsewhere, so that it does not tell whose it is. */
+  readonly foreign?: boolean | undefined;
+  readonly createdAt: number;
+  /** When it ends by itself. Absent where it does not. One that has ended may still be listed. */
+  readonly expiresAt?: number | undefined;
+  readonly lastUsedAt?: number | undefined;
+}
+
+export interface NewApplication extends Grants, Partial<Restrictions> {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
   readonly type: ApplicationType;
-  readonly keyHash: Uint8Array;
+  readonly key: NewKey;
   readonly createdBy?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
-export interface ApplicationRecord extends NewApplication {
+export interface ApplicationRecord extends Grants, Restrictions {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly type: ApplicationType;
+  /** Newest first. */
+  readonly keys: readonly KeyRecord[];
+  /** Whether its keys and those of its sessions are refused for now. */
+  readonly disabled: boolean;
+  /** How often its sessions were revoked. */
+  readonly sessionEpoch: number;
   /** Differs with each change of the record. */
   readonly version: number;
+  readonly createdBy?: string | undefined;
   readonly createdAt: number;
   readonly modifiedBy?: string | undefined;
   readonly modifiedAt?: number | undefined;
+  readonly expiresAt?: number | undefined;
+  /** When one of its keys, or the key of one of its sessions, was last used. */
+  readonly lastUsedAt?: number | undefined;
   /** The record in JSON, byte for byte as the REST API shows it, where the engine keeps it so. */
   readonly document?: Buffer | undefined;
 }
 
 /** The fields to replace; those left out stay as they are. */
-export interface ApplicationChange extends Partial<Grants> {
+export interface ApplicationChange extends Partial<Grants>, Partial<Restrictions> {
   readonly name?: string;
-  readonly keyHash?: Uint8Array;
+  readonly keys?: readonly KeyRecord[];
+  readonly disabled?: boolean;
+  readonly sessionEpoch?: number;
   readonly modifiedBy: string;
 }
+
+export interface Use {
+  readonly applicationId: string;
+  /** Absent where it was the key of a session. */
+  readonly keyId?: string | undefined;
+  readonly at: number;
+}
+
+/** What applications are searched by; all that is given must hold. */
+export interface ApplicationFilter {
+  readonly type?: ApplicationType | undefined;
+  readonly disabled?: boolean | undefined;
+  /** Only those that hold this permission, directly or by a rule. */
+  readonly permission?: string | undefined;
+  /** Only those whose name begins so, in upper or lower case. */
+  readonly namePrefix?: string | undefined;
+  readonly expiresBefore?: number | undefined;
+  /** Only those that were last used before this moment, or made before it and never used. */
+  readonly lastUsedBefore?: number | undefined;
+}
+
+/**
+ * The order of a list: the newest first; by name; those that end first, and
+ * only those that end; those that have not been used for the longest time.
+ */
+export type ListOrder = "newest" | "name" | "expires_at" | "last_used_at";
 
 export interface ListQuery {
   readonly tenantId: string;
   /** Only these ids. */
   readonly ids?: readonly string[] | undefined;
+  readonly filter?: ApplicationFilter | undefined;
+  /** The newest first where it is not given. */
+  readonly order?: ListOrder | undefined;
   readonly size: number;
-  /** A page by number, counted, or what follows an id. */
-  readonly from: { readonly page: number } | { readonly after: string };
+  /** A page by number, counted, or what follows an item. */
+  readonly from: { readonly page: number } | Place;
+}
+
+/** Where an item stands in a list, whether it is still there or not. */
+export interface Place {
+  /** The id of the item. */
+  readonly after: string;
+  /** What decides its place before its id, in other orders than that of age. */
+  readonly value?: string | number | undefined;
 }
 
 export interface ApplicationPage {
@@ -227,12 +341,30 @@ export interface NewSession {
   readonly ttl: number;
 }
 
+export interface SessionQuery {
+  readonly tenantId: string;
+  readonly applicationId?: string | undefined;
+  /** Only those that are authorized, or only those that are not. */
+  readonly authorized?: boolean | undefined;
+  readonly size: number;
+  /** Only those that follow the session with this id. */
+  readonly after?: string | undefined;
+}
+
+export interface SessionPage {
+  readonly items: readonly SessionRecord[];
+  /** Whether more items follow the last one. */
+  readonly more: boolean;
+}
+
 export interface SessionRecord extends Grants {
   readonly id: string;
   /** Differs with each change of the record. */
   readonly version: number;
   readonly tenantId: string;
   readonly applicationId: string;
+  /** The {@link ApplicationRecord.sessionEpoch} of its application when it was opened; it is dead under another one. */
+  readonly epoch: number;
   readonly keyHash: Uint8Array;
   readonly nonceHash: Uint8Array;
   readonly createdAt: number;

@@ -1,0 +1,36 @@
+import type { NewEvent } from "./events.js";
+
+/**
+ * What is written in one step with a change: all of it takes effect, or
+ * nothing does, whatever happens to the process in between.
+ */
+export interface Trail<R> {
+  /** An answer that is kept under this id refuses the change with {@link AnswerKept}, before anything of it is tried. */
+  readonly answerId?: string | undefined;
+
+  /** What to write, once the outcome of the change is known. It may be asked again if the change is tried again. */
+  entriesFor(outcome: R): TrailEntries;
+}
+
+export interface TrailEntries {
+  readonly events: readonly NewEvent[];
+  /** The answer to keep under {@link Trail.answerId}. */
+  readonly answer?: NewAnswer | undefined;
+}
+
+/** An answer that can be given again. What it says only its caller can read. */
+export interface NewAnswer {
+  readonly sealed: Uint8Array;
+  /** Milliseconds for which it is kept. */
+  readonly ttl: number;
+}
+
+export interface AnswerStore {
+  /** Reads an answer that is kept. Ids are 64 hexadecimal digits. */
+  find(id: string): Promise<Uint8Array | undefined>;
+}
+
+/** The change was made before, by a call that came at the same time. */
+export class AnswerKept extends Error {
+  override readonly name = "AnswerKept";
+}
