@@ -1,20 +1,24 @@
 import { idFromBytes } from "../../ids.js";
-import type { ApplicationRecord } from "../store.js";
+import type { ApplicationChange, ApplicationRecord } from "../store.js";
+import { createApplicationFacts } from "./application-facts.js";
 import type { Tables } from "./environment.js";
 import {
   after,
-  beforeTenant,
+  beforeOwned,
+  endedRange,
   idAtEnd,
   momentBytes,
   momentKey,
   nothing,
-  tenantKey,
+  ownedKey,
   tenantMomentKey,
 } from "./keys.js";
 
 /** What is kept beside the records of applications, to list, count and sweep them. */
 export interface ApplicationIndex {
   add(record: ApplicationRecord): void;
+  change(before: ApplicationRecord, after: ApplicationRecord, change: ApplicationChange): void;
+  noteUse(record: ApplicationRecord, at: number): void;
   remove(record: ApplicationRecord): void;
 
   /** The ids of a tenant that are alive, newest first, after an id. */
@@ -29,12 +33,10 @@ export interface ApplicationIndex {
   isEmpty(now: number): boolean;
 }
 
-export function createApplicationIndex({
-  byTenant,
-  counts,
-  applicationEnds,
-  tenantEnds,
-}: Tables): ApplicationIndex {
+export function createApplicationIndex(tables: Tables): ApplicationIndex {
+  const { byTenant, counts, applicationEnds, tenantEnds } = tables;
+  const facts = createApplicationFacts(tables);
+
   function addToCount(tenantId: string, change: number): void {
     const count = Number(counts.get(tenantId) ?? 0) + change;
     if (count === 0) {
@@ -42,12 +44,6 @@ export function createApplicationIndex({
     } else {
       counts.put(tenantId, String(count));
     }
-  }
-
-  /** The rows of a tenant that have expired and are not yet swept. */
-  function expired(tenantId: string, now: number) {
-    const start = beforeTenant(tenantId);
-    return { start, end: after(Buffer.concat([start, momentBytes(now)])) };
   }
 
   /** Takes the ids of rows that are alive, without the first few of them. */
@@ -75,8 +71,10 @@ export function createApplicationIndex({
   }
 
   return {
-    add({ tenantId, id, expiresAt }) {
-      byTenant.put(tenantKey(tenantId, id), momentBytes(expiresAt ?? Number.POSITIVE_INFINITY));
+    add(record) {
+      const { tenantId, id, expiresAt } = record;
+      facts.add(record);
+      byTenant.put(ownedKey(tenantId, id), momentBytes(expiresAt ?? Number.POSITIVE_INFINITY));
       addToCount(tenantId, 1);
       if (expiresAt === undefined) {
         return;
@@ -85,8 +83,19 @@ export function createApplicationIndex({
       tenantEnds.put(tenantMomentKey(tenantId, expiresAt, id), nothing);
     },
 
-    remove({ tenantId, id, expiresAt }) {
-      byTenant.remove(tenantKey(tenantId, id));
+    change: facts.change,
+    noteUse: facts.noteUse,
+
+    remove(record) {
+      const { tenantId, id, expiresAt } = record;
+      const key = ownedKey(tenantId, id);
+      // What has ended is taken out before its record goes: an import may replace that, or, where
+      // the clock was set back, a caller delete it.
+      if (!byTenant.doesExist(key)) {
+        return;
+      }
+      facts.remove(record);
+      byTenant.remove(key);
       addToCount(tenantId, -1);
       if (expiresAt === undefined) {
         return;
@@ -97,9 +106,9 @@ export function createApplicationIndex({
 
     idsAfter(tenantId, id, now, limit) {
       const rows = byTenant.getRange({
-        start: tenantKey(tenantId, id),
+        start: ownedKey(tenantId, id),
         exclusiveStart: true,
-        end: beforeTenant(tenantId),
+        end: beforeOwned(tenantId),
         reverse: true,
       });
       return take(rows, now, limit);
@@ -108,11 +117,11 @@ export function createApplicationIndex({
     // lmdb skips rows far quicker than this loop could, but cannot tell which
     // of them have expired: as many as that are then still to be overlooked.
     idsPast(tenantId, skip, now, limit) {
-      const end = beforeTenant(tenantId);
+      const end = beforeOwned(tenantId);
       const rows = byTenant.getRange({ start: after(end), end, reverse: true, offset: skip });
       return take(rows, now, limit, (first) => {
         let skipped = 0;
-        for (const key of tenantEnds.getKeys(expired(tenantId, now))) {
+        for (const key of tenantEnds.getKeys(endedRange(tenantId, now))) {
           if (idAtEnd(key).compare(first) > 0) {
             skipped++;
           }
@@ -122,7 +131,7 @@ export function createApplicationIndex({
     },
 
     count(tenantId, now) {
-      return Number(counts.get(tenantId) ?? 0) - tenantEnds.getCount(expired(tenantId, now));
+      return Number(counts.get(tenantId) ?? 0) - tenantEnds.getCount(endedRange(tenantId, now));
     },
 
     isEmpty(now) {

@@ -1,37 +1,60 @@
 import { idFromBytes, writeId } from "../../ids.js";
+import { isRestricted } from "../is-restricted.js";
 import {
   type ApplicationRecord,
   type ApplicationType,
   applicationTypes,
+  type KeyRecord,
   type RuleRecord,
+  type Use,
 } from "../store.js";
+import { toDate, toMoment } from "./date-text.js";
 import { readList, toGrantsText } from "./grants-text.js";
+import { mostKeys, noteKeyUse, readKeys, sizeOfKeys, writeKeys } from "./key-row.js";
+import { readOldApplication } from "./old-application-row.js";
 import type { Layout, Unwritten } from "./records.js";
 
 /**
  * A row of `applications` is what authentication needs at fixed places, then
- * the hash of the key, then the application in JSON as the API shows it:
+ * the keys, then the application in JSON as the API shows it:
  *
  *      0  the number of this layout
  *      1  the place of its type among all types
- *      2  the size of the hash
+ *      2  whether it is disabled, and whether it is restricted, a bit each
+ *      3  how many keys it has
  *      4  version
  *     12  when it ends, or infinity
  *     20  tenant
- *     36  where the permissions begin, and where the rules begin and end
- *     48  the hash, then the text
+ *     36  when it was last used, or minus infinity
+ *     44  how often its sessions were revoked
+ *     48  where the permissions begin, and where the rules begin and end
+ *     60  where the text begins
+ *     64  the keys, then the text
  */
 const typeAt = 1;
-const hashSizeAt = 2;
+const flagsAt = 2;
+const keyCountAt = 3;
 const versionAt = 4;
 const endAt = 12;
 const tenantAt = 20;
-const permissionsAt = 36;
-const rulesAt = 40;
-const rulesEndAt = 44;
-const headerSize = 48;
+const useAt = 36;
+const epochAt = 44;
+const permissionsAt = 48;
+const rulesAt = 52;
+const rulesEndAt = 56;
+const textAt = 60;
+const headerSize = 64;
+
+/** The first byte of infinity, and of no moment. */
+const infinityByte = 0x7f;
+
+const disabledFlag = 1;
+const restrictedFlag = 2;
 
 const rulesLabel = ',"rules":';
+
+/** What nearly all applications are allowed to be used from: everywhere. */
+const everywhere: readonly string[] = Object.freeze([]);
 
 /** What the text tells beside grants, where it is not in the header. */
 interface Fields {
@@ -40,36 +63,70 @@ interface Fields {
   readonly created_at: string;
   readonly modified_by?: string;
   readonly modified_at?: string;
+  readonly allowed_origins: readonly string[];
+  readonly allowed_cidrs: readonly string[];
 }
 
 export const applicationLayout: Layout<ApplicationRecord> = {
-  hashes: ["keyHash"],
   encode,
   open: (id, row) => new StoredApplication(id, row),
+
+  renew(row, layout) {
+    const { version, ...record } = readOldApplication(row);
+    return encode(record, layout, version);
+  },
 };
 
+/** The row of an application of which a use is noted, or nothing where no newer one is. Its version stays. */
+export function withUse(
+  row: Buffer,
+  { keyId, at }: Omit<Use, "applicationId">,
+): Buffer | undefined {
+  const count = row.readUInt8(keyCountAt);
+  const isKeyNoted = keyId !== undefined && noteKeyUse(row, headerSize, count, keyId, at);
+  const before = row.readDoubleBE(useAt);
+  if (at <= before) {
+    return isKeyNoted ? row : undefined;
+  }
+  row.writeDoubleBE(at, useAt);
+  // The last member of the text: to write all of it anew would take far longer.
+  const kept = row.subarray(0, row.length - lastMember(before).length);
+  return Buffer.concat([kept, Buffer.from(lastMember(at))]);
+}
+
 function encode(record: Unwritten<ApplicationRecord>, layout: number, version: number): Buffer {
-  const { keyHash } = record;
+  const { keys } = record;
+  if (keys.length > mostKeys) {
+    throw new RangeError(`An application may have ${mostKeys} keys, not ${keys.length}.`);
+  }
   const { permissions, rules } = toGrantsText(record);
   const head = headOf(record);
-  const text = head + permissions + rulesLabel + rules + tailOf(record);
-  const textStart = headerSize + keyHash.length;
+  const text = head + permissions + rulesLabel + rules + tailOf(record, version);
+  const textStart = headerSize + sizeOfKeys(keys);
   const permissionsStart = textStart + Buffer.byteLength(head);
   const rulesStart = permissionsStart + Buffer.byteLength(permissions) + rulesLabel.length;
 
   const row = Buffer.allocUnsafe(textStart + Buffer.byteLength(text));
   row[0] = layout;
   row[typeAt] = applicationTypes.indexOf(record.type);
-  row.writeUInt16BE(keyHash.length, hashSizeAt);
+  row[flagsAt] = flagsOf(record);
+  row[keyCountAt] = keys.length;
   row.writeDoubleBE(version, versionAt);
   row.writeDoubleBE(record.expiresAt ?? Number.POSITIVE_INFINITY, endAt);
   writeId(record.tenantId, row, tenantAt);
+  row.writeDoubleBE(record.lastUsedAt ?? Number.NEGATIVE_INFINITY, useAt);
+  row.writeUInt32BE(record.sessionEpoch, epochAt);
   row.writeUInt32BE(permissionsStart, permissionsAt);
   row.writeUInt32BE(rulesStart, rulesAt);
   row.writeUInt32BE(rulesStart + Buffer.byteLength(rules), rulesEndAt);
-  row.set(keyHash, headerSize);
+  row.writeUInt32BE(textStart, textAt);
+  writeKeys(keys, row, headerSize);
   row.write(text, textStart);
   return row;
+}
+
+function flagsOf(record: Unwritten<ApplicationRecord>): number {
+  return (record.disabled ? disabledFlag : 0) | (isRestricted(record) ? restrictedFlag : 0);
 }
 
 function headOf({ id, tenantId, name, type }: Unwritten<ApplicationRecord>): string {
@@ -77,28 +134,29 @@ function headOf({ id, tenantId, name, type }: Unwritten<ApplicationRecord>): str
   return `${start},"type":"${type}","permissions":`;
 }
 
-function tailOf(record: Unwritten<ApplicationRecord>): string {
+function tailOf(record: Unwritten<ApplicationRecord>, version: number): string {
   return (
     member("created_by", record.createdBy) +
     member("created_at", toDate(record.createdAt)) +
     member("modified_by", record.modifiedBy) +
     member("modified_at", toDate(record.modifiedAt)) +
     member("expires_at", toDate(record.expiresAt)) +
-    "}"
+    member("version", String(version)) +
+    member("status", record.disabled ? "disabled" : "enabled") +
+    `,"allowed_origins":${JSON.stringify(record.allowedOrigins)}` +
+    `,"allowed_cidrs":${JSON.stringify(record.allowedCidrs)}` +
+    lastMember(record.lastUsedAt ?? Number.NEGATIVE_INFINITY)
   );
+}
+
+/** The end of the text, which tells of the last use if there was one. */
+function lastMember(use: number): string {
+  return `${use === Number.NEGATIVE_INFINITY ? "" : member("last_used_at", toDate(use))}}`;
 }
 
 /** A member whose value, an id or a date, needs no escapes. */
 function member(name: string, value: string | undefined): string {
   return value === undefined ? "" : `,"${name}":"${value}"`;
-}
-
-function toDate(moment: number | undefined): string | undefined {
-  return moment === undefined ? undefined : new Date(moment).toISOString();
-}
-
-function toMoment(date: string | undefined): number | undefined {
-  return date === undefined ? undefined : Date.parse(date);
 }
 
 /** Reads each part of a row when it is first asked for: most requests ask for few. */
@@ -126,17 +184,30 @@ class StoredApplication implements ApplicationRecord {
     return applicationTypes[this.row[typeAt] as number] as ApplicationType;
   }
 
-  get expiresAt(): number | undefined {
-    const end = this.row.readDoubleBE(endAt);
-    return end === Number.POSITIVE_INFINITY ? undefined : end;
+  get disabled(): boolean {
+    return this.has(disabledFlag);
   }
 
-  get keyHash(): Uint8Array {
-    return this.row.subarray(headerSize, this.textStart());
+  get sessionEpoch(): number {
+    return this.row.readUInt32BE(epochAt);
+  }
+
+  get expiresAt(): number | undefined {
+    // Every read comes here, and nearly all applications have no end.
+    return this.row[endAt] === infinityByte ? undefined : this.row.readDoubleBE(endAt);
+  }
+
+  get lastUsedAt(): number | undefined {
+    const use = this.row.readDoubleBE(useAt);
+    return use === Number.NEGATIVE_INFINITY ? undefined : use;
+  }
+
+  get keys(): readonly KeyRecord[] {
+    return readKeys(this.row, headerSize, this.row[keyCountAt] as number);
   }
 
   get document(): Buffer {
-    return this.row.subarray(this.textStart());
+    return this.row.subarray(this.row.readUInt32BE(textAt));
   }
 
   get permissions(): readonly string[] {
@@ -154,6 +225,14 @@ class StoredApplication implements ApplicationRecord {
       row.readUInt32BE(rulesEndAt),
     );
     return this.#rules;
+  }
+
+  get allowedOrigins(): readonly string[] {
+    return this.has(restrictedFlag) ? this.fields().allowed_origins : everywhere;
+  }
+
+  get allowedCidrs(): readonly string[] {
+    return this.has(restrictedFlag) ? this.fields().allowed_cidrs : everywhere;
   }
 
   get name(): string {
@@ -176,15 +255,15 @@ class StoredApplication implements ApplicationRecord {
     return toMoment(this.fields().modified_at);
   }
 
-  private textStart(): number {
-    return headerSize + this.row.readUInt16BE(hashSizeAt);
+  private has(flag: number): boolean {
+    return ((this.row[flagsAt] as number) & flag) !== 0;
   }
 
   /** Read without the grants, which are most of the text. */
   private fields(): Fields {
     if (!this.#fields) {
       const { row } = this;
-      const head = row.toString("utf8", this.textStart(), row.readUInt32BE(permissionsAt));
+      const head = row.toString("utf8", row.readUInt32BE(textAt), row.readUInt32BE(permissionsAt));
       const tail = row.toString("utf8", row.readUInt32BE(rulesEndAt));
       this.#fields = JSON.parse(`${head}[]${tail}`) as Fields;
     }

@@ -1,31 +1,55 @@
 import type {
   ApplicationChange,
-  ApplicationPage,
   ApplicationRecord,
   ApplicationStore,
   Clock,
-  ListQuery,
+  NewApplication,
+  Use,
 } from "../store.js";
+import { isAlive } from "./alive.js";
 import type { ApplicationIndex } from "./application-index.js";
+import { createApplicationList } from "./application-list.js";
+import { withUse } from "./application-row.js";
+import { createApplicationSearch } from "./application-search.js";
+import { askFirst, Refused } from "./callback.js";
 import type { ChangeLog } from "./change-log.js";
+import type { EndIndex } from "./end-index.js";
 import type { Environment } from "./environment.js";
-import type { Records } from "./records.js";
+import type { ForeignKeyIndex } from "./foreign-key-index.js";
+import type { Records, Unwritten } from "./records.js";
+import type { SessionIndex } from "./session-index.js";
+import type { TrailWriter } from "./trail-writer.js";
 
-/** Whether a record is there at a moment. */
-export function isAlive<R extends { readonly expiresAt?: number | undefined }>(
-  record: R | undefined,
-  now: number,
-): record is R {
-  return record !== undefined && (record.expiresAt === undefined || now < record.expiresAt);
+/** Uses noted in one transaction: few enough that others need not wait long behind it. */
+const mostUses = 500;
+
+export interface ApplicationStoreParts {
+  readonly environment: Environment;
+  readonly records: Records<ApplicationRecord>;
+  readonly index: ApplicationIndex;
+  readonly ends: EndIndex;
+  readonly foreignKeys: ForeignKeyIndex;
+  readonly sessions: SessionIndex;
+  readonly log: ChangeLog;
+  readonly trails: TrailWriter;
+  readonly clock: Clock;
 }
 
-export function createApplicationStore(
-  { read, write }: Environment,
-  records: Records<ApplicationRecord>,
-  index: ApplicationIndex,
-  log: ChangeLog,
-  clock: Clock,
-): ApplicationStore {
+export function createApplicationStore({
+  environment,
+  records,
+  index,
+  ends,
+  foreignKeys,
+  sessions,
+  log,
+  trails,
+  clock,
+}: ApplicationStoreParts): ApplicationStore {
+  const { read, write } = environment;
+  const list = createApplicationList(records, index);
+  const search = createApplicationSearch(environment, records, clock);
+
   function getAlive(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
     const record = records.find(id);
     return isAlive(record, now) && record.tenantId === tenantId ? record : undefined;
@@ -36,14 +60,25 @@ export function createApplicationStore(
     return isAlive(record, clock()) ? record : undefined;
   }
 
+  function noteUse(use: Use): void {
+    const record = findAlive(use.applicationId);
+    if (record) {
+      index.noteUse(record, use.at);
+      records.revise(use.applicationId, (row) => withUse(row, use));
+    }
+  }
+
   return {
-    async create(application) {
+    async create(application, trail) {
       const created = await write(() => {
+        trails.open(trail);
         if (records.find(application.id)) {
           return undefined;
         }
-        const record = records.put({ ...application, createdAt: clock() });
+        const record = records.put(toRecord(application, clock()));
         index.add(record);
+        ends.move(undefined, record);
+        trails.close(trail, record);
         return record;
       });
       if (!created) {
@@ -71,101 +106,114 @@ export function createApplicationStore(
       });
     },
 
-    async list(query) {
+    findForeign(hashes) {
       return read(() => {
-        const now = clock();
-        return query.ids ? listThese(query.ids, query, now) : listAll(query, now);
+        const owners = new Set(hashes.flatMap(foreignKeys.ownersOf));
+        const [owner, ...others] = owners.size > 1 ? [...owners].filter(findAlive) : owners;
+        return others.length > 0 ? undefined : owner;
       });
     },
 
-    async update(tenantId, id, change) {
-      let refusal: { readonly reason: unknown } | undefined;
-      const updated = await write(() => {
+    async list(query) {
+      const isSearch = query.filter !== undefined || query.order !== undefined;
+      return isSearch && !query.ids ? search(query) : read(() => list(query, clock()));
+    },
+
+    async update(tenantId, id, change, trail) {
+      return write(() => {
+        trails.open(trail);
         const now = clock();
         const current = getAlive(tenantId, id, now);
         if (!current) {
           return undefined;
         }
-        let changed: ApplicationChange;
-        try {
-          changed = change(current);
-        } catch (reason) {
-          refusal = { reason };
-          return undefined;
+        const changed = askFirst(() => change(current, now));
+        if (changed instanceof Refused) {
+          return changed;
         }
-        const kind = changed.keyHash ? "regenerated" : "updated";
+        const record = records.put(applied(current, changed, now));
+        index.change(current, record, changed);
+        if (changed.keys) {
+          ends.move(current, record);
+          foreignKeys.move(current, record);
+        }
+        if (record.sessionEpoch !== current.sessionEpoch) {
+          sessions.sweepLater(id);
+        }
+        const kind = changed.keys ? "regenerated" : "updated";
         log.append(tenantId, { kind, applicationId: id, at: now });
-        return records.put({
-          id,
-          version: current.version,
-          tenantId,
-          name: changed.name ?? current.name,
-          type: current.type,
-          keyHash: changed.keyHash ?? current.keyHash,
-          permissions: changed.permissions ?? current.permissions,
-          rules: changed.rules ?? current.rules,
-          createdBy: current.createdBy,
-          createdAt: current.createdAt,
-          expiresAt: current.expiresAt,
-          modifiedBy: changed.modifiedBy,
-          modifiedAt: now,
-        });
+        trails.close(trail, record);
+        return record;
       });
-      if (refusal) {
-        throw refusal.reason;
-      }
-      return updated;
     },
 
-    async delete(tenantId, id) {
+    async delete(tenantId, id, check, trail) {
       return write(() => {
+        trails.open(trail);
         const now = clock();
         const record = getAlive(tenantId, id, now);
         if (!record) {
           return false;
         }
+        const refused = askFirst(() => check?.(record));
+        if (refused instanceof Refused) {
+          return refused;
+        }
         records.remove(id);
         index.remove(record);
+        ends.move(record, undefined);
+        foreignKeys.move(record, undefined);
+        sessions.sweepLater(id);
         log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
+        trails.close(trail, record);
         return true;
       });
     },
+
+    async noteUses(uses) {
+      for (let start = 0; start < uses.length; start += mostUses) {
+        await write(() => uses.slice(start, start + mostUses).forEach(noteUse));
+      }
+    },
   };
+}
 
-  function listAll({ tenantId, size, from }: ListQuery, now: number): ApplicationPage {
-    if ("after" in from) {
-      return pageOf(index.idsAfter(tenantId, from.after, now, size + 1), size);
-    }
-    const total = index.count(tenantId, now);
-    const skip = (from.page - 1) * size;
-    // Past the end there is nothing to walk to.
-    const ids = skip < total ? index.idsPast(tenantId, skip, now, size) : [];
-    return { ...pageOf(ids, size), more: skip + size < total, total };
-  }
+function toRecord(application: NewApplication, createdAt: number): Unwritten<ApplicationRecord> {
+  const { key, allowedOrigins = [], allowedCidrs = [], ...given } = application;
+  return {
+    ...given,
+    keys: [{ id: key.id, hash: key.hash, createdAt }],
+    disabled: false,
+    sessionEpoch: 0,
+    allowedOrigins,
+    allowedCidrs,
+    createdAt,
+  };
+}
 
-  function listThese(
-    ids: readonly string[],
-    { tenantId, size, from }: ListQuery,
-    now: number,
-  ): ApplicationPage {
-    const there = [...new Set(ids)]
-      .sort()
-      .reverse()
-      .filter((id) => {
-        const record = records.find(id);
-        return isAlive(record, now) && record.tenantId === tenantId;
-      });
-    if ("after" in from) {
-      return pageOf(
-        there.filter((id) => id < from.after),
-        size,
-      );
-    }
-    return { ...pageOf(there.slice((from.page - 1) * size), size), total: there.length };
-  }
-
-  function pageOf(ids: readonly string[], size: number): ApplicationPage {
-    const items = ids.slice(0, size).map((id) => records.find(id) as ApplicationRecord);
-    return { items, more: ids.length > size };
-  }
+function applied(
+  current: ApplicationRecord,
+  changed: ApplicationChange,
+  now: number,
+): Unwritten<ApplicationRecord> {
+  return {
+    id: current.id,
+    version: current.version,
+    tenantId: current.tenantId,
+    name: changed.name ?? current.name,
+    type: current.type,
+    keys: changed.keys ?? current.keys,
+    disabled: changed.disabled ?? current.disabled,
+    sessionEpoch: changed.sessionEpoch ?? current.sessionEpoch,
+    permissions: changed.permissions ?? current.permissions,
+    rules: changed.rules ?? current.rules,
+    allowedOrigins: changed.allowedOrigins ?? current.allowedOrigins,
+    allowedCidrs: changed.allowedCidrs ?? current.allowedCidrs,
+    createdBy: current.createdBy,
+    createdAt: current.createdAt,
+    expiresAt: current.expiresAt,
+    lastUsedAt: current.lastUsedAt,
+    modifiedBy: changed.modifiedBy,
+    modifiedAt: now,
+  };
 }

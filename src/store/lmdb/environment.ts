@@ -1,9 +1,10 @@
-import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
-import { writeId } from "../../ids.js";
+import { idFromBytes, writeId } from "../../ids.js";
 import { StoreUnavailable } from "../store.js";
+import { Refused, thrownByCallback } from "./callback.js";
 import { prepareFolder, syncFolder } from "./folder.js";
+import { upgrade } from "./upgrade.js";
 import { createWriteQueue, lateness } from "./write-queue.js";
 
 /**
@@ -13,8 +14,10 @@ import { createWriteQueue, lateness } from "./write-queue.js";
  * 1: the first.
  * 2: an id, and a log of changes, which older code would not write.
  * 3: rows whose parts stand at fixed places. Those of before are read as well.
+ * 4: applications with several keys, and tables of ends and of sessions by
+ *    owner, which older code would neither read nor keep true.
  */
-const knownSchema = 3;
+const knownSchema = 4;
 
 export interface Tables {
   /** Facts about the folder. */
@@ -32,10 +35,31 @@ export interface Tables {
   /** By moment and id: which records have ended, and are to be removed then. */
   readonly endedApplications: Database<Buffer, Buffer>;
   readonly endedSessions: Database<Buffer, Buffer>;
+  /**
+   * By moment, application and key, or `noKeyId` for the application itself:
+   * all ends of the records there are, before them and after.
+   */
+  readonly ends: Database<Buffer, Buffer>;
+  /** By hash and application: which keys were made elsewhere. */
+  readonly foreignKeys: Database<Buffer, Buffer>;
   /** By tenant, moment and id, so that a tenant's expired rows can be left out of its count. */
   readonly tenantEnds: Database<Buffer, Buffer>;
+  /** By tenant, fact and id: which applications there are of a name, a type, a permission and so on. */
+  readonly applicationFacts: Database<Buffer, Buffer>;
+  /** By owner and id: which sessions there are, dead ones included. */
+  readonly sessionsByTenant: Database<Buffer, Buffer>;
+  readonly sessionsByApplication: Database<Buffer, Buffer>;
+  /** By application: whose dead sessions are to be removed, and the key in `sessionsByApplication` to go on after. */
+  readonly orphaned: Database<Buffer, Buffer>;
   /** By number, ascending: what happened to applications and sessions. */
   readonly changes: Database<string, Buffer>;
+  /** By number, ascending: what happened in all tenants. */
+  readonly events: Database<Buffer, Buffer>;
+  /** By tenant, what they are about, moment and number: which events there are. */
+  readonly eventIndex: Database<Buffer, Buffer>;
+  /** By id: answers that can be given again, and by moment and id: when they end. */
+  readonly answers: Database<Buffer, Buffer>;
+  readonly answerEnds: Database<Buffer, Buffer>;
 }
 
 export interface Environment {
@@ -49,15 +73,13 @@ export interface Environment {
   /**
    * Runs reads and writes in one transaction, and resolves when it is on disk.
    * Those that wait at the same time share a commit, yet one that throws takes
-   * back only its own writes. `work` must not answer a promise.
+   * back only its own writes. `work` must not answer a promise. What it refuses
+   * without having written anything, it answers as {@link Refused}.
    */
-  write<T>(work: () => T): Promise<T>;
+  write<T>(work: () => T | Refused): Promise<T>;
 
-  /** Sets the one listener, which is called after each commit of this process that is on disk, before its writes resolve. */
+  /** Adds a listener, which is called after each commit of this process that is on disk, before its writes resolve. */
   onWrite(listener: () => void): void;
-
-  /** Tells apart the commits of `write`: each has a greater one than those before it. */
-  transactionId(): number;
 
   /**
    * Tells apart, inside `write`, what is taken back as one. What was found or
@@ -77,12 +99,12 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
     await prepareFolder(path);
     root = openRoot(path);
     const meta = root.openDB<string, string>("meta", { encoding: "string" });
-    const facts = await upgrade(root, meta);
-    schema = facts.schema;
+    schema = Number(meta.get("schema") ?? 0);
     if (schema <= knownSchema) {
       const tables = openTables(root, meta);
+      const id = await upgrade(root, tables, knownSchema);
       await syncFolder(path);
-      return createEnvironment(path, facts.id, root, tables, writeTimeout);
+      return createEnvironment(path, id, root, tables, writeTimeout);
     }
   } catch (error) {
     await root?.close();
@@ -113,13 +135,15 @@ function openRoot(path: string): RootDatabase<Buffer, Buffer> {
     // Address space, not disk or memory; the file grows as it is filled.
     mapSize: 2 ** 36,
     maxReaders: 512,
+    maxDbs: 32,
     permissionsMode: 0o600,
   } as const;
   return open(options);
 }
 
 function openTables(root: RootDatabase<Buffer, Buffer>, meta: Tables["meta"]): Tables {
-  const byId = { encoding: "binary", keyEncoder: { writeKey: writeId } } as const;
+  const keyEncoder = { writeKey: writeId, readKey: idFromBytes };
+  const byId = { encoding: "binary", keyEncoder } as const;
   const byKey = { encoding: "binary", keyEncoding: "binary" } as const;
   return {
     meta,
@@ -131,22 +155,19 @@ function openTables(root: RootDatabase<Buffer, Buffer>, meta: Tables["meta"]): T
     sessionEnds: root.openDB("session-ends", byKey),
     endedApplications: root.openDB("ended-applications", byKey),
     endedSessions: root.openDB("ended-sessions", byKey),
+    ends: root.openDB("ends", byKey),
+    foreignKeys: root.openDB("foreign-keys", byKey),
     tenantEnds: root.openDB("tenant-ends", byKey),
+    applicationFacts: root.openDB("application-facts", byKey),
+    sessionsByTenant: root.openDB("sessions-by-tenant", byKey),
+    sessionsByApplication: root.openDB("sessions-by-application", byKey),
+    orphaned: root.openDB("orphaned", byKey),
     changes: root.openDB("changes", { ...byKey, encoding: "string" }),
+    events: root.openDB("events", byKey),
+    eventIndex: root.openDB("event-index", byKey),
+    answers: root.openDB("answers", byKey),
+    answerEnds: root.openDB("answer-ends", byKey),
   };
-}
-
-/** Gives a folder that is new or of an older schema what it lacks. One of a newer schema stays as it is. */
-async function upgrade(root: RootDatabase, meta: Tables["meta"]) {
-  return root.childTransaction(() => {
-    const schema = Number(meta.get("schema") ?? 0);
-    const id = meta.get("id") ?? randomUUID();
-    if (schema < knownSchema) {
-      meta.put("schema", String(knownSchema));
-      meta.put("id", id);
-    }
-    return { schema: Math.max(schema, knownSchema), id };
-  });
 }
 
 function createEnvironment(
@@ -157,11 +178,19 @@ function createEnvironment(
   writeTimeout: number,
 ): Environment {
   let closing: Promise<void> | undefined;
-  let noteWrite = () => {};
-  const queue = createWriteQueue(root, writeTimeout, () => noteWrite());
+  const listeners: (() => void)[] = [];
+  const queue = createWriteQueue(root, writeTimeout, () => {
+    for (const listener of listeners) {
+      listener();
+    }
+  });
 
   /** What LMDB and the system report has a number; all else is a mistake of ours, and stays as it is. */
   function translate(error: unknown): unknown {
+    const thrown = thrownByCallback(error);
+    if (thrown) {
+      return thrown.reason;
+    }
     if (typeof (error as { code?: unknown }).code !== "number") {
       return error;
     }
@@ -192,18 +221,19 @@ function createEnvironment(
 
     async write(work) {
       refuseIfClosed();
-      try {
-        return await queue.run(work);
-      } catch (error) {
+      const result = await queue.run(work).catch((error) => {
         throw translate(error);
+      });
+      if (result instanceof Refused) {
+        throw result.reason;
       }
+      return result;
     },
 
     onWrite(listener) {
-      noteWrite = listener;
+      listeners.push(listener);
     },
 
-    transactionId: () => root.getWriteTxnId(),
     attempt: queue.attempt,
 
     close() {

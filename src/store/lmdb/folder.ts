@@ -1,6 +1,9 @@
 import { access, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+/** The file that LMDB keeps all data in. */
+const fileName = "data.mdb";
+
 /**
  * Makes a folder ready to be opened by LMDB, or throws. LMDB itself brings the
  * process down, with no error to catch, on a full disk and on a file that is
@@ -9,7 +12,12 @@ import { dirname, join } from "node:path";
 export async function prepareFolder(path: string): Promise<void> {
   await makeFolder(path);
   await tryWriting(path);
-  await checkFile(join(path, "data.mdb"));
+  await checkFile(join(path, fileName));
+}
+
+/** Whether a folder has been made ready and written to. */
+export async function holdsStore(path: string): Promise<boolean> {
+  return exists(join(path, fileName));
 }
 
 /** Makes the names of the files in a folder, and of the folder, as durable as what is in them. */

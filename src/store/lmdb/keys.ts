@@ -1,11 +1,12 @@
-import { writeId } from "../../ids.js";
+import { idFromBytes, writeId } from "../../ids.js";
 
 /**
  * The keys of the tables, as bytes whose order is the order wanted:
  *
  *     id               16 bytes of a UUID
- *     tenant, id       a tenant's applications by age
+ *     owner, id        what a tenant or an application has, by age
  *     moment, id       what ends when
+ *     moment, application, key
  *     tenant, moment, id
  *     number           8 bytes, what came when
  *
@@ -20,9 +21,12 @@ const numberSize = 8;
 /** The value of rows whose key says all. */
 export const nothing = Buffer.alloc(0);
 
-export function tenantKey(tenantId: string, id: string): Buffer {
+/** The key of an end that is none of a key but of the application itself. */
+export const noKeyId = "00000000-0000-0000-0000-000000000000";
+
+export function ownedKey(ownerId: string, id: string): Buffer {
   const key = Buffer.allocUnsafe(idSize + idSize);
-  writeId(tenantId, key, 0);
+  writeId(ownerId, key, 0);
   writeId(id, key, idSize);
   return key;
 }
@@ -34,6 +38,24 @@ export function momentKey(moment: number, id: string): Buffer {
   return key;
 }
 
+export function endKey(moment: number, applicationId: string, keyId: string): Buffer {
+  const key = Buffer.allocUnsafe(momentSize + idSize + idSize);
+  key.writeDoubleBE(moment, 0);
+  writeId(applicationId, key, momentSize);
+  writeId(keyId, key, momentSize + idSize);
+  return key;
+}
+
+/** What an {@link endKey} was made of; it has no id of a key where the application itself ends. */
+export function readEndKey(key: Buffer) {
+  const keyId = idFromBytes(key, momentSize + idSize);
+  return {
+    at: momentOf(key),
+    applicationId: idFromBytes(key, momentSize),
+    keyId: keyId === noKeyId ? undefined : keyId,
+  };
+}
+
 export function tenantMomentKey(tenantId: string, moment: number, id: string): Buffer {
   const key = Buffer.allocUnsafe(idSize + momentSize + idSize);
   writeId(tenantId, key, 0);
@@ -42,16 +64,26 @@ export function tenantMomentKey(tenantId: string, moment: number, id: string): B
   return key;
 }
 
-/** Sorts before all keys of the tenant. */
-export function beforeTenant(tenantId: string): Buffer {
+/** Sorts before all keys of what the owner has. */
+export function beforeOwned(ownerId: string): Buffer {
   const key = Buffer.allocUnsafe(idSize);
-  writeId(tenantId, key, 0);
+  writeId(ownerId, key, 0);
   return key;
 }
 
 /** Sorts after all keys that begin with these bytes. */
 export function after(prefix: Buffer): Buffer {
-  return Buffer.concat([prefix, Buffer.alloc(idSize + 1, 0xff)]);
+  return Buffer.concat([prefix, Buffer.alloc(idSize + idSize + 1, 0xff)]);
+}
+
+/** The range of the keys of what a tenant has whose moment has come. */
+export function endedRange(tenantId: string, now: number) {
+  const start = beforeOwned(tenantId);
+  return { start, end: after(Buffer.concat([start, momentBytes(now)])) };
+}
+
+export function momentOf(key: Buffer): number {
+  return key.readDoubleBE(0);
 }
 
 export function momentBytes(moment: number): Buffer {

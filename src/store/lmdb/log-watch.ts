@@ -1,5 +1,5 @@
-import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
+import type { LogEntry, NumberedLog } from "./numbered-log.js";
 
 /** Milliseconds between looks at the log, for what other processes write. */
 const interval = 10;
@@ -16,12 +16,12 @@ export interface Wait {
   readonly signal: AbortSignal;
 }
 
-/** Wakes those who wait for changes, which any process may make. */
+/** Wakes those who wait for entries of a log, which any process may add. */
 export interface LogWatch {
   /**
-   * Resolves when there may be changes of the tenant after the position, when
+   * Resolves when there may be entries of the tenant after the position, when
    * time is up, or when the signal is given, with a position that is past the
-   * changes of other tenants. It never throws: where the log cannot be read,
+   * entries of other tenants. It never throws: where the log cannot be read,
    * it lets those who wait find out by themselves.
    */
   wait(wait: Wait): Promise<number>;
@@ -32,7 +32,10 @@ export interface LogWatch {
  * where this process writes, and one pass over its new entries, however many
  * they are. While nobody waits nothing runs.
  */
-export function createLogWatch({ read, onWrite }: Environment, log: ChangeLog): LogWatch {
+export function createLogWatch(
+  { read, onWrite }: Environment,
+  log: Pick<NumberedLog<LogEntry>, "after">,
+): LogWatch {
   interface Waiter extends Wait {
     position: number;
     wake(): void;

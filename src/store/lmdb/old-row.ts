@@ -8,15 +8,15 @@ const versionSize = 8;
 /** The first byte of a version, which is a double of at least 1. Layouts have smaller numbers. */
 const leastFirstByte = 0x3f;
 
-export function isOldRow(row: Buffer): boolean {
+export function isTextRow(row: Buffer): boolean {
   return (row[0] as number) >= leastFirstByte;
 }
 
-export function readOldRow(
+export function readTextRow<R>(
   row: Buffer,
-  hashes: readonly string[],
-): Record<string, unknown> & { readonly version: number } {
-  const record = JSON.parse(row.toString("utf8", versionSize, row.length));
+  hashes: readonly (keyof R & string)[],
+): R & { readonly version: number } {
+  const record = JSON.parse(row.toString("utf8", versionSize));
   for (const name of hashes) {
     record[name] = Buffer.from(record[name], "base64");
   }

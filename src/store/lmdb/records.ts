@@ -1,6 +1,5 @@
 import type { Database } from "lmdb";
-import type { Environment } from "./environment.js";
-import { isOldRow, readOldRow } from "./old-row.js";
+import { createRoom } from "../room.js";
 
 interface Versioned {
   readonly id: string;
@@ -14,14 +13,14 @@ export type Unwritten<R extends Versioned> = Omit<R, "version" | "document"> & {
 
 /** How the rows of a table are laid out. Their first byte is the number of the layout. */
 export interface Layout<R extends Versioned> {
-  /** Which fields are hashes. */
-  readonly hashes: readonly (keyof R & string)[];
   encode(record: Unwritten<R>, layout: number, version: number): Buffer;
+  /** Brings a row of an earlier layout into the one of today. */
+  renew(row: Buffer, layout: number): Buffer;
   /** Answers the record of a row, which is then the record's own. */
   open(id: string, row: Buffer): R;
 }
 
-/** The records of one table. Their version is a stamp that changes with each write. */
+/** The records of one table. Their version grows with each write, and tells nothing of other records. */
 export interface Records<R extends Versioned> {
   /** Reads a record inside `read` or `write`. */
   find(id: string): R | undefined;
@@ -29,42 +28,72 @@ export interface Records<R extends Versioned> {
   /** Writes a record inside `write`, and answers what was written. */
   put(record: Unwritten<R>): R;
 
+  /** Rewrites a row inside `write`, unless `revise` answers nothing; the version of the record stays. */
+  revise(id: string, revise: (row: Buffer) => Buffer | undefined): void;
+
   remove(id: string): void;
+
+  /** The records that follow an id, in the order of their ids, inside `read`: so many at most, and fewer where they are large. */
+  after(id: string | undefined, limit: number): R[];
 }
 
+const leastId = "00000000-0000-0000-0000-000000000000";
+
 /** The number of the layouts of today. */
-const layoutNumber = 1;
+const layoutNumber = 2;
 
 export function createRecords<R extends Versioned>(
-  environment: Environment,
   table: Database<Buffer, string>,
-  { hashes, encode, open }: Layout<R>,
+  { encode, renew, open }: Layout<R>,
 ): Records<R> {
-  /** Brings a row into the layout of today. */
-  function renew(row: Buffer): Buffer {
-    const { version, ...record } = readOldRow(row, hashes);
-    return encode(record as Unwritten<R>, layoutNumber, version);
+  /** Reads a row, in the layout of today. */
+  function read(id: string): Buffer | undefined {
+    const bytes = table.getBinaryFast(id);
+    if (!bytes) {
+      return undefined;
+    }
+    const row = copyOf(bytes);
+    return row[0] === layoutNumber ? row : renew(row, layoutNumber);
   }
 
   return {
     find(id) {
-      const bytes = table.getBinaryFast(id);
-      if (!bytes) {
-        return undefined;
-      }
-      return open(id, isOldRow(bytes) ? renew(bytes) : copyOf(bytes));
+      const row = read(id);
+      return row && open(id, row);
     },
 
     put(record) {
-      // Writes that share a commit share its id, too.
-      const version = Math.max(environment.transactionId(), (record.version ?? 0) + 1);
+      // A record that comes back after it was gone must not have a version that it had before.
+      const version = record.version === undefined ? Date.now() : record.version + 1;
       const row = encode(record, layoutNumber, version);
       table.put(record.id, row);
       return open(record.id, row);
     },
 
+    revise(id, revise) {
+      const row = read(id);
+      const revised = row && revise(row);
+      if (revised) {
+        table.put(id, revised);
+      }
+    },
+
     remove(id) {
       table.remove(id);
+    },
+
+    after(id, limit) {
+      const exclusiveStart = id !== undefined;
+      const room = createRoom();
+      const records: R[] = [];
+      for (const next of table.getKeys({ start: id ?? leastId, exclusiveStart, limit })) {
+        const row = read(next) as Buffer;
+        if (!room.takes(row.length)) {
+          break;
+        }
+        records.push(open(next, row));
+      }
+      return records;
     },
   };
 }

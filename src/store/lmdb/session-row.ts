@@ -1,6 +1,7 @@
 import { idFromBytes, writeId } from "../../ids.js";
 import type { RuleRecord, SessionRecord } from "../store.js";
 import { readList, toGrantsText } from "./grants-text.js";
+import { isTextRow, readTextRow } from "./old-row.js";
 import type { Layout, Unwritten } from "./records.js";
 
 /**
@@ -15,7 +16,8 @@ import type { Layout, Unwritten } from "./records.js";
  *     30  when it was authorized, or infinity
  *     38  tenant, application, and by whom it was authorized
  *     86  where the rules begin
- *     90  the hashes, the permissions, the rules
+ *     90  how often the sessions of the application had been revoked
+ *     94  the hashes, the permissions, the rules
  */
 const keyHashSizeAt = 2;
 const nonceHashSizeAt = 4;
@@ -27,13 +29,30 @@ const tenantAt = 38;
 const applicationAt = 54;
 const authorizerAt = 70;
 const rulesAt = 86;
-const headerSize = 90;
+const epochAt = 90;
+const headerSize = 94;
 
 export const sessionLayout: Layout<SessionRecord> = {
-  hashes: ["keyHash", "nonceHash"],
   encode,
   open: (id, row) => new StoredSession(id, row),
+
+  renew(row, layout) {
+    if (isTextRow(row)) {
+      const { version, ...record } = readTextRow<SessionRecord>(row, ["keyHash", "nonceHash"]);
+      return encode({ ...record, epoch: 0 }, layout, version);
+    }
+    return renewLayout1(row, layout);
+  },
 };
+
+/** The first layout was this one without the epoch. */
+function renewLayout1(row: Buffer, layout: number): Buffer {
+  const epoch = Buffer.alloc(headerSize - epochAt);
+  const renewed = Buffer.concat([row.subarray(0, epochAt), epoch, row.subarray(epochAt)]);
+  renewed[0] = layout;
+  renewed.writeUInt32BE(row.readUInt32BE(rulesAt) + epoch.length, rulesAt);
+  return renewed;
+}
 
 function encode(record: Unwritten<SessionRecord>, layout: number, version: number): Buffer {
   const { keyHash, nonceHash } = record;
@@ -57,6 +76,7 @@ function encode(record: Unwritten<SessionRecord>, layout: number, version: numbe
     writeId(record.authorizedBy, row, authorizerAt);
   }
   row.writeUInt32BE(rulesStart, rulesAt);
+  row.writeUInt32BE(record.epoch, epochAt);
   row.set(keyHash, headerSize);
   row.set(nonceHash, nonceHashStart);
   row.write(permissions, permissionsStart);
@@ -84,6 +104,10 @@ class StoredSession implements SessionRecord {
 
   get applicationId(): string {
     return idFromBytes(this.row, applicationAt);
+  }
+
+  get epoch(): number {
+    return this.row.readUInt32BE(epochAt);
   }
 
   get createdAt(): number {

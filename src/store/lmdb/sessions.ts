@@ -6,57 +6,84 @@ import type {
   SessionStore,
   SessionWithApplication,
 } from "../store.js";
-import { isAlive } from "./applications.js";
+import { isAlive, isRevoked, isSessionThere } from "./alive.js";
 import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
-import { momentKey, nothing } from "./keys.js";
 import type { Records } from "./records.js";
+import type { SessionIndex } from "./session-index.js";
+import { createSessionList } from "./session-list.js";
+import type { TrailWriter } from "./trail-writer.js";
 
-export function createSessionStore(
-  { read, write, tables }: Environment,
-  sessions: Records<SessionRecord>,
-  applications: Records<ApplicationRecord>,
-  log: ChangeLog,
-  clock: Clock,
-): SessionStore {
-  /** Reads what is not swept, expired or not. */
+export interface SessionStoreParts {
+  readonly environment: Environment;
+  readonly sessions: Records<SessionRecord>;
+  readonly applications: Records<ApplicationRecord>;
+  readonly index: SessionIndex;
+  readonly log: ChangeLog;
+  readonly trails: TrailWriter;
+  readonly clock: Clock;
+}
+
+export function createSessionStore({
+  environment,
+  sessions,
+  applications,
+  index,
+  log,
+  trails,
+  clock,
+}: SessionStoreParts): SessionStore {
+  const { read, write } = environment;
+
+  /** Reads what is not swept, be it there or not. */
   function findBoth(id: string): SessionWithApplication | undefined {
     const session = sessions.find(id);
     const application = session && applications.find(session.applicationId);
     return application && { session, application };
   }
 
-  function areAlive({ session, application }: SessionWithApplication): boolean {
-    const now = clock();
-    return isAlive(session, now) && isAlive(application, now);
+  function areThere({ session, application }: SessionWithApplication, now: number): boolean {
+    return isSessionThere(session, application, now);
   }
 
   function findAlive(id: string): SessionWithApplication | undefined {
     const both = findBoth(id);
-    return both && areAlive(both) ? both : undefined;
+    return both && areThere(both, clock()) ? both : undefined;
+  }
+
+  function getAlive(tenantId: string, id: string, now: number): SessionRecord | undefined {
+    const both = findBoth(id);
+    return both?.session.tenantId === tenantId && areThere(both, now) ? both.session : undefined;
+  }
+
+  function hasExpired(both: SessionWithApplication, now: number): boolean {
+    return !isRevoked(both.session, both.application) && !areThere(both, now);
   }
 
   return {
-    async create(session) {
+    async create(session, trail) {
       return write(() => {
+        trails.open(trail);
         const now = clock();
         const application = applications.find(session.applicationId);
         if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
           return undefined;
         }
-        const expiresAt = now + session.ttl;
-        tables.sessionEnds.put(momentKey(expiresAt, session.id), nothing);
-        return sessions.put({
+        const created = sessions.put({
           id: session.id,
           tenantId: session.tenantId,
           applicationId: session.applicationId,
+          epoch: application.sessionEpoch,
           keyHash: session.keyHash,
           nonceHash: session.nonceHash,
           permissions: [],
           rules: [],
           createdAt: now,
-          expiresAt,
+          expiresAt: now + session.ttl,
         });
+        index.add(created);
+        trails.close(trail, created);
+        return created;
       });
     },
 
@@ -71,49 +98,64 @@ export function createSessionStore(
     findExpired(id) {
       return read(() => {
         const both = findBoth(id);
-        return both && !areAlive(both) ? both : undefined;
+        return both && hasExpired(both, clock()) ? both : undefined;
       });
     },
 
-    async authorize(grant) {
+    async authorize(grant, trail) {
       return write(() => {
+        trails.open(trail);
         const now = clock();
-        const session = sessions.find(grant.sessionId);
-        if (!isAlive(session, now) || session.tenantId !== grant.tenantId) {
-          return "unknown";
-        }
-        if (!isAlive(applications.find(session.applicationId), now)) {
-          return "unknown";
-        }
-        if (!isOneOf(session.nonceHash, grant.nonceHashes)) {
+        const session = getAlive(grant.tenantId, grant.sessionId, now);
+        if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
           return "unknown";
         }
         if (session.authorizedAt !== undefined) {
           return "used";
         }
 
-        const expiresAt = grant.expiresAt ?? session.expiresAt;
-        if (expiresAt !== session.expiresAt) {
-          tables.sessionEnds.remove(momentKey(session.expiresAt, session.id));
-          tables.sessionEnds.put(momentKey(expiresAt, session.id), nothing);
-        }
-        sessions.put({
+        const authorized = sessions.put({
           id: session.id,
           version: session.version,
           tenantId: session.tenantId,
           applicationId: session.applicationId,
+          epoch: session.epoch,
           keyHash: session.keyHash,
           nonceHash: session.nonceHash,
           createdAt: session.createdAt,
           permissions: grant.permissions,
           rules: grant.rules,
-          expiresAt,
+          expiresAt: grant.expiresAt ?? session.expiresAt,
           authorizedAt: now,
           authorizedBy: grant.authorizedBy,
         });
+        if (authorized.expiresAt !== session.expiresAt) {
+          index.remove(session);
+          index.add(authorized);
+        }
         const { id: sessionId, applicationId, tenantId } = session;
         log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
+        trails.close(trail, authorized);
         return "authorized";
+      });
+    },
+
+    list: createSessionList(environment, sessions, applications, index, clock),
+
+    async delete(tenantId, id, trail) {
+      return write(() => {
+        trails.open(trail);
+        const now = clock();
+        const session = getAlive(tenantId, id, now);
+        if (!session) {
+          return false;
+        }
+        sessions.remove(id);
+        index.remove(session);
+        const { applicationId } = session;
+        log.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
+        trails.close(trail, session);
+        return true;
       });
     },
   };

@@ -5,21 +5,39 @@ import {
   expiredRetention,
   type SessionRecord,
 } from "../store.js";
+import { isAlive, isRevoked } from "./alive.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { ChangeLog } from "./change-log.js";
+import type { EndIndex } from "./end-index.js";
 import type { Environment, Tables } from "./environment.js";
+import type { ForeignKeyIndex } from "./foreign-key-index.js";
 import { after, idAtEnd, momentBytes, momentKey, nothing } from "./keys.js";
 import type { Records } from "./records.js";
+import type { SessionIndex } from "./session-index.js";
 
 /** Rows removed in one transaction: few enough that requests need not wait long behind it. */
 const batchSize = 200;
+
+/** How many such transactions a sweep spends on each thing that nobody waits for. */
+const mostBatches = 20;
+
+/** What grows old. */
+interface Prunable {
+  needsPruning(): boolean;
+  prune(limit: number): void;
+}
 
 export interface SweeperOptions {
   readonly environment: Environment;
   readonly applications: Records<ApplicationRecord>;
   readonly sessions: Records<SessionRecord>;
   readonly index: ApplicationIndex;
+  readonly ends: EndIndex;
+  readonly foreignKeys: ForeignKeyIndex;
+  readonly sessionIndex: SessionIndex;
   readonly log: ChangeLog;
+  /** What loses its oldest entries by itself. */
+  readonly prunable: readonly Prunable[];
   readonly clock: Clock;
   /** Milliseconds between sweeps: an expiry is told as late as that. */
   readonly interval: number;
@@ -27,13 +45,14 @@ export interface SweeperOptions {
 
 /**
  * Tells in the log, every so often, what has expired, removes it some time
- * later, and prunes the log. To those who read records it only saves space,
- * since expiry is judged on read; so a sweep that fails is left to the next
- * one. Several processes may sweep: each does what it finds to be done within
- * its transaction.
+ * later, removes what was revoked, and prunes what grows old. To those who
+ * read records it only saves space, since all that is judged on read; so a
+ * sweep that fails is left to the next one. Several processes may sweep: each
+ * does what it finds to be done within its transaction.
  */
 export function startSweeper(options: SweeperOptions) {
-  const { environment, applications, sessions, index, log, clock, interval } = options;
+  const { environment, applications, sessions, index, ends, foreignKeys, sessionIndex } = options;
+  const { log, prunable, clock, interval } = options;
   const { read, write, tables } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
@@ -69,10 +88,58 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  function removeEnded(ended: Tables["endedSessions"], records: { remove(id: string): void }) {
-    for (const key of due(ended)) {
-      records.remove(idFromBytes(idAtEnd(key)));
-      ended.remove(key);
+  function removeEndedSessions(): void {
+    for (const key of due(tables.endedSessions)) {
+      const id = idFromBytes(idAtEnd(key));
+      // An import may have put another in its place.
+      if (!isAlive(sessions.find(id), clock())) {
+        removeSession(id);
+      }
+      tables.endedSessions.remove(key);
+    }
+  }
+
+  function removeSession(id: string): void {
+    const record = sessions.find(id);
+    if (record) {
+      sessionIndex.remove(record);
+      sessions.remove(id);
+    }
+  }
+
+  function removeEndedApplications(): void {
+    for (const key of due(tables.endedApplications)) {
+      const id = idFromBytes(idAtEnd(key));
+      const record = applications.find(id);
+      if (!isAlive(record, clock())) {
+        ends.move(record, undefined);
+        foreignKeys.move(record, undefined);
+        sessionIndex.sweepLater(id);
+        applications.remove(id);
+      }
+      tables.endedApplications.remove(key);
+    }
+  }
+
+  /** Goes on with the sessions of one application, whose others, opened since, stay. */
+  function removeRevoked(): void {
+    const { orphaned, sessionsByApplication } = tables;
+    for (const { key, value } of [...orphaned.getRange({ limit: 1 })]) {
+      const application = applications.find(idFromBytes(key));
+      const range = { start: value, exclusiveStart: true, end: after(key), limit: batchSize };
+      const owned = [...sessionsByApplication.getKeys(range)];
+      for (const id of owned.map((each) => idFromBytes(idAtEnd(each)))) {
+        const session = sessions.find(id);
+        if (session && isRevoked(session, application)) {
+          removeSession(id);
+        }
+      }
+      const last = owned[batchSize - 1];
+      if (last) {
+        orphaned.put(key, last);
+      } else {
+        orphaned.remove(key);
+      }
     }
   }
 
@@ -86,10 +153,18 @@ export function startSweeper(options: SweeperOptions) {
     const { sessionEnds, applicationEnds, endedSessions, endedApplications } = tables;
     await repeat(sessionEnds, endSessions);
     await repeat(applicationEnds, endApplications);
-    await repeat(endedSessions, () => removeEnded(endedSessions, sessions));
-    await repeat(endedApplications, () => removeEnded(endedApplications, applications));
-    while (!stopped && read(log.needsPruning)) {
-      await write(() => log.prune(batchSize));
+    await repeat(endedSessions, removeEndedSessions);
+    await repeat(endedApplications, removeEndedApplications);
+    await repeatSome(() => tables.orphaned.getKeysCount({ limit: 1 }) > 0, removeRevoked);
+    for (const { needsPruning, prune } of prunable) {
+      await repeatSome(needsPruning, () => prune(batchSize));
+    }
+  }
+
+  /** Does of what can wait only so much: the next expiry cannot. */
+  async function repeatSome(isToDo: () => boolean, work: () => void): Promise<void> {
+    for (let done = 0; done < mostBatches && !stopped && read(isToDo); done++) {
+      await write(work);
     }
   }
 

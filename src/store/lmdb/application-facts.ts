@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+import { writeId } from "../../ids.js";
+import { foldName, heldPermissions, idleSince } from "../application-search.js";
+import type { ApplicationChange, ApplicationRecord } from "../store.js";
+import type { Tables } from "./environment.js";
+import { momentBytes, nothing } from "./keys.js";
+
+/**
+ * What applications can be found by. A row is only a key: tenant, the letter
+ * of the fact, its value, and the id of the application. Values of one fact
+ * are equally long, or end with a byte that is in none of them.
+ */
+export type Fact = "disabled" | "name" | "permission" | "type" | "use";
+
+const letters: Readonly<Record<Fact, string>> = {
+  disabled: "d",
+  name: "n",
+  permission: "p",
+  type: "t",
+  use: "u",
+};
+
+const facts = Object.keys(letters) as Fact[];
+
+type Value = string | number;
+
+const valuesOf: Readonly<Record<Fact, (record: ApplicationRecord) => readonly Value[]>> = {
+  disabled: ({ disabled }) => (disabled ? [""] : []),
+  name: ({ name }) => [foldName(name)],
+  permission: heldPermissions,
+  type: ({ type }) => [type],
+  use: (record) => [idleSince(record)],
+};
+
+const permissionSize = 8;
+const prefixSize = 17;
+const idSize = 16;
+
+/** The start of all rows of a fact, or of those whose value begins so. */
+export function factPrefix(tenantId: string, fact: Fact, value?: Buffer): Buffer {
+  const prefix = Buffer.allocUnsafe(prefixSize + (value?.length ?? 0));
+  writeId(tenantId, prefix, 0);
+  prefix.write(letters[fact], prefixSize - 1, "latin1");
+  value?.copy(prefix, prefixSize);
+  return prefix;
+}
+
+/** A value as the bytes of a key. */
+export function factValue(fact: Fact, value: Value): Buffer {
+  if (typeof value === "number") {
+    return momentBytes(value);
+  }
+  return fact === "permission" ? permissionBytes(value) : Buffer.from(`${value}\0`);
+}
+
+/** How many permissions are remembered with their bytes: most applications hold the same few. */
+const mostRemembered = 10_000;
+const remembered = new Map<string, Buffer>();
+
+/** Names differ in length; of two with the same bytes the record tells which it is. */
+function permissionBytes(name: string): Buffer {
+  const known = remembered.get(name);
+  if (known) {
+    return known;
+  }
+  const bytes = createHash("sha256").update(name).digest().subarray(0, permissionSize);
+  if (remembered.size < mostRemembered) {
+    remembered.set(name, bytes);
+  }
+  return bytes;
+}
+
+export function factKey(tenantId: string, fact: Fact, value: Value, id: string): Buffer {
+  const bytes = factValue(fact, value);
+  const key = Buffer.allocUnsafe(prefixSize + bytes.length + idSize);
+  writeId(tenantId, key, 0);
+  key.write(letters[fact], prefixSize - 1, "latin1");
+  bytes.copy(key, prefixSize);
+  writeId(id, key, prefixSize + bytes.length);
+  return key;
+}
+
+/** Keeps the facts of applications, inside `write`. */
+export interface ApplicationFacts {
+  add(record: ApplicationRecord): void;
+  remove(record: ApplicationRecord): void;
+
+  /** Brings the facts to what a record has become by a change. */
+  change(before: ApplicationRecord, after: ApplicationRecord, change: ApplicationChange): void;
+
+  noteUse(record: ApplicationRecord, at: number): void;
+}
+
+export function createApplicationFacts({ applicationFacts: table }: Tables): ApplicationFacts {
+  /** The rows of a fact, by their keys as texts. */
+  function rowsOf(fact: Fact, { tenantId, id }: ApplicationRecord, values: readonly Value[]) {
+    const keys = values.map((value) => factKey(tenantId, fact, value, id));
+    return new Map(keys.map((key) => [key.toString("latin1"), key]));
+  }
+
+  function moveFact(
+    fact: Fact,
+    record: ApplicationRecord,
+    before: readonly Value[],
+    after: readonly Value[],
+  ): void {
+    const [old, present] = [rowsOf(fact, record, before), rowsOf(fact, record, after)];
+    for (const [name, key] of old) {
+      if (!present.has(name)) {
+        table.remove(key);
+      }
+    }
+    for (const [name, key] of present) {
+      if (!old.has(name)) {
+        table.put(key, nothing);
+      }
+    }
+  }
+
+  return {
+    add(record) {
+      for (const fact of facts) {
+        for (const value of valuesOf[fact](record)) {
+          table.put(factKey(record.tenantId, fact, value, record.id), nothing);
+        }
+      }
+    },
+
+    remove(record) {
+      for (const fact of facts) {
+        for (const value of valuesOf[fact](record)) {
+          table.remove(factKey(record.tenantId, fact, value, record.id));
+        }
+      }
+    },
+
+    change(before, after, { name, permissions, rules, disabled }) {
+      const touched: Partial<Record<Fact, boolean>> = {
+        name: name !== undefined,
+        permission: permissions !== undefined || rules !== undefined,
+        disabled: disabled !== undefined,
+      };
+      for (const fact of facts.filter((each) => touched[each])) {
+        moveFact(fact, after, valuesOf[fact](before), valuesOf[fact](after));
+      }
+    },
+
+    noteUse(record, at) {
+      const before = idleSince(record);
+      moveFact("use", record, [before], [Math.max(before, at)]);
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { writeId } from "../../ids.js";
+import type { EventQuery, NewEvent, Party } from "../events.js";
+import type { Tables } from "./environment.js";
+import { nothing } from "./keys.js";
+
+/**
+ * The keys of `event-index`, each of which leads to an event by its number:
+ *
+ *     tenant, 0, moment, number           all of a tenant
+ *     tenant, 1, id, moment, number       by each id of their target
+ *     tenant, 2, id, moment, number       by each id of their actor
+ *     tenant, 3, kind, moment, number     by a part of the hash of their kind
+ *
+ * The moment is there so that clocks which were set back do no harm: a span of
+ * time is one piece of the index, whatever the order in which it was written.
+ */
+const all = 0;
+const byTarget = 1;
+const byActor = 2;
+const byKind = 3;
+const tenantSize = 16;
+const headSize = tenantSize + 1;
+const idSize = 16;
+const kindSize = 8;
+const numberSize = 8;
+const placeSize = 8 + numberSize;
+
+/** Where an event stands among those of its tenant. */
+export interface Place {
+  readonly at: number;
+  readonly number: number;
+}
+
+export interface EventIndex {
+  add(event: NewEvent, place: Place): void;
+  remove(event: NewEvent, place: Place): void;
+
+  /** The numbers of a tenant's events that may be asked for, before a place, newest first. */
+  numbersBefore(query: EventQuery, place: Place, limit: number): number[];
+
+  /** The numbers of a tenant's events of one moment. */
+  numbersAt(tenantId: string, at: number): number[];
+}
+
+export function createEventIndex({ eventIndex: table }: Tables): EventIndex {
+  const put = (key: Buffer) => void table.put(key, nothing);
+  const remove = (key: Buffer) => void table.remove(key);
+
+  return {
+    add: (event, place) => forEachKey(event, place, put),
+    remove: (event, place) => forEachKey(event, place, remove),
+
+    numbersBefore(query, place, limit) {
+      const start = keyFor(query, place);
+      // Numbers begin with one: this place is before all of its moment.
+      const end = keyFor(query, { at: query.since ?? 0, number: 0 });
+      const keys = table.getKeys({ reverse: true, start, exclusiveStart: true, end, limit });
+      return Array.from(keys, numberIn);
+    },
+
+    numbersAt(tenantId, at) {
+      const start = writeKey(newKey(0), tenantId, all, { at, number: 0 });
+      const end = writeKey(newKey(0), tenantId, all, { at: at + 1, number: 0 });
+      return Array.from(table.getKeys({ start, end }), numberIn);
+    },
+  };
+}
+
+function numberIn(key: Buffer): number {
+  return Number(key.readBigUInt64BE(key.length - numberSize));
+}
+
+/** The ids that a party is known by, each once. */
+function idsOf(party: Party | undefined): string[] {
+  const ids: string[] = [];
+  for (const id of [party?.applicationId, party?.sessionId, party?.keyId]) {
+    if (id !== undefined && !ids.includes(id)) {
+      ids.push(id);
+    }
+  }
+  return ids;
+}
+
+const keyOfAll = newKey(0);
+const keyOfId = newKey(idSize);
+const keyOfKind = newKey(kindSize);
+
+/**
+ * Every change comes here, and most events have six keys: they are written one
+ * over the other, since lmdb copies them.
+ */
+function forEachKey(event: NewEvent, place: Place, visit: (key: Buffer) => void): void {
+  const { tenantId, kind, target, actor } = event;
+  visit(writeKey(keyOfAll, tenantId, all, place));
+  keyOfKind.set(hashOf(kind), headSize);
+  visit(writeKey(keyOfKind, tenantId, byKind, place));
+  for (const id of idsOf(target)) {
+    writeId(id, keyOfId, headSize);
+    visit(writeKey(keyOfId, tenantId, byTarget, place));
+  }
+  for (const id of idsOf(actor)) {
+    writeId(id, keyOfId, headSize);
+    visit(writeKey(keyOfId, tenantId, byActor, place));
+  }
+}
+
+/** A key of its own at a place in the index that leads to the fewest events. */
+function keyFor({ tenantId, target, actor, kind }: EventQuery, place: Place): Buffer {
+  const id = target ?? actor;
+  if (id !== undefined) {
+    const key = newKey(idSize);
+    writeId(id, key, headSize);
+    return writeKey(key, tenantId, target === undefined ? byActor : byTarget, place);
+  }
+  if (kind !== undefined) {
+    const key = newKey(kindSize);
+    key.set(digest(kind), headSize);
+    return writeKey(key, tenantId, byKind, place);
+  }
+  return writeKey(newKey(0), tenantId, all, place);
+}
+
+function newKey(subjectSize: number): Buffer {
+  return Buffer.alloc(headSize + subjectSize + placeSize);
+}
+
+/** Writes all but the subject. */
+function writeKey(key: Buffer, tenantId: string, tag: number, { at, number }: Place): Buffer {
+  writeId(tenantId, key, 0);
+  key[tenantSize] = tag;
+  key.writeDoubleBE(at, key.length - placeSize);
+  key.writeUInt32BE(Math.floor(number / 2 ** 32), key.length - numberSize);
+  key.writeUInt32BE(number >>> 0, key.length - numberSize + 4);
+  return key;
+}
+
+const hashes = new Map<string, Uint8Array>();
+
+/** The hash of a kind that is written: of these there are few. */
+function hashOf(kind: string): Uint8Array {
+  let hash = hashes.get(kind);
+  if (!hash) {
+    hash = digest(kind);
+    hashes.set(kind, hash);
+  }
+  return hash;
+}
+
+function digest(kind: string): Uint8Array {
+  return createHash("sha256").update(kind).digest().subarray(0, kindSize);
+}

@@ -1,0 +1,96 @@
+import { newId } from "../../ids.js";
+import type { EventRecord, NewEvent } from "../events.js";
+import type { Clock } from "../store.js";
+import type { EventPlace } from "../transfer.js";
+import type { Environment } from "./environment.js";
+import type { EventIndex } from "./event-index.js";
+import { idOf, momentOf, readEventRow, tenantOf, toEventRow } from "./event-row.js";
+import { numberKey } from "./keys.js";
+import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
+
+/** What happened in all tenants. */
+export interface EventLog extends NumberedLog<LoggedEvent> {
+  /** Adds an event in the transaction that makes what it tells of. */
+  append(event: NewEvent): void;
+
+  /** Adds an event of another time and place, as it is, and answers its number. */
+  restore(event: EventRecord): number;
+
+  find(number: number): LoggedEvent | undefined;
+
+  /** The number of an event that may be there. */
+  numberOf(event: EventPlace): number | undefined;
+
+  /** The numbers of all events of a tenant that are of one moment, by their ids. */
+  numbersBeside(event: Omit<EventPlace, "id">): Map<string, number>;
+}
+
+export interface LoggedEvent extends LogEntry {
+  /** How many bytes it takes. */
+  readonly size: number;
+  /** Reads the event, which most who look at the log need not. */
+  event(): EventRecord;
+}
+
+export function createEventLog(
+  environment: Environment,
+  index: EventIndex,
+  clock: Clock,
+  retention: number,
+): EventLog {
+  const table = environment.tables.events;
+  const { add, ...log } = createNumberedLog(environment, clock, {
+    table,
+    retention,
+    open: openRow,
+    onPrune: ({ event, loggedAt: at, number }) => index.remove(event(), { at, number }),
+  });
+
+  function addAs(event: NewEvent, id: string, at: number): number {
+    const number = add(toEventRow(event, id, at));
+    index.add(event, { at, number });
+    return number;
+  }
+
+  function idAt(number: number): string | undefined {
+    const row = table.get(numberKey(number));
+    return row && idOf(row);
+  }
+
+  return {
+    ...log,
+
+    append(event) {
+      const at = clock();
+      addAs(event, newId(at), at);
+    },
+
+    restore({ id, at, ...event }) {
+      return addAs(event, id, at);
+    },
+
+    numberOf({ tenantId, at, id }) {
+      return index.numbersAt(tenantId, at).find((number) => idAt(number) === id);
+    },
+
+    numbersBeside({ tenantId, at }) {
+      const numbers = index.numbersAt(tenantId, at);
+      return new Map(numbers.map((number) => [idAt(number) ?? "", number]));
+    },
+
+    find(number) {
+      const row = table.get(numberKey(number));
+      return row && openRow(number, row);
+    },
+  };
+}
+
+function openRow(number: number, row: Buffer): LoggedEvent {
+  return {
+    number,
+    tenantId: tenantOf(row),
+    loggedAt: momentOf(row),
+    size: row.length,
+    event: () => readEventRow(row),
+  };
+}
