@@ -1,43 +1,84 @@
-import type { Collection, Document } from "mongodb";
+import type { ClientSession, Collection } from "mongodb";
 import { isId } from "../../ids.js";
-import type { ApplicationStore, ListQuery } from "../store.js";
+import { foldName, heldPermissions } from "../application-search.js";
+import type { ApplicationChange, ApplicationRecord, ApplicationStore } from "../store.js";
+import { listApplications } from "./application-list.js";
 import {
   type ApplicationDocument,
   date,
+  grantFields,
   hash,
+  keyFields,
   literal,
-  present,
+  literalOrGone,
+  long,
   toApplication,
-  toRuleDocument,
   uuid,
 } from "./documents.js";
+import { createFindForeign } from "./foreign-keys.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
-import { limits, reach } from "./reach.js";
-import { byExpiry, byTenant } from "./schema.js";
+import { noteUses } from "./note-uses.js";
+import { limits, limitsIn, reach } from "./reach.js";
+import { byExpiry } from "./schema.js";
+import type { SessionSweep } from "./session-sweep.js";
 import { alive, expired, someAlive, type Time } from "./time.js";
+import type { Transactions } from "./transactions.js";
 
-export function createApplicationStore(
-  documents: Collection<ApplicationDocument>,
-  time: Time,
-): ApplicationStore {
+export interface ApplicationStoreOptions {
+  readonly documents: Collection<ApplicationDocument>;
+  readonly time: Time;
+  readonly transactions: Transactions;
+  readonly sessionSweep: SessionSweep;
+}
+
+export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
+  const { documents, time, transactions, sessionSweep } = options;
   const find = createLookup(documents, time, toApplication);
 
+  /** Reads an application as it is now, and the present moment with it. */
+  async function readNow(tenantId: string, id: string, session: ClientSession | undefined) {
+    const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
+    const pipeline = [{ $match: filter }, { $replaceWith: { document: "$$ROOT", now: time() } }];
+    type Read = { document: ApplicationDocument; now: Date };
+    const [read] = await reach(() =>
+      documents.aggregate<Read>(pipeline, limitsIn(session)).toArray(),
+    );
+    return read && { current: toApplication(read.document), now: read.now.getTime() };
+  }
+
+  const moments = () => ({ created_at: time(), idle_since: time() });
+
+  /** Matches an application while it is as it was read. */
+  const unchanged = ({ id, tenantId, version }: ApplicationRecord) => ({
+    _id: uuid(id),
+    tenant_id: uuid(tenantId),
+    version,
+    ...alive(time),
+  });
+
   return {
-    async create(application) {
+    async create(application, trail) {
       const fields = {
         _id: uuid(application.id),
         tenant_id: uuid(application.tenantId),
         name: application.name,
+        folded_name: foldName(application.name),
         type: application.type,
-        key_hash: hash(application.keyHash),
-        permissions: application.permissions,
-        rules: application.rules.map(toRuleDocument),
+        key_hash: hash(application.key.hash),
+        key_id: uuid(application.key.id),
+        ...grantFields(application),
+        held_permissions: heldPermissions(application),
+        allowed_origins: application.allowedOrigins,
+        allowed_cidrs: application.allowedCidrs,
         created_by: application.createdBy && uuid(application.createdBy),
         expires_at: date(application.expiresAt),
         version: 1,
       };
-      return toApplication(await insert(documents, fields, { created_at: time() }));
+      const created = await transactions.change(trail, async (session) =>
+        toApplication(await insert(documents, fields, moments(), session)),
+      );
+      return created as ApplicationRecord;
     },
 
     async isEmpty() {
@@ -59,86 +100,82 @@ export function createApplicationStore(
       return found ? toApplication(found) : undefined;
     },
 
-    async list(query) {
-      const { size, from } = query;
-      const skip = "page" in from ? (from.page - 1) * size : 0;
-      const filter = { ...among(query), ...alive(time) };
-      const options = {
-        sort: { _id: -1 },
-        skip,
-        limit: size + 1,
-        hint: byTenant,
-        ...limits,
-      } as const;
-      const found = await reach(() => documents.find(filter, options).toArray());
-      const items = found.slice(0, size).map(toApplication);
-      const more = found.length > size;
-      if (!("page" in from)) {
-        return { items, more };
+    findForeign: createFindForeign(documents, find),
+
+    list: (query) => listApplications(documents, time, query),
+
+    async update(tenantId, id, change, trail) {
+      let before: ApplicationRecord | undefined;
+      const changed = await transactions.change(trail, async (session) => {
+        for (;;) {
+          const read = await readNow(tenantId, id, session);
+          if (!read) {
+            return undefined;
+          }
+          before = read.current;
+          const filter = unchanged(before);
+          const fields = fieldsOf(change(before, read.now), before);
+          const after = await reach(() =>
+            documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
+              returnDocument: "after",
+              ...limitsIn(session),
+            }),
+          );
+          if (after) {
+            return toApplication(after);
+          }
+        }
+      });
+      if (changed && before && changed.sessionEpoch > before.sessionEpoch) {
+        sessionSweep.start(uuid(id), changed.sessionEpoch);
       }
-      // The page may know by itself how many there are. Otherwise the count,
-      // taken a moment later, must not contradict it.
-      const seen = skip + items.length;
-      if (!more && (items.length > 0 || skip === 0)) {
-        return { items, more, total: seen };
-      }
-      const total = await count(query);
-      return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
+      return changed;
     },
 
-    async update(tenantId, id, change) {
-      const key = { _id: uuid(id), tenant_id: uuid(tenantId) };
-      for (;;) {
-        const current = await reach(() => documents.findOne({ ...key, ...alive(time) }, limits));
-        if (!current) {
-          return undefined;
+    async delete(tenantId, id, check, trail) {
+      const deleted = await transactions.change(trail, async (session) => {
+        for (;;) {
+          const read = await readNow(tenantId, id, session);
+          if (!read) {
+            return undefined;
+          }
+          check?.(read.current);
+          const filter = unchanged(read.current);
+          const { deletedCount } = await reach(() =>
+            documents.deleteOne(filter, limitsIn(session)),
+          );
+          if (deletedCount === 1) {
+            return read.current;
+          }
         }
-        const { name, keyHash, permissions, rules, modifiedBy } = change(toApplication(current));
-        const fields = literal({
-          name,
-          key_hash: keyHash && hash(keyHash),
-          permissions,
-          rules: rules?.map(toRuleDocument),
-          modified_by: uuid(modifiedBy),
-          version: current.version + 1,
-        });
-        const changed = await reach(() =>
-          documents.findOneAndUpdate(
-            { ...key, version: current.version, ...alive(time) },
-            [{ $set: { ...fields, modified_at: time() } }],
-            { returnDocument: "after", ...limits },
-          ),
-        );
-        if (changed) {
-          return toApplication(changed);
-        }
+      });
+      if (deleted) {
+        sessionSweep.start(uuid(id));
       }
+      return deleted !== undefined;
     },
 
-    async delete(tenantId, id) {
-      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
-      const { deletedCount } = await reach(() => documents.deleteOne(filter, limits));
-      return deletedCount === 1;
-    },
+    noteUses: (uses) => noteUses(documents, uses),
   };
-
-  /** Counts in the index; only what has expired and is not yet swept, which is little, is read. */
-  async function count(query: ListQuery): Promise<number> {
-    const all = among(query);
-    const [there, gone] = await Promise.all([
-      reach(() => documents.countDocuments(all, { hint: byTenant, ...limits })),
-      reach(() =>
-        documents.countDocuments({ ...all, ...expired(time) }, { hint: byExpiry, ...limits }),
-      ),
-    ]);
-    return Math.max(there - gone, 0);
-  }
 }
 
-function among({ tenantId, ids, from }: ListQuery): Document {
-  const id = present({
-    $in: ids?.map(uuid),
-    $lt: "after" in from ? uuid(from.after) : undefined,
-  });
-  return { tenant_id: uuid(tenantId), ...(Object.keys(id).length > 0 && { _id: id }) };
+/** What a change writes, as expressions. */
+function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
+  const { permissions = current.permissions, rules = current.rules } = change;
+  const isGranting = change.permissions !== undefined || change.rules !== undefined;
+  return {
+    ...literal({
+      name: change.name,
+      folded_name: change.name === undefined ? undefined : foldName(change.name),
+      ...grantFields(change),
+      held_permissions: isGranting ? heldPermissions({ permissions, rules }) : undefined,
+      allowed_origins: change.allowedOrigins,
+      allowed_cidrs: change.allowedCidrs,
+      disabled: change.disabled,
+      session_epoch: change.sessionEpoch,
+      modified_by: uuid(change.modifiedBy),
+      version: long(current.version + 1),
+    }),
+    ...(change.keys && literalOrGone(keyFields(change.keys))),
+  };
 }

@@ -2,6 +2,7 @@ import type { Binary, Document, ResumeToken } from "mongodb";
 import type { Change } from "../store.js";
 import { fromUuid, subjectOf } from "./documents.js";
 import { applicationsName, sessionsName } from "./schema.js";
+import { longAgo } from "./session-sweep.js";
 
 const before = "$fullDocumentBeforeChange";
 const updated = "$updateDescription.updatedFields";
@@ -13,6 +14,47 @@ const after = (field: string): Document => ({
 
 const collections = { $in: [applicationsName, sessionsName] };
 
+const orNone = (list: Document | string): Document => ({ $ifNull: [list, []] });
+const each = (list: Document | string, what: Document | string): Document => ({
+  $map: { input: orNone(list), in: what },
+});
+
+/** The names of all fields that an update touched, such as `older_keys.0.last_used_at`; none of a replacement. */
+const touched: Document = {
+  $concatArrays: [
+    each({ $objectToArray: updated }, "$$this.k"),
+    orNone("$updateDescription.removedFields"),
+    each("$updateDescription.truncatedArrays", "$$this.field"),
+  ],
+};
+
+const someTouched = (test: (name: string) => Document): Document => ({
+  $anyElementTrue: [each(touched, test("$$this"))],
+});
+
+/** Fields that make nothing wrong when they alone change: what is noted of uses, and derived of other fields. */
+const unnoticed =
+  /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions)$/;
+
+/** Fields that hold keys, but not when those were used. */
+const ofKeys = /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
+
+const isMatch = (input: string, regex: RegExp): Document => ({ $regexMatch: { input, regex } });
+
+/** Whether keys differ: of an update its fields tell, of a replacement the documents. */
+const hasOtherKeys: Document = {
+  $cond: [
+    { $eq: ["$operationType", "update"] },
+    someTouched((name) => isMatch(name, ofKeys)),
+    {
+      $ne: [
+        ["$fullDocument.key_hash", "$fullDocument.older_keys"],
+        [`${before}.key_hash`, `${before}.older_keys`],
+      ],
+    },
+  ],
+};
+
 /**
  * What the server does before it sends an event: it leaves out those that make
  * nothing wrong that was known, and keeps to itself hashes, rules and names.
@@ -22,8 +64,19 @@ export const eventPipeline: Document[] = [
     $match: {
       $or: [
         {
-          operationType: { $in: ["update", "replace", "delete", "drop", "rename"] },
+          operationType: { $in: ["replace", "drop", "rename"] },
           "ns.coll": collections,
+        },
+        {
+          operationType: "update",
+          "ns.coll": collections,
+          "updateDescription.updatedFields.expires_at": { $ne: longAgo },
+          $expr: someTouched((name) => ({ $not: isMatch(name, unnoticed) })),
+        },
+        {
+          operationType: "delete",
+          "ns.coll": collections,
+          "fullDocumentBeforeChange.expires_at": { $ne: longAgo },
         },
         { operationType: "rename", "to.coll": collections },
         { operationType: { $in: ["dropDatabase", "invalidate"] } },
@@ -38,7 +91,7 @@ export const eventPipeline: Document[] = [
       tenant_id: `${before}.tenant_id`,
       application_id: `${before}.application_id`,
       expires_at: `${before}.expires_at`,
-      has_other_key: { $not: { $in: [after("key_hash"), [null, `${before}.key_hash`]] } },
+      has_other_keys: hasOtherKeys,
       was_authorized_at: `${before}.authorized_at`,
       authorized_at: after("authorized_at"),
       modified_at: { $ifNull: [after("modified_at"), `${before}.modified_at`] },
@@ -56,7 +109,7 @@ export interface ChangeEvent {
   readonly application_id?: Binary;
   /** As it was before. */
   readonly expires_at?: Date;
-  readonly has_other_key?: boolean;
+  readonly has_other_keys?: boolean;
   readonly was_authorized_at?: Date;
   readonly authorized_at?: Date | null;
   readonly modified_at?: Date | null;
@@ -92,10 +145,10 @@ function toEnd({ expires_at }: ChangeEvent, moment: number): What {
 }
 
 function toUpdate(event: ChangeEvent, moment: number): What {
-  const { authorized_at, was_authorized_at, modified_at, has_other_key } = event;
+  const { authorized_at, was_authorized_at, modified_at, has_other_keys } = event;
   if (authorized_at && !was_authorized_at) {
     return { kind: "authorized", at: authorized_at.getTime() };
   }
   const at = modified_at?.getTime() ?? moment;
-  return { kind: has_other_key ? "regenerated" : "updated", at };
+  return { kind: has_other_keys ? "regenerated" : "updated", at };
 }

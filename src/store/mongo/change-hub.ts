@@ -1,6 +1,7 @@
 import { type Db, MongoServerError } from "mongodb";
 import { type Bell, createBell } from "../../bell.js";
 import { StoreUnavailable } from "../store.js";
+import { type ChangeEvent, eventPipeline } from "./change-events.js";
 import { createChangePublisher, type PublisherOptions } from "./change-publisher.js";
 import { type EventStream, openEventStream, type Step } from "./event-stream.js";
 import { scanExpiries } from "./expiry-scan.js";
@@ -40,7 +41,7 @@ const scanInterval = 250;
 
 /** Starts to publish what is after a position, and throws where that is not known any more. */
 export async function startChangeHub(source: ChangeSource, start: Position): Promise<ChangeHub> {
-  const stream = openEventStream(source.db, start.mark);
+  const stream = openEventStream<ChangeEvent>(source.db, eventPipeline, start.mark);
   try {
     const first = await reach(() => stream.next());
     return publishFrom(source, start, stream, first);
@@ -53,8 +54,8 @@ export async function startChangeHub(source: ChangeSource, start: Position): Pro
 function publishFrom(
   source: ChangeSource,
   start: Position,
-  stream: EventStream,
-  first: Step,
+  stream: EventStream<ChangeEvent>,
+  first: Step<ChangeEvent>,
 ): ChangeHub {
   const { db, time, momentOf } = source;
   const publisher = createChangePublisher({ start, momentOf });

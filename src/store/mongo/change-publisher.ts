@@ -12,7 +12,7 @@ export interface ChangePublisher {
   /** The moment up to which all is published, as `performance.now()` tells time. */
   readonly completeUntil: number;
 
-  publishStep(step: Step): void;
+  publishStep(step: Step<ChangeEvent>): void;
   /** Takes a scan once the stream has told all that the scan could have seen. */
   publishScan(scan: ExpiryScan): void;
 

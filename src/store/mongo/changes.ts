@@ -8,6 +8,7 @@ import {
 } from "../store.js";
 import type { ChangeHub, ChangeSource } from "./change-hub.js";
 import { clusterTimeOfMark, formatPosition, type Position, parsePosition } from "./position.js";
+import { resumeChanges } from "./resume-changes.js";
 import { createSharedHub } from "./shared-hub.js";
 
 export interface MongoChangeFeed extends ChangeFeed {
@@ -16,7 +17,7 @@ export interface MongoChangeFeed extends ChangeFeed {
 }
 
 export function createChangeFeed(source: ChangeSource): MongoChangeFeed {
-  const shared = createSharedHub(source);
+  const shared = createSharedHub((after: Position | undefined) => resumeChanges(source, after));
 
   return {
     async *follow(options) {

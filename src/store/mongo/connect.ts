@@ -23,7 +23,11 @@ export async function connect(uri: string): Promise<MongoClient> {
  * Makes or migrates the schema, over a connection that waits: an index on many
  * documents takes its time. Answers the id of the data.
  */
-export async function prepare(uri: string, database: string): Promise<string> {
+export async function prepare(
+  uri: string,
+  database: string,
+  eventRetention: number,
+): Promise<string> {
   const client = await connectWith(uri, {
     ...unlessGiven(uri, defaultOptions),
     socketTimeoutMS: 0,
@@ -34,7 +38,7 @@ export async function prepare(uri: string, database: string): Promise<string> {
       throw new Error("it is not a replica set");
     }
     const db = client.db(database, { writeConcern: { w: "majority" } });
-    await prepareSchema(db);
+    await prepareSchema(db, eventRetention);
     return await readDataId(db);
   } catch (cause) {
     const what = `The database ${database} at ${hosts(uri)} cannot be prepared`;

@@ -1,6 +1,12 @@
-import { type ChangeStream, type Db, type Document, Timestamp } from "mongodb";
+import {
+  type ChangeStream,
+  type ChangeStreamOptions,
+  type Db,
+  type Document,
+  type ResumeToken,
+  Timestamp,
+} from "mongodb";
 import { StoreUnavailable } from "../store.js";
-import { type ChangeEvent, eventPipeline } from "./change-events.js";
 import {
   clusterTimeOfMark,
   clusterTimeOfToken,
@@ -13,25 +19,47 @@ import { limits } from "./reach.js";
 /** How long the server waits for an event before it answers that there is none, in milliseconds. */
 const patience = 100;
 
+/** What is known of an event of whatever kind. */
+export interface StreamEvent {
+  readonly _id: ResumeToken;
+  readonly operationType: string;
+}
+
 /** One step along the stream: an event, or that there is none now. */
-export interface Step {
-  readonly event?: ChangeEvent;
+export interface Step<E> {
+  readonly event?: E;
   /** Behind the event and all before it. */
   readonly mark: string;
   /** Nothing at or before this mark is yet to come. */
   readonly passed: string;
 }
 
-/** The events of a database, each with its mark. */
-export interface EventStream {
-  next(): Promise<Step>;
+/** The events of a database that a pipeline lets through, each with its mark. */
+export interface EventStream<E> {
+  next(): Promise<Step<E>>;
   close(): Promise<void>;
 }
 
-export function openEventStream(db: Db, start: string): EventStream {
+/** Marks number the events that come through, so they go for streams of the same pipeline only. */
+export function openEventStream<E extends StreamEvent>(
+  db: Db,
+  pipeline: Document[],
+  start: string,
+  options: ChangeStreamOptions = {},
+): EventStream<E> {
   let clusterTime = clusterTimeOfMark(start);
-  let stream = watch(db, timestampOf(clusterTime));
+  let stream = watch(timestampOf(clusterTime));
   let ordinal = 0;
+
+  function watch(startAtOperationTime: Timestamp): ChangeStream<Document, E> {
+    return db.watch<Document, E>(pipeline, {
+      ...options,
+      startAtOperationTime,
+      fullDocumentBeforeChange: "whenAvailable",
+      maxAwaitTimeMS: patience,
+      ...limits,
+    });
+  }
 
   return {
     async next() {
@@ -51,7 +79,7 @@ export function openEventStream(db: Db, start: string): EventStream {
         [clusterTime, ordinal] = at === clusterTime ? [clusterTime, ordinal + 1] : [at, 1];
         if (event.operationType === "invalidate") {
           await stream.close();
-          stream = watch(db, following(timestampOf(clusterTime)));
+          stream = watch(following(timestampOf(clusterTime)));
         }
         const mark = markOf(clusterTime, ordinal);
         // The stream starts with all events of the cluster time of its start.
@@ -64,15 +92,6 @@ export function openEventStream(db: Db, start: string): EventStream {
 
     close: () => stream.close(),
   };
-}
-
-function watch(db: Db, startAtOperationTime: Timestamp): ChangeStream<Document, ChangeEvent> {
-  return db.watch<Document, ChangeEvent>(eventPipeline, {
-    startAtOperationTime,
-    fullDocumentBeforeChange: "whenAvailable",
-    maxAwaitTimeMS: patience,
-    ...limits,
-  });
 }
 
 /** A stream ends when its database is dropped; what follows is another. */

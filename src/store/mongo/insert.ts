@@ -1,6 +1,6 @@
-import type { Collection, Document, Filter, WithId } from "mongodb";
+import type { ClientSession, Collection, Document, Filter, WithId } from "mongodb";
 import { present } from "./documents.js";
-import { limits, reach } from "./reach.js";
+import { limitsIn, reach } from "./reach.js";
 
 /**
  * Inserts a document of which some fields are expressions, such as the
@@ -12,13 +12,14 @@ export async function insert<D extends Document>(
   collection: Collection<D>,
   fields: Document & { readonly _id: unknown },
   computed: Document,
+  session: ClientSession | undefined,
 ): Promise<WithId<D>> {
   const document = { $mergeObjects: [{ $literal: present(fields) }, computed] };
   const inserted = await reach(() =>
     collection.findOneAndUpdate(
       { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,
       [{ $replaceWith: document }],
-      { upsert: true, returnDocument: "after", ...limits },
+      { upsert: true, returnDocument: "after", ...limitsIn(session) },
     ),
   );
   if (!inserted) {

@@ -1,4 +1,6 @@
 import {
+  type ClientSession,
+  MongoBulkWriteError,
   MongoClientClosedError,
   MongoError,
   MongoNetworkError,
@@ -14,6 +16,10 @@ import { StoreUnavailable } from "../store.js";
 
 /** For every call: the server gives up before the socket does. */
 export const limits = { maxTimeMS: 2_500 } as const;
+
+/** The same, for a call that may be a part of a transaction. */
+export const limitsIn = (session: ClientSession | undefined) =>
+  session ? { session, ...limits } : limits;
 
 /**
  * Calls the driver; where the data cannot be reached, throws
@@ -76,6 +82,10 @@ const unreachableCodes = new Set<unknown>([
 const unreachableLabels = ["HandshakeError", "RetryableError", "RetryableWriteError"];
 
 function meansUnreachable(error: unknown): boolean {
+  if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error) {
+    // What kept all of several writes from being sent.
+    return meansUnreachable(error.errorResponse);
+  }
   if (error instanceof MongoServerError && unreachableCodes.has(error.code)) {
     return true;
   }

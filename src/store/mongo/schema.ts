@@ -1,27 +1,98 @@
 import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { Binary, type Db, type Document, MongoServerError } from "mongodb";
-import { expiredRetention } from "../store.js";
-import { fromUuid } from "./documents.js";
+import {
+  Binary,
+  type Db,
+  type Document,
+  type IndexDescriptionInfo,
+  MongoServerError,
+} from "mongodb";
+import { foldName, heldPermissions, idleSince } from "../application-search.js";
+import { applicationTypes, expiredRetention } from "../store.js";
+import { type ApplicationDocument, fromUuid } from "./documents.js";
+import { trailCollections } from "./event-collections.js";
 
 export const applicationsName = "applications";
 export const sessionsName = "sessions";
 
 export const byTenant = { tenant_id: 1, _id: -1 } as const;
+export const byApplication = { application_id: 1, _id: -1 } as const;
 export const byExpiry = { expires_at: 1 } as const;
+export const byForeignHash = { foreign_hashes: 1 } as const;
+export const byEnd = { expires_at: 1, _id: 1 } as const;
 
-interface Index {
+export interface Index {
   readonly key: Readonly<Record<string, 1 | -1>>;
-  readonly options: { readonly expireAfterSeconds?: number };
+  readonly options: {
+    readonly expireAfterSeconds?: number;
+    readonly partialFilterExpression?: Document;
+    readonly sparse?: boolean;
+  };
+}
+
+export interface CollectionSpec {
+  readonly name: string;
+  readonly indexes: readonly Index[];
+  readonly schema: Document;
+  readonly options?: Document;
 }
 
 const sweep: Index = {
   key: byExpiry,
   options: { expireAfterSeconds: expiredRetention / 1_000 },
 };
+/** What applications are searched by, each in the order that it is listed in. */
+export const searches = {
+  type: { tenant_id: 1, type: 1, _id: -1 },
+  disabled: { tenant_id: 1, disabled: 1, _id: -1 },
+  permission: { tenant_id: 1, held_permissions: 1, _id: -1 },
+  name: { tenant_id: 1, folded_name: 1, _id: 1 },
+  expires_at: { tenant_id: 1, expires_at: 1, _id: 1 },
+  last_used_at: { tenant_id: 1, idle_since: 1, _id: 1 },
+} as const;
+
+/** Of most applications these say nothing. */
+const rare: Readonly<Record<string, Document>> = {
+  disabled: { disabled: true },
+  expires_at: { expires_at: { $exists: true } },
+};
+const searching = Object.entries(searches).map(([name, key]): Index => {
+  const partialFilterExpression = rare[name];
+  return { key, options: partialFilterExpression ? { partialFilterExpression } : {} };
+});
+
 const listing: Index = { key: byTenant, options: {} };
+const listingOfApplication: Index = { key: byApplication, options: {} };
+/** Holds only what {@link completeDocuments} has to complete. */
+const incomplete: Index = {
+  key: { folded_name: 1 },
+  options: { partialFilterExpression: { folded_name: null } },
+};
+/** Keys that were made elsewhere, which few applications have. */
+const foreign: Index = { key: byForeignHash, options: { sparse: true } };
+/** What ends when, in one order even where many end at the same moment; little of it has an end. */
+const ends: Index[] = [
+  { key: byEnd, options: { partialFilterExpression: { expires_at: { $exists: true } } } },
+  { key: { key_expires_at: 1 }, options: { sparse: true } },
+  { key: { "older_keys.expires_at": 1 }, options: { sparse: true } },
+];
 
 const strings = { bsonType: "array", items: { bsonType: "string" } };
+const olderKeys = {
+  bsonType: "array",
+  items: {
+    bsonType: "object",
+    required: ["id", "hash", "created_at"],
+    properties: {
+      id: { bsonType: "binData" },
+      hash: { bsonType: "binData" },
+      created_at: { bsonType: "date" },
+      expires_at: { bsonType: "date" },
+      last_used_at: { bsonType: "date" },
+      foreign: { bsonType: "bool" },
+    },
+  },
+};
 const conditions = {
   bsonType: "array",
   items: {
@@ -55,10 +126,12 @@ const rules = {
  * through: during an upgrade, instances of the next version write them too.
  * No index but that of `_id` is unique, so the collections shard by `_id`.
  */
-const collections = [
+const credentialCollections: readonly CollectionSpec[] = [
   {
     name: applicationsName,
-    indexes: [sweep, listing],
+    indexes: [sweep, listing, incomplete, foreign, ...ends, ...searching],
+    // Whose a deleted document was, only its image from before tells.
+    options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
       bsonType: "object",
       required: [
@@ -69,22 +142,39 @@ const collections = [
         _id: { bsonType: "binData" },
         tenant_id: { bsonType: "binData" },
         name: { bsonType: "string" },
-        type: { enum: ["private", "public", "management"] },
+        type: { enum: [...applicationTypes] },
         key_hash: { bsonType: "binData" },
+        key_id: { bsonType: "binData" },
+        key_created_at: { bsonType: "date" },
+        key_expires_at: { bsonType: "date" },
+        key_last_used_at: { bsonType: "date" },
+        key_foreign: { bsonType: "bool" },
+        older_keys: olderKeys,
+        older_than: { bsonType: "binData" },
+        foreign_hashes: { bsonType: "array", items: { bsonType: "binData" } },
         permissions: strings,
         rules,
+        held_permissions: strings,
+        folded_name: { bsonType: "string" },
+        idle_since: { bsonType: "date" },
+        allowed_origins: strings,
+        allowed_cidrs: strings,
+        disabled: { bsonType: "bool" },
+        session_epoch: { bsonType: ["int", "long"] },
         created_at: { bsonType: "date" },
         created_by: { bsonType: "binData" },
         modified_at: { bsonType: "date" },
         modified_by: { bsonType: "binData" },
         expires_at: { bsonType: "date" },
+        last_used_at: { bsonType: "date" },
         version: { bsonType: ["int", "long"] },
       },
     },
   },
   {
     name: sessionsName,
-    indexes: [sweep],
+    indexes: [sweep, listing, listingOfApplication],
+    options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
       bsonType: "object",
       required: [
@@ -95,6 +185,7 @@ const collections = [
         _id: { bsonType: "binData" },
         tenant_id: { bsonType: "binData" },
         application_id: { bsonType: "binData" },
+        epoch: { bsonType: ["int", "long"] },
         key_hash: { bsonType: "binData" },
         nonce_hash: { bsonType: "binData" },
         permissions: strings,
@@ -103,23 +194,24 @@ const collections = [
         expires_at: { bsonType: "date" },
         authorized_at: { bsonType: "date" },
         authorized_by: { bsonType: "binData" },
+        version: { bsonType: ["int", "long"] },
       },
     },
   },
-] as const;
+];
 
 const majority = { writeConcern: { w: "majority" } };
 
 /** Makes collections and indexes, or changes those that differ; again, where another instance came between. */
-export async function prepareSchema(db: Db): Promise<void> {
+export async function prepareSchema(db: Db, eventRetention: number): Promise<void> {
+  const collections = [...credentialCollections, ...trailCollections(eventRetention)];
   for (let attempt = 1; ; attempt++) {
     try {
-      for (const { name, schema, indexes } of collections) {
-        await prepareCollection(db, name, schema);
-        for (const index of indexes) {
-          await prepareIndex(db, name, index);
-        }
+      for (const { name, schema, indexes, options } of collections) {
+        await prepareCollection(db, name, schema, options);
+        await prepareIndexes(db, name, indexes);
       }
+      await completeDocuments(db);
       return;
     } catch (error) {
       if (attempt === 20 || !isRace(error)) {
@@ -142,13 +234,17 @@ export async function readDataId(db: Db): Promise<string> {
   return fromUuid(uuid);
 }
 
-async function prepareCollection(db: Db, name: string, schema: Document): Promise<void> {
+async function prepareCollection(
+  db: Db,
+  name: string,
+  schema: Document,
+  more: Document = {},
+): Promise<void> {
   const wanted = {
     validator: { $jsonSchema: schema },
     validationLevel: "strict",
     validationAction: "error",
-    // Whose a deleted document was, only its image from before tells.
-    changeStreamPreAndPostImages: { enabled: true },
+    ...more,
   };
   const [existing] = await db.listCollections({ name }, { nameOnly: false }).toArray();
   if (!existing) {
@@ -162,25 +258,73 @@ async function prepareCollection(db: Db, name: string, schema: Document): Promis
   }
 }
 
-async function prepareIndex(db: Db, name: string, { key, options }: Index): Promise<void> {
+/** Makes all that are missing in one go, which takes about as long as one of them. */
+async function prepareIndexes(db: Db, name: string, indexes: readonly Index[]): Promise<void> {
   const collection = db.collection(name);
-  const order = JSON.stringify(key);
-  const existing = (await collection.indexes()).find(
-    (index) => JSON.stringify(index.key) === order,
-  );
-  if (existing) {
-    const { v, key: _, name: old, background, ...current } = existing;
-    if (isDeepStrictEqual(current, options)) {
-      return;
+  const existing = await collection.indexes();
+  const missing: Index[] = [];
+  for (const index of indexes) {
+    const order = JSON.stringify(index.key);
+    const found = existing.find(({ key }) => JSON.stringify(key) === order);
+    if (!found || (await isDropped(db, name, index, found))) {
+      missing.push(index);
     }
-    if (isDeepStrictEqual({ ...current, ...options }, options)) {
-      // Only the time to live differs, which changes in place.
-      await db.command({ collMod: name, index: { keyPattern: key, ...options }, ...majority });
-      return;
-    }
-    await collection.dropIndex(old as string);
   }
-  await collection.createIndex({ ...key }, options);
+  if (missing.length > 0) {
+    await collection.createIndexes(missing.map(({ key, options }) => ({ key, ...options })));
+  }
+}
+
+/** Brings an index up to date, or drops it where it has to be made anew. */
+async function isDropped(
+  db: Db,
+  name: string,
+  { key, options }: Index,
+  { v, key: _, name: old, background, ...current }: IndexDescriptionInfo,
+): Promise<boolean> {
+  if (isDeepStrictEqual(current, options)) {
+    return false;
+  }
+  if (isDeepStrictEqual({ ...current, ...options }, options)) {
+    // Only the time to live differs, which changes in place.
+    await db.command({ collMod: name, index: { keyPattern: key, ...options }, ...majority });
+    return false;
+  }
+  await db.collection(name).dropIndex(old as string);
+  return true;
+}
+
+/** How many documents are completed at a time. */
+const completedAtATime = 500;
+
+/**
+ * Gives applications that an older version made the fields that are derived of
+ * others. Such instances may still run, so each opening looks for more; an
+ * index that holds nothing else finds them. No other field changes.
+ */
+async function completeDocuments(db: Db): Promise<void> {
+  const applications = db.collection<ApplicationDocument>(applicationsName);
+  for (;;) {
+    const found = await applications
+      .find({ folded_name: null } as Document, { hint: incomplete.key, limit: completedAtATime })
+      .toArray();
+    if (found.length === 0) {
+      return;
+    }
+    await applications.bulkWrite(found.map(toCompletion), { ordered: false });
+  }
+}
+
+/** Its version guards a document that is changed meanwhile, which is then looked at again. */
+function toCompletion(document: ApplicationDocument) {
+  const { _id, version, name, created_at, last_used_at } = document;
+  const derived = { folded_name: foldName(name), held_permissions: heldPermissions(document) };
+  const idle_since = new Date(
+    idleSince({ createdAt: created_at.getTime(), lastUsedAt: last_used_at?.getTime() }),
+  );
+  // A use may be noted meanwhile, which raises no version.
+  const update = { $set: derived, $max: { idle_since } } as Document;
+  return { updateOne: { filter: { _id, version }, update } };
 }
 
 const raceCodes = new Set<unknown>([

@@ -1,52 +1,73 @@
 import type { Collection } from "mongodb";
 import { isId } from "../../ids.js";
-import type { ApplicationStore, SessionStore, SessionWithApplication } from "../store.js";
+import type {
+  ApplicationRecord,
+  ApplicationStore,
+  SessionRecord,
+  SessionStore,
+  SessionWithApplication,
+} from "../store.js";
 import {
   date,
-  fromUuid,
+  grantFields,
   hash,
   literal,
   type SessionDocument,
-  toRuleDocument,
   toSession,
   uuid,
 } from "./documents.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
-import { limits, reach } from "./reach.js";
+import { limits, limitsIn, reach } from "./reach.js";
+import { listSessions } from "./session-list.js";
 import { alive, type Time } from "./time.js";
+import type { Transactions } from "./transactions.js";
 
-export function createSessionStore(
-  documents: Collection<SessionDocument>,
-  applications: ApplicationStore,
-  time: Time,
-): SessionStore {
+export interface SessionStoreOptions {
+  readonly documents: Collection<SessionDocument>;
+  readonly applications: ApplicationStore;
+  readonly time: Time;
+  readonly transactions: Transactions;
+}
+
+export function createSessionStore(options: SessionStoreOptions): SessionStore {
+  const { documents, applications, time, transactions } = options;
   const lookup = createLookup(documents, time, toSession);
+
+  /** The application of a session, where it keeps the session alive. */
+  async function ownerOf(session: SessionRecord): Promise<ApplicationRecord | undefined> {
+    const application = await applications.find(session.applicationId);
+    return application && isOfEpoch(session, application) ? application : undefined;
+  }
 
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
-    const application = session && (await applications.find(session.applicationId));
+    const application = session && (await ownerOf(session));
     return application && { session, application };
   }
 
   return {
-    async create(session) {
-      const application = await applications.find(session.applicationId);
-      if (application?.tenantId !== session.tenantId) {
-        return undefined;
-      }
-      const fields = {
-        _id: uuid(session.id),
-        tenant_id: uuid(session.tenantId),
-        application_id: uuid(session.applicationId),
-        key_hash: hash(session.keyHash),
-        nonce_hash: hash(session.nonceHash),
-        permissions: [],
-        rules: [],
-      };
-      const now = time();
-      const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
-      return toSession(await insert(documents, fields, moments));
+    create(session, trail) {
+      return transactions.change(trail, async (transaction) => {
+        const application = await applications.find(session.applicationId);
+        if (application?.tenantId !== session.tenantId) {
+          return undefined;
+        }
+        const fields = {
+          _id: uuid(session.id),
+          tenant_id: uuid(session.tenantId),
+          application_id: uuid(session.applicationId),
+          // Where sessions are revoked meanwhile, it is born dead.
+          epoch: application.sessionEpoch,
+          key_hash: hash(session.keyHash),
+          nonce_hash: hash(session.nonceHash),
+          permissions: [],
+          rules: [],
+        };
+        const now = time();
+        const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
+        return toSession(await insert(documents, fields, moments, transaction));
+      });
     },
 
     find,
@@ -63,44 +84,64 @@ export function createSessionStore(
         return undefined;
       }
       const session = toSession(document);
-      const { applicationId } = session;
-      const ended = await applications.findExpired(applicationId);
+      const ended = await applications.findExpired(session.applicationId);
       if (ended) {
-        return { session, application: ended };
+        return isOfEpoch(session, ended) ? { session, application: ended } : undefined;
       }
-      const application = await applications.find(applicationId);
+      const application = await ownerOf(session);
       const isAlive = application && (await lookup(id));
       return application && !isAlive ? { session, application } : undefined;
     },
 
-    async authorize(grant) {
+    async authorize(grant, trail) {
       const shown = {
         _id: uuid(grant.sessionId),
         tenant_id: uuid(grant.tenantId),
         nonce_hash: { $in: grant.nonceHashes.map(hash) },
+        ...alive(time),
       };
       const fields = literal({
-        permissions: grant.permissions,
-        rules: grant.rules.map(toRuleDocument),
+        ...grantFields(grant),
         authorized_by: uuid(grant.authorizedBy),
         expires_at: date(grant.expiresAt),
       });
-      const options = { projection: { application_id: 1 }, ...limits };
-      const spent = await reach(() =>
-        documents.findOneAndUpdate(
-          { ...shown, authorized_at: { $exists: false }, ...alive(time) },
-          [{ $set: { ...fields, authorized_at: time() } }],
-          options,
-        ),
-      );
-      const session =
-        spent ?? (await reach(() => documents.findOne({ ...shown, ...alive(time) }, options)));
-      // Asked last, at no loss: a nonce spent on a dead session opens nothing.
-      const application = session && (await applications.find(fromUuid(session.application_id)));
-      if (!application) {
-        return "unknown";
+      let isUsed = false;
+      const authorized = await transactions.change(trail, async (transaction) => {
+        const spent = await reach(() =>
+          documents.findOneAndUpdate(
+            { ...shown, authorized_at: { $exists: false } },
+            [{ $set: { ...fields, authorized_at: time() } }],
+            { returnDocument: "after", ...limitsIn(transaction) },
+          ),
+        );
+        const found = spent ?? (await reach(() => documents.findOne(shown, limitsIn(transaction))));
+        const session = found && toSession(found);
+        // Asked last, at no loss: a nonce spent on a dead session opens nothing.
+        const isAlive = session && (await ownerOf(session)) !== undefined;
+        isUsed = isAlive === true && !spent;
+        return isAlive && spent ? session : undefined;
+      });
+      if (authorized) {
+        return "authorized";
       }
-      return spent ? "authorized" : "used";
+      return isUsed ? "used" : "unknown";
+    },
+
+    list: (query) => listSessions(options, query),
+
+    async delete(tenantId, id, trail) {
+      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
+      const deleted = await transactions.change(trail, async (transaction) => {
+        const found = await reach(() => documents.findOneAndDelete(filter, limitsIn(transaction)));
+        const session = found && toSession(found);
+        // Asked last, at no loss: whoever deletes a dead session finds none.
+        return session && (await ownerOf(session)) ? session : undefined;
+      });
+      return deleted !== undefined;
     },
   };
+}
+
+function isOfEpoch({ epoch }: SessionRecord, { sessionEpoch }: ApplicationRecord): boolean {
+  return epoch === sessionEpoch;
 }

@@ -1,35 +1,42 @@
-import { changeRetention, StoreUnavailable } from "../store.js";
-import { type ChangeHub, type ChangeSource, startChangeHub } from "./change-hub.js";
-import { type Present, readPresent } from "./expiry-scan.js";
-import { clusterTimeOfMark, lastOrdinal, markOf, type Position, timestampOf } from "./position.js";
+import { StoreUnavailable } from "../store.js";
+
+/** Tells many what one reads. */
+export interface Hub {
+  /** Why it tells no more. */
+  readonly failure: Error | undefined;
+  /** Tells no more, for a reason that followers are told. Resolves when nothing is held open. */
+  stop(reason?: Error): Promise<void>;
+}
 
 /** The one hub of a store, which runs while somebody follows. */
-export interface SharedHub {
+export interface SharedHub<H, P> {
   /** Starts the hub where it does not run, from a position if it can. */
-  borrow(after: Position | undefined): Loan;
+  borrow(after: P): Loan<H>;
   /** Stops the hub, which ends all who follow, and lends it no more. */
   close(): Promise<void>;
 }
 
-export interface Loan {
-  readonly hub: Promise<ChangeHub>;
+export interface Loan<H> {
+  readonly hub: Promise<H>;
   /** Stops the hub if no other has it; again does nothing. */
   release(): void;
 }
 
-interface Run {
-  readonly starting: Promise<ChangeHub>;
-  hub?: ChangeHub;
+interface Run<H> {
+  readonly starting: Promise<H>;
+  hub?: H;
   borrowers: number;
 }
 
-export function createSharedHub(source: ChangeSource): SharedHub {
+export function createSharedHub<H extends Hub, P>(
+  start: (after: P) => Promise<H>,
+): SharedHub<H, P> {
   const stopping = new Set<Promise<void>>();
-  let current: Run | undefined;
+  let current: Run<H> | undefined;
   let isClosed = false;
 
-  function begin(after: Position | undefined): Run {
-    const run: Run = { starting: start(source, after), borrowers: 0 };
+  function begin(after: P): Run<H> {
+    const run: Run<H> = { starting: start(after), borrowers: 0 };
     run.starting.then(
       (hub) => {
         run.hub = hub;
@@ -40,11 +47,11 @@ export function createSharedHub(source: ChangeSource): SharedHub {
   }
 
   /** Whoever comes next starts anew. */
-  function abandon(run: Run) {
+  function abandon(run: Run<H>) {
     current = current === run ? undefined : current;
   }
 
-  function stop(run: Run, reason?: Error) {
+  function stop(run: Run<H>, reason?: Error) {
     abandon(run);
     const stopped = run.starting
       .then((hub) => hub.stop(reason))
@@ -87,37 +94,6 @@ export function createSharedHub(source: ChangeSource): SharedHub {
       await Promise.all(stopping);
     },
   };
-}
-
-async function start(source: ChangeSource, after: Position | undefined): Promise<ChangeHub> {
-  const present = await readPresent(source.db, source.time);
-  if (after && isRecent(after, present)) {
-    const past = { ...after, scannedTo: Math.min(after.scannedTo, present.now) };
-    try {
-      return await startChangeHub(source, past);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) {
-        throw error;
-      }
-      // The server does not know that position any more.
-    }
-  }
-  const mark = markOf(present.clusterTime, lastOrdinal);
-  return startChangeHub(source, { mark, scannedTo: present.now });
-}
-
-/** While a database is idle, its cluster time stands still for some seconds. */
-const longestStandstill = 60_000;
-
-function isRecent(after: Position, { now, clusterTime }: Present): boolean {
-  const markTime = clusterTimeOfMark(after.mark);
-  const sinceMark = (timestampOf(clusterTime).t - timestampOf(markTime).t) * 1_000;
-  return (
-    now - after.scannedTo <= changeRetention &&
-    // One that is ahead would keep the changes until then from all who follow.
-    markTime <= clusterTime &&
-    sinceMark <= changeRetention + longestStandstill
-  );
 }
 
 const closed = () => new StoreUnavailable("The store is closed.");

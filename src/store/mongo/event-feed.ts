@@ -1,0 +1,149 @@
+import type { Db } from "mongodb";
+import { type Bell, createBell } from "../../bell.js";
+import { nextTurn } from "../../next-turn.js";
+import { type EventBatch, type EventStore, largestEventBatch } from "../events.js";
+import type { FollowOptions } from "../store.js";
+import { type CatchUp, createCatchUp } from "./event-catch-up.js";
+import { type EventHub, startEventHub } from "./event-hub.js";
+import { readPresent } from "./expiry-scan.js";
+import { clusterTimeOfMark, lastOrdinal, markOf } from "./position.js";
+import type { EventReading } from "./recent-events.js";
+import { createSharedHub } from "./shared-hub.js";
+import type { Time } from "./time.js";
+import { createTurns, type Turns } from "./turns.js";
+
+export interface EventFeed extends Pick<EventStore, "follow"> {
+  /** Ends all who follow. */
+  close(): Promise<void>;
+}
+
+interface Source {
+  readonly db: Db;
+  readonly time: Time;
+  readonly turns: Turns;
+}
+
+/** How many may read from the server for themselves at once, as each needs a connection. */
+const mostCatchUps = 4;
+
+/**
+ * Tells followers what one stream for all of them tells. Whoever is further
+ * back than that remembers, because it was away or is slow, catches up in a
+ * stream of its own.
+ */
+export function createEventFeed(db: Db, time: Time): EventFeed {
+  const shared = createSharedHub((_: undefined) => startEventHub(db, time));
+  const source = { db, time, turns: createTurns(mostCatchUps) };
+
+  return {
+    async *follow(options) {
+      const { signal } = options;
+      if (signal.aborted) {
+        return;
+      }
+      const bell = createBell();
+      const loan = shared.borrow(undefined);
+      let hub: EventHub | undefined;
+      // Also at once where nobody asks for the next batch any more.
+      const leave = () => {
+        hub?.leave(bell);
+        loan.release();
+        bell.ring();
+      };
+      signal.addEventListener("abort", leave);
+      try {
+        hub = (await Promise.race([loan.hub, bell.wait()])) ?? undefined;
+        if (hub && !signal.aborted) {
+          hub.join(bell);
+          yield* read(source, hub, bell, options);
+        }
+      } finally {
+        signal.removeEventListener("abort", leave);
+        leave();
+      }
+    },
+
+    close: () => shared.close(),
+  };
+}
+
+async function* read(
+  source: Source,
+  hub: EventHub,
+  bell: Bell,
+  options: FollowOptions,
+): AsyncGenerator<EventBatch, void, void> {
+  const { tenantId, beat, signal } = options;
+  let catchUp: CatchUp | undefined;
+  let { mark, missed } = await startingPoint(source, hub, bell, options);
+  let dueAt = Number.NEGATIVE_INFINITY;
+  if (!signal.aborted) {
+    hub.join(bell, tenantId);
+  }
+
+  /** Reads what all read, or what is before that. */
+  async function readNext(): Promise<EventReading | undefined> {
+    if (hub.recent.covers(mark)) {
+      await catchUp?.close();
+      catchUp = undefined;
+      return hub.recent.read(mark, tenantId, largestEventBatch);
+    }
+    const own = catchUp ?? createCatchUp(source.db, tenantId, mark);
+    catchUp = own;
+    const isEnough = (reached: string) =>
+      hub.recent.covers(reached) || isOver(hub, signal) || performance.now() >= dueAt;
+    return source.turns(() => own.read(largestEventBatch, isEnough));
+  }
+
+  try {
+    while (!isOver(hub, signal)) {
+      const reading = await readNext();
+      missed ||= reading === undefined;
+      mark = reading?.mark ?? hub.recent.mark;
+      const events = reading?.events ?? [];
+      if (events.length > 0 || missed || performance.now() >= dueAt) {
+        dueAt = performance.now() + beat;
+        yield { events, missed, position: mark };
+        missed = false;
+      } else if (hub.recent.covers(mark)) {
+        await bell.wait(dueAt - performance.now());
+        // What has come with it is told with it.
+        await nextTurn();
+      }
+    }
+  } finally {
+    await catchUp?.close();
+  }
+  if (hub.failure && !signal.aborted) {
+    throw hub.failure;
+  }
+}
+
+const isOver = (hub: EventHub, signal: AbortSignal) => signal.aborted || hub.failure !== undefined;
+
+interface Point {
+  readonly mark: string;
+  /** Whether events may be missing before it. */
+  readonly missed: boolean;
+}
+
+/** Where a follower starts, once the hub has come past the present: what is added later is after it. */
+async function startingPoint(
+  { db, time }: Source,
+  hub: EventHub,
+  bell: Bell,
+  { after, signal }: FollowOptions,
+): Promise<Point> {
+  const { clusterTime } = await readPresent(db, time);
+  while (!isOver(hub, signal) && clusterTimeOfMark(hub.recent.mark) < clusterTime) {
+    await bell.wait();
+  }
+  const isKnown =
+    after !== undefined &&
+    /^[0-9a-f]{24}$/.test(after) &&
+    // One that is ahead would keep the events until then from who follows.
+    clusterTimeOfMark(after) <= clusterTimeOfMark(hub.recent.mark);
+  return isKnown
+    ? { mark: after, missed: false }
+    : { mark: markOf(clusterTime, lastOrdinal), missed: after !== undefined };
+}

@@ -1,0 +1,106 @@
+import type { Collection, Document } from "mongodb";
+import type { EventPage, EventQuery, EventRecord } from "../events.js";
+import { createRoom } from "../room.js";
+import type { Clock } from "../store.js";
+import { uuid } from "./documents.js";
+import {
+  byTenantAndActor,
+  byTenantAndKind,
+  byTenantAndTarget,
+  byTenantNewest,
+} from "./event-collections.js";
+import { decodeEvent, type EventDocument } from "./event-documents.js";
+import { firstIdAt } from "./event-ids.js";
+import { limits, reach } from "./reach.js";
+import type { Time } from "./time.js";
+
+export interface EventListOptions {
+  readonly documents: Collection<EventDocument>;
+  readonly time: Time;
+  /** The clock that the ids are made by. */
+  readonly clock: Clock;
+  /** Milliseconds for which an event is kept. */
+  readonly retention: number;
+}
+
+/** By how many milliseconds the clocks of the instances and the database may differ. */
+const largestSkew = 60_000;
+
+/** How many events the server may answer at once. However large they are, it answers no more than 16 MB. */
+const batchSize = 32;
+
+export function createEventList(
+  options: EventListOptions,
+): (query: EventQuery) => Promise<EventPage> {
+  const { documents } = options;
+
+  return async (query) => {
+    const { size } = query;
+    const filter = { ...among(query), ...within(query, options) };
+    const found = documents.find<Uint8Array>(filter, {
+      sort: { _id: -1 },
+      limit: size + 1,
+      hint: indexFor(query),
+      batchSize,
+      raw: true,
+      ...limits,
+    });
+    return reach(() => readPage(found, size));
+  };
+}
+
+/** A page ends early where its events are large. */
+async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise<EventPage> {
+  const room = createRoom();
+  const items: EventRecord[] = [];
+  for await (const document of found) {
+    if (items.length === size || !room.takes(document.length)) {
+      return { items, next: items.at(-1)?.id };
+    }
+    items.push(decodeEvent(document));
+  }
+  return { items };
+}
+
+function among({ tenantId, target, actor, kind }: EventQuery): Document {
+  return {
+    tenant_id: uuid(tenantId),
+    ...(target !== undefined && { targets: uuid(target) }),
+    ...(actor !== undefined && { actors: uuid(actor) }),
+    ...(kind !== undefined && { kind }),
+  };
+}
+
+/** The index that leaves the fewest events to look through. */
+function indexFor({ target, actor, kind }: EventQuery): Document {
+  if (target !== undefined) {
+    return byTenantAndTarget;
+  }
+  if (actor !== undefined) {
+    return byTenantAndActor;
+  }
+  return kind === undefined ? byTenantNewest : byTenantAndKind;
+}
+
+/**
+ * Ids tell when they were made, if by another clock: so the index knows where
+ * to begin and to end, and the moments themselves decide.
+ */
+function within(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
+  const { since = Number.NEGATIVE_INFINITY, until, after } = query;
+  const first = Math.max(since, clock() - retention) - largestSkew;
+  const ends = [
+    ...(until === undefined ? [] : [firstIdAt(until + largestSkew)]),
+    ...(after === undefined ? [] : [after]),
+  ].sort();
+  const [end] = ends;
+  const at = {
+    ...(query.since !== undefined && { $gte: new Date(query.since) }),
+    ...(until !== undefined && { $lt: new Date(until) }),
+  };
+  return {
+    _id: { $gte: uuid(firstIdAt(first)), ...(end !== undefined && { $lt: uuid(end) }) },
+    ...(Object.keys(at).length > 0 && { at }),
+    $expr: { $gte: ["$at", { $subtract: [time(), retention] }] },
+  };
+}

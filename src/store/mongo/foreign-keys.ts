@@ -1,0 +1,53 @@
+import type { Collection, Document } from "mongodb";
+import { createBatcher } from "../batch.js";
+import type { ApplicationStore } from "../store.js";
+import { type ApplicationDocument, fromUuid, hash } from "./documents.js";
+import { limits, reach } from "./reach.js";
+import { byForeignHash } from "./schema.js";
+
+/** Finds the applications that keys made elsewhere belong to, many at a time. */
+export function createFindForeign(
+  documents: Collection<ApplicationDocument>,
+  find: ApplicationStore["find"],
+): ApplicationStore["findForeign"] {
+  const lookup = createBatcher((hashes: readonly string[]) =>
+    findOwners(
+      documents,
+      hashes.map((text) => Buffer.from(text, "base64")),
+    ),
+  );
+  const findAlive = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
+
+  return async (hashes) => {
+    const found = await Promise.all(hashes.map((bytes) => lookup(textOf(bytes))));
+    const owners = new Set(found.flatMap((owners) => owners ?? []));
+    if (owners.size < 2) {
+      const [owner] = owners;
+      return owner;
+    }
+    const [owner, ...others] = (await findAlive(owners)).filter((one) => one !== undefined);
+    return others.length > 0 ? undefined : owner?.id;
+  };
+}
+
+/** The ids of the applications that have a foreign key of each hash, in base64: one, but for a mistake. */
+export async function findOwners(
+  documents: Collection<ApplicationDocument>,
+  hashes: readonly Uint8Array[],
+  among: Document = {},
+): Promise<Map<string, string[]>> {
+  const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
+  const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits };
+  const found = await reach(() => documents.find(filter, options).toArray());
+  const owners = new Map<string, string[]>();
+  for (const { _id, foreign_hashes = [] } of found) {
+    for (const text of foreign_hashes.map((bytes) => textOf(bytes.value()))) {
+      owners.set(text, [...(owners.get(text) ?? []), fromUuid(_id)]);
+    }
+  }
+  return owners;
+}
+
+export function textOf(hash: Uint8Array): string {
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
+}

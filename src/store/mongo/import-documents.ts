@@ -1,0 +1,105 @@
+import {
+  type AnyBulkWriteOperation,
+  type Binary,
+  type Collection,
+  type Document,
+  type Filter,
+  MongoBulkWriteError,
+} from "mongodb";
+import { isWritten } from "../import-outcome.js";
+import type { ImportOptions, ImportOutcome } from "../transfer.js";
+import { fromUuid, uuid } from "./documents.js";
+import { limits, reach } from "./reach.js";
+
+/** How records of one kind are imported. */
+export interface Imported<D extends Document, R> {
+  readonly documents: Collection<D>;
+  /** What becomes of a record, by the document that is there. */
+  judge(there: D | undefined, record: R): ImportOutcome;
+  /** The document to write, in place of the one that is there. */
+  toDocument(record: R, there: D | undefined): Document;
+  /** Matches the document that is there while it is as it was read. */
+  unchanged(there: D): Document;
+}
+
+/**
+ * Imports records: reads what is there, judges, and writes all that is to be
+ * written in one command. Where others come between, what was to be written is
+ * read and judged again.
+ */
+export async function importDocuments<
+  D extends Document & { readonly _id: Binary },
+  R extends { readonly id: string },
+>(
+  { documents, judge, toDocument, unchanged }: Imported<D, R>,
+  records: readonly R[],
+  { dryRun }: Pick<ImportOptions, "dryRun">,
+): Promise<ImportOutcome[]> {
+  const outcomes: ImportOutcome[] = [];
+  let pending = [...records.keys()];
+  while (pending.length > 0) {
+    const there = await findThere(
+      documents,
+      pending.map((at) => idAt(records, at)),
+    );
+    const writes: AnyBulkWriteOperation<Document>[] = [];
+    const written: number[] = [];
+    for (const at of pending) {
+      const record = records[at] as R;
+      const current = there.get(record.id);
+      const outcome = judge(current, record);
+      // Of what is the same now, the attempt before was ours.
+      if (outcome !== "same" || outcomes[at] === undefined) {
+        outcomes[at] = outcome;
+      }
+      if (isWritten(outcome)) {
+        const document = toDocument(record, current);
+        writes.push(
+          current
+            ? { replaceOne: { filter: unchanged(current), replacement: document } }
+            : { insertOne: { document } },
+        );
+        written.push(at);
+      }
+    }
+    const isDone = dryRun || (await writeAll(documents as unknown as Collection, writes));
+    pending = isDone ? [] : written;
+  }
+  return outcomes;
+}
+
+function idAt(records: readonly { readonly id: string }[], at: number): string {
+  return (records[at] as { readonly id: string }).id;
+}
+
+async function findThere<D extends Document & { readonly _id: Binary }>(
+  documents: Collection<D>,
+  ids: readonly string[],
+): Promise<Map<string, D>> {
+  const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
+  const found = await reach(() => documents.find<D>(filter, limits).toArray());
+  return new Map((found as D[]).map((document) => [fromUuid(document._id), document]));
+}
+
+const duplicateKey = 11_000;
+
+/** Writes, and answers whether nobody came between. */
+async function writeAll(
+  documents: Collection,
+  writes: AnyBulkWriteOperation<Document>[],
+): Promise<boolean> {
+  if (writes.length === 0) {
+    return true;
+  }
+  try {
+    const options = { ordered: false, ...limits };
+    const { insertedCount, matchedCount } = await reach(() => documents.bulkWrite(writes, options));
+    return insertedCount + matchedCount === writes.length;
+  } catch (error) {
+    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    if (errors.length === 0 || errors.some(({ code }) => code !== duplicateKey)) {
+      throw error;
+    }
+    return false;
+  }
+}

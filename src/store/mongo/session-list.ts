@@ -1,0 +1,82 @@
+import type { Collection, Document } from "mongodb";
+import {
+  type ApplicationStore,
+  type SessionPage,
+  type SessionQuery,
+  type SessionRecord,
+  StoreUnavailable,
+} from "../store.js";
+import { type SessionDocument, toSession, uuid } from "./documents.js";
+import { limits, reach } from "./reach.js";
+import { byApplication, byTenant } from "./schema.js";
+import { deadSessions } from "./session-sweep.js";
+import { alive, type Time } from "./time.js";
+
+/** How many sessions at least are read again where some of those before were dead. */
+const leastAgain = 100;
+
+/** How many reads one page may take. */
+const mostReads = 100;
+
+export interface SessionList {
+  readonly documents: Collection<SessionDocument>;
+  readonly applications: ApplicationStore;
+  readonly time: Time;
+}
+
+/**
+ * Reads sessions of a tenant, newest first. Of those found, the ones are left
+ * out that are dead with their application or by its epoch; the next read
+ * passes over all others that are dead for the same reason, so it takes no
+ * more reads where these are many.
+ */
+export async function listSessions(list: SessionList, query: SessionQuery): Promise<SessionPage> {
+  const { documents, time } = list;
+  const { size, applicationId } = query;
+  const hint = applicationId === undefined ? byTenant : byApplication;
+  const items: SessionRecord[] = [];
+  const dead: Document[] = [];
+  let { after } = query;
+  for (let reads = 0; reads < mostReads; reads++) {
+    const limit = reads === 0 ? size + 1 : Math.max(size + 1, leastAgain);
+    const filter = { ...among({ ...query, after }, dead), ...alive(time) };
+    const options = { sort: { _id: -1 }, limit, hint, ...limits } as const;
+    const found = await reach(() => documents.find(filter, options).toArray());
+    const sessions = found.map(toSession);
+    items.push(...(await withoutDead(list.applications, sessions, dead)));
+    if (items.length > size || found.length < limit) {
+      return { items: items.slice(0, size), more: items.length > size };
+    }
+    after = sessions.at(-1)?.id;
+  }
+  if (items.length === 0) {
+    throw new StoreUnavailable("Sessions of too many applications that ended are yet to be swept.");
+  }
+  return { items, more: true };
+}
+
+function among(query: SessionQuery, dead: readonly Document[]): Document {
+  const { tenantId, applicationId, authorized, after } = query;
+  return {
+    tenant_id: uuid(tenantId),
+    ...(applicationId !== undefined && { application_id: uuid(applicationId) }),
+    ...(authorized !== undefined && { authorized_at: { $exists: authorized } }),
+    ...(after !== undefined && { _id: { $lt: uuid(after) } }),
+    ...(dead.length > 0 && { $nor: dead }),
+  };
+}
+
+/** The sessions that are alive. What matches the others, and those like them, is added to `dead`. */
+async function withoutDead(
+  applications: ApplicationStore,
+  sessions: readonly SessionRecord[],
+  dead: Document[],
+): Promise<SessionRecord[]> {
+  const ids = [...new Set(sessions.map(({ applicationId }) => applicationId))];
+  const found = await applications.findMany(ids);
+  const epochs = new Map(ids.map((id, index) => [id, found[index]?.sessionEpoch]));
+  const isAlive = ({ applicationId, epoch }: SessionRecord) => epochs.get(applicationId) === epoch;
+  const ended = new Set(sessions.filter((one) => !isAlive(one)).map((one) => one.applicationId));
+  dead.push(...[...ended].map((id) => deadSessions(uuid(id), epochs.get(id))));
+  return sessions.filter(isAlive);
+}

@@ -1,0 +1,197 @@
+import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
+import type { Awaitable } from "../../awaitable.js";
+import type { EventRecord } from "../events.js";
+import {
+  isWritten,
+  outcomeOfApplication,
+  outcomeOfEvent,
+  outcomeOfSession,
+} from "../import-outcome.js";
+import { createRoom } from "../room.js";
+import type { ApplicationRecord, SessionRecord } from "../store.js";
+import type { ImportedApplication, ImportedSession, TransferStore } from "../transfer.js";
+import {
+  type ApplicationDocument,
+  type SessionDocument,
+  toApplication,
+  toSession,
+  uuid,
+} from "./documents.js";
+import { type EventDocument, toEvent } from "./event-documents.js";
+import { findOwners, textOf } from "./foreign-keys.js";
+import { type Imported, importDocuments } from "./import-documents.js";
+import { toApplicationDocument, toEventDocument, toSessionDocument } from "./imported-documents.js";
+import { limits, reach } from "./reach.js";
+import { alive, type Time } from "./time.js";
+
+export interface TransferParts {
+  readonly applications: Collection<ApplicationDocument>;
+  readonly sessions: Collection<SessionDocument>;
+  readonly events: Collection<EventDocument>;
+  readonly time: Time;
+  /** The store's clock. */
+  readonly now: () => Awaitable<number>;
+}
+
+export function createTransfer(parts: TransferParts): TransferStore {
+  const { applications, sessions, events, time, now } = parts;
+
+  /** The applications that are there, of these ids. */
+  async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
+    const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...alive(time) };
+    const found = await reach(() => applications.find(filter, limits).toArray());
+    return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
+  }
+
+  /** By hash, the ids of the applications that have a foreign key of one of these. One that has ended gives up its keys. */
+  async function findTaken(records: readonly ImportedApplication[]) {
+    const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
+    const hashes = foreign.map(({ hash }) => hash);
+    return hashes.length > 0
+      ? findOwners(applications, hashes, alive(time))
+      : new Map<string, string[]>();
+  }
+
+  return {
+    exportApplications: async (after, limit) =>
+      (await readOn(applications, alive(time), after, limit)).map(toApplication),
+
+    async exportSessions(after, limit) {
+      for (let last = after; ; ) {
+        const found = (await readOn(sessions, alive(time), last, limit)).map(toSession);
+        const owners = await findApplications(found.map(({ applicationId }) => applicationId));
+        const there = found.filter(
+          ({ applicationId, epoch }) => owners.get(applicationId)?.sessionEpoch === epoch,
+        );
+        if (there.length > 0 || found.length === 0) {
+          return there;
+        }
+        last = found.at(-1)?.id;
+      }
+    },
+
+    exportEvents: async (after, limit) => (await readOn(events, {}, after?.id, limit)).map(toEvent),
+
+    async importApplications(records, options) {
+      const owners = await findTaken(records);
+      const imported = importedApplications(applications, owners, await now(), options.replace);
+      return importDocuments(imported, records, options);
+    },
+
+    async importSessions(records, options) {
+      const present = await now();
+      const owners = await findApplications(records.map(({ applicationId }) => applicationId));
+      const imported = importedSessions(sessions, owners, present, options.replace);
+      return importDocuments(imported, records, options);
+    },
+
+    importEvents: (records, options) => importDocuments(importedEvents(events), records, options),
+  };
+}
+
+/** Reads documents that follow an id, in the order of their ids: so many at most, and fewer where they are large. */
+async function readOn<D extends Document & { readonly _id: Binary }>(
+  documents: Collection<D>,
+  filter: Document,
+  after: string | undefined,
+  limit: number,
+): Promise<D[]> {
+  const following = after === undefined ? {} : { _id: { $gt: uuid(after) } };
+  // One more than there can be, so that all come in one answer.
+  const options = {
+    sort: { _id: 1 },
+    limit,
+    batchSize: limit + 1,
+    hint: { _id: 1 },
+    raw: true,
+    ...limits,
+  } as const;
+  const all = { ...following, ...filter } as unknown as Filter<D>;
+  return reach(() => decodeSome(documents.find<Uint8Array>(all, options)));
+}
+
+/** Decoded they take several times the memory. */
+async function decodeSome<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
+  const room = createRoom();
+  const decoded: D[] = [];
+  for await (const bytes of found) {
+    if (!room.takes(bytes.length)) {
+      break;
+    }
+    decoded.push(BSON.deserialize(bytes) as D);
+  }
+  return decoded;
+}
+
+/** A moment that a version was never: others count up from one, or from an earlier moment. */
+const newVersion = (present: number, there: { readonly version: number } | undefined) =>
+  Math.max(present, (there?.version ?? 0) + 1);
+
+function importedApplications(
+  documents: Collection<ApplicationDocument>,
+  owners: Map<string, readonly string[]>,
+  present: number,
+  replace: boolean,
+): Imported<ApplicationDocument, ImportedApplication> {
+  /** Whether a foreign key is one of another application, be it one that is imported with it. */
+  function hasTakenKey({ id, keys }: ImportedApplication): boolean {
+    const hashes = keys.filter((key) => key.foreign).map(({ hash }) => textOf(hash));
+    const isTaken = hashes.some((hash) => owners.get(hash)?.some((owner) => owner !== id));
+    for (const hash of isTaken ? [] : hashes) {
+      owners.set(hash, [id]);
+    }
+    return isTaken;
+  }
+
+  return {
+    documents,
+    judge(there, record) {
+      const current = recordOf(there, toApplication, present);
+      const outcome = outcomeOfApplication(current, record, replace);
+      return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
+    },
+    toDocument: (record, there) => toApplicationDocument(record, newVersion(present, there)),
+    unchanged: ({ _id, version }) => ({ _id, version }),
+  };
+}
+
+function importedSessions(
+  documents: Collection<SessionDocument>,
+  owners: ReadonlyMap<string, ApplicationRecord>,
+  present: number,
+  replace: boolean,
+): Imported<SessionDocument, ImportedSession> {
+  return {
+    documents,
+    judge(there, record) {
+      if (owners.get(record.applicationId)?.tenantId !== record.tenantId) {
+        return "ownerless";
+      }
+      return outcomeOfSession(recordOf(there, toSession, present), record, replace);
+    },
+    toDocument: (record, there) =>
+      toSessionDocument(record, newVersion(present, there && toSession(there))),
+    unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
+  };
+}
+
+function importedEvents(
+  documents: Collection<EventDocument>,
+): Imported<EventDocument, EventRecord> {
+  return {
+    documents,
+    judge: (there, record) => outcomeOfEvent(there && toEvent(there), record),
+    toDocument: toEventDocument,
+    unchanged: ({ _id }) => ({ _id }),
+  };
+}
+
+/** The record of a document, where it has not ended. */
+function recordOf<D, R extends ApplicationRecord | SessionRecord>(
+  document: D | undefined,
+  toRecord: (document: D) => R,
+  present: number,
+): R | undefined {
+  const record = document && toRecord(document);
+  return record && present < (record.expiresAt ?? Number.POSITIVE_INFINITY) ? record : undefined;
+}
