@@ -1,14 +1,25 @@
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import type { Clock, Store } from "../src/store/store.js";
+import { describeAnswers } from "./store-contract/answers.js";
 import { describeApplications } from "./store-contract/applications.js";
 import { describeChanges } from "./store-contract/changes.js";
+import { describeEnds } from "./store-contract/ends.js";
+import { describeEvents } from "./store-contract/events.js";
 import { describeExpiry } from "./store-contract/expiry.js";
+import { describeForeignKeys } from "./store-contract/foreign-keys.js";
+import { describeKeys } from "./store-contract/keys.js";
+import { describeLargeEvents } from "./store-contract/large-events.js";
 import { describeLists } from "./store-contract/lists.js";
 import { describeMany } from "./store-contract/many.js";
 import { describeRaces } from "./store-contract/races.js";
+import { describeRevoking } from "./store-contract/revoking.js";
+import { describeSessionLists } from "./store-contract/session-lists.js";
 import { describeSessions } from "./store-contract/sessions.js";
 import { describeSharing } from "./store-contract/sharing.js";
 import { describeTenants } from "./store-contract/tenants.js";
+import { describeTrails } from "./store-contract/trails.js";
+import { describeTransfer } from "./store-contract/transfer.js";
+import { describeUses } from "./store-contract/uses.js";
 import { createTestClock, type TestClock } from "./support/clock.js";
 
 /** A store on data of its own, empty at first. */
@@ -41,13 +52,24 @@ export function describeStore(name: string, open: (clock: Clock) => Promise<Test
     afterEach(() => subject.destroy());
 
     describeApplications(() => subject);
+    describeKeys(() => subject);
+    describeUses(() => subject);
     describeLists(() => subject);
     describeSessions(() => subject);
+    describeSessionLists(() => subject);
+    describeRevoking(() => subject);
     describeMany(() => subject);
     describeExpiry(() => subject);
     describeTenants(() => subject);
     describeRaces(() => subject);
     describeSharing(() => subject);
     describeChanges(() => subject);
+    describeEvents(() => subject);
+    describeLargeEvents(() => subject);
+    describeTrails(() => subject);
+    describeAnswers(() => subject);
+    describeEnds(() => subject);
+    describeTransfer(() => subject);
+    describeForeignKeys(() => subject);
   });
 }

@@ -144,7 +144,7 @@ describe("processes that share the data in LMDB", () => {
     expect(await store.applications.find(id)).toBeDefined();
     run("rekey", id);
     const found = must(await store.applications.find(id));
-    expect(Buffer.from(found.keyHash).toString()).toBe("replaced");
+    expect(Buffer.from(must(found.keys[0]).hash).toString()).toBe("replaced");
     await store.applications.delete(found.tenantId, id);
     expect(run("rekey", id).status).toBe(1);
   }, 60_000);

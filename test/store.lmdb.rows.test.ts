@@ -7,17 +7,26 @@ import { ApplicationSchema } from "../gen/latchkey/v1/application_service_pb.js"
 import { toApplication } from "../src/applications/to-application.js";
 import { idToBytes, newId } from "../src/ids.js";
 import { createEncoder } from "../src/server/rest/encode.js";
-import { type ApplicationRecord, applicationTypes } from "../src/store/store.js";
+import {
+  type ApplicationRecord,
+  applicationTypes,
+  type NewApplication,
+} from "../src/store/store.js";
+import { anEvent } from "./store-contract/event-fixtures.js";
 import {
   aGrant,
   anApplication,
   aSession,
   contentOf,
+  contentOfNew,
   grants,
   hour,
+  idsOf,
   must,
+  newestFirst,
   times,
 } from "./store-contract/fixtures.js";
+import { loadFolder } from "./support/fixtures.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
 
 const folder = useLmdbFolder();
@@ -54,29 +63,54 @@ const application = fc.record({
   type: fc.constantFrom(...applicationTypes),
   createdBy: fc.oneof(fc.uuid(), absent),
   expiresAt: fc.oneof(moment, absent),
+  allowedOrigins: fc.array(text, { maxLength: 2 }),
+  allowedCidrs: fc.array(text, { maxLength: 2 }),
+  ...someGrants,
+});
+const key = fc.record({
+  id: fc.uuid(),
+  hash: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+  createdAt: moment,
+  expiresAt: fc.oneof(moment, absent),
+  lastUsedAt: fc.oneof(moment, absent),
+});
+const change = fc.record({
+  name: text,
+  keys: fc.array(key, { maxLength: 3 }),
+  disabled: fc.boolean(),
+  sessionEpoch: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+  allowedOrigins: fc.array(text, { maxLength: 2 }),
+  allowedCidrs: fc.array(text, { maxLength: 2 }),
+  modifiedBy: fc.uuid(),
   ...someGrants,
 });
 
 describe("the document of an application in LMDB", () => {
   it("is what the REST API shows, byte for byte", async () => {
     const store = await folder.open();
-    const changes = fc.record({ name: text, modifiedBy: fc.uuid(), ...someGrants });
     await fc.assert(
-      fc.asyncProperty(application, changes, async (given, changed) => {
+      fc.asyncProperty(application, change, moment, async (given, changed, use) => {
+        const at = use - 1;
         const whole = anApplication(given);
         const { id, tenantId } = whole;
         const created = await store.applications.create(whole);
         const found = must(await store.applications.find(id));
         const updated = must(await store.applications.update(tenantId, id, () => changed));
-        const [listed] = (await store.applications.list({ tenantId, size: 1, from: { page: 1 } }))
-          .items;
-        for (const record of [created, found, updated, must(listed)]) {
+        const query = { tenantId, size: 1, from: { page: 1 } };
+        const [listed] = (await store.applications.list(query)).items;
+        await store.applications.noteUses([{ applicationId: id, at }]);
+        const used = must(await store.applications.find(id));
+        await store.applications.noteUses([{ applicationId: id, at: use }]);
+        const usedAgain = must(await store.applications.find(id));
+        for (const record of [created, found, updated, must(listed), used, usedAgain]) {
           expect(must(record.document).toString()).toBe(shown(record));
         }
-        const stamps = { createdAt: expect.any(Number), version: expect.any(Number) };
-        expect(contentOf(found)).toEqual({ ...whole, ...stamps });
-        const modifiedAt = expect.any(Number);
-        expect(contentOf(updated)).toEqual({ ...whole, ...changed, ...stamps, modifiedAt });
+        const stamped = contentOfNew(whole, created.createdAt);
+        const { version, modifiedAt } = updated;
+        expect(contentOf(found)).toEqual({ ...stamped, version: created.version });
+        const content = { ...stamped, ...changed, version, modifiedAt };
+        expect(contentOf(updated)).toEqual(content);
+        expect(contentOf(usedAgain)).toEqual({ ...content, lastUsedAt: use });
       }),
       { numRuns: 60 },
     );
@@ -100,15 +134,28 @@ describe("the document of an application in LMDB", () => {
 describe("a folder of an earlier version", () => {
   const tenantId = randomUUID();
   const hash = (byte: number) => Buffer.alloc(32, byte);
-  const expiresAt = Date.now() + hour;
-  const old = anApplication({ ...grants, tenantId, keyHash: hash(1), expiresAt, name: "é" });
-  const changed = anApplication({ tenantId, keyHash: hash(2), createdBy: old.id });
+  const clock = () => Date.UTC(2026, 6);
+  const expiresAt = clock() + hour;
+  const old = anOld({ ...grants, expiresAt, name: "é" }, hash(1));
+  const changed = anOld({ createdBy: old.id }, hash(2));
   const session = aSession(old, { keyHash: hash(3), nonceHash: hash(4) });
   const authorized = aSession(old, { keyHash: hash(5), nonceHash: hash(6) });
   const applicationRows = [
     { ...old, createdAt: 1_000 },
     { ...changed, createdAt: 2_000, modifiedBy: old.id, modifiedAt: 3_000 },
   ];
+
+  /** An application of when it had one key, which had no id. */
+  function anOld(fields: Partial<NewApplication>, keyHash: Buffer) {
+    const { key: _, ...rest } = anApplication({ tenantId, ...fields });
+    return { ...rest, keyHash };
+  }
+
+  /** What an application of then is now. */
+  function nowOf({ keyHash, ...row }: (typeof applicationRows)[number]) {
+    const key = { id: row.id, hash: keyHash };
+    return { ...contentOfNew({ ...row, key }, row.createdAt), version };
+  }
   const { ttl: _, ...sessionRow } = session;
   const { ttl: __, ...authorizedRow } = authorized;
   const sessionRows = [
@@ -182,15 +229,15 @@ describe("a folder of an earlier version", () => {
 
   it.each([1, 2])("of schema %i is read as it was written", async (schema) => {
     await writeOldFolder(schema);
-    const { applications, sessions } = await folder.open();
+    const { applications, sessions } = await folder.open({ clock });
     for (const row of applicationRows) {
       const found = must(await applications.find(row.id));
-      expect(contentOf(found)).toEqual({ ...row, version });
+      expect(contentOf(found)).toEqual(nowOf(row));
       expect(must(found.document).toString()).toBe(shown(found));
     }
     for (const row of sessionRows) {
       const found = must(await sessions.find(row.id));
-      expect(contentOf(found.session)).toEqual({ ...row, version });
+      expect(contentOf(found.session)).toEqual({ ...row, epoch: 0, version });
       expect(found.application.name).toBe("é");
     }
     const page = await applications.list({ tenantId, size: 9, from: { page: 1 } });
@@ -200,7 +247,7 @@ describe("a folder of an earlier version", () => {
 
   it.each([1, 2])("of schema %i goes on working", async (schema) => {
     await writeOldFolder(schema);
-    const { applications, sessions } = await folder.open();
+    const { applications, sessions } = await folder.open({ clock });
     const updated = must(
       await applications.update(tenantId, old.id, ({ name }) => ({
         name: `${name}è`,
@@ -209,7 +256,7 @@ describe("a folder of an earlier version", () => {
     );
     expect(updated).toMatchObject({ ...grants, name: "éè", createdAt: 1_000, expiresAt });
     expect(updated.version).toBeGreaterThan(version);
-    expect(Buffer.compare(updated.keyHash, hash(1))).toBe(0);
+    expect(updated.keys.map((key) => Buffer.from(key.hash))).toEqual([hash(1)]);
     expect(await applications.find(old.id)).toEqual(updated);
 
     expect(await sessions.authorize(aGrant(authorized))).toBe("used");
@@ -222,5 +269,90 @@ describe("a folder of an earlier version", () => {
     expect(await applications.delete(tenantId, changed.id)).toBe(true);
     const page = await applications.list({ tenantId, size: 9, from: { page: 1 } });
     expect(page).toEqual({ items: [fresh, updated], total: 2, more: false });
+  });
+
+  it.each([1, 2])("of schema %i has its sessions listed and revoked", async (schema) => {
+    await writeOldFolder(schema);
+    const { applications, sessions } = await folder.open({ clock });
+    const list = async (query = {}) =>
+      idsOf((await sessions.list({ tenantId, size: 9, ...query })).items);
+    const both = newestFirst([session.id, authorized.id]);
+    expect(await list()).toEqual(both);
+    expect(await list({ applicationId: old.id })).toEqual(both);
+    expect(await list({ applicationId: changed.id })).toEqual([]);
+    await applications.update(tenantId, old.id, () => ({ sessionEpoch: 1, modifiedBy: old.id }));
+    expect(await list()).toEqual([]);
+  });
+});
+
+describe("a folder of schema 3", () => {
+  it("is read as it was written", async () => {
+    const known = await loadFolder("data-folder-schema-3", folder.path());
+    const { applications, sessions } = await folder.open();
+    for (const { id, body } of Object.values(known.applications)) {
+      const found = must(await applications.find(id));
+      const { created_at } = JSON.parse(body);
+      expect(found.keys).toMatchObject([{ id, createdAt: Date.parse(created_at) }]);
+      expect(must(found.document).toString()).toBe(shown(found));
+      expect(JSON.parse(shown(found))).toMatchObject(JSON.parse(body));
+    }
+    const { tenantId } = known;
+    const { open: unauthorized, authorized } = known.sessions;
+    const page = await sessions.list({ tenantId, size: 9 });
+    expect(idsOf(page.items)).toEqual(newestFirst([unauthorized.id, authorized.id]));
+    const { session } = must(await sessions.find(authorized.id));
+    const { permissions, rules, expires_at } = authorized;
+    expect(session).toMatchObject({ permissions, rules, epoch: 0 });
+    expect(session.expiresAt).toBe(Date.parse(expires_at));
+  });
+
+  it("has the ends that it had", async () => {
+    const known = await loadFolder("data-folder-schema-3", folder.path());
+    const ending = Object.values(known.applications).filter(({ body }) =>
+      JSON.parse(body).expires_at?.startsWith("2099"),
+    );
+    const store = await folder.open({ clock: () => Date.UTC(2100, 0) });
+    const told: string[] = [];
+    await store.events.addForEnds(0, ({ tenantId, applicationId }) => {
+      told.push(applicationId);
+      return anEvent({ tenantId });
+    });
+    expect(ending.length).toBeGreaterThan(0);
+    expect(told.sort()).toEqual(ending.map(({ id }) => id).sort());
+  });
+
+  it("keeps the rows that are written anew, by a use or a change", async () => {
+    const known = await loadFolder("data-folder-schema-3", folder.path());
+    const { tenantId } = known;
+    const store = await folder.open();
+    const { applications } = store;
+    for (const { id } of Object.values(known.applications)) {
+      const before = must(await applications.find(id));
+      const at = before.createdAt + hour;
+      await applications.noteUses([{ applicationId: id, keyId: id, at }]);
+      const used = must(await applications.find(id));
+      const [key] = contentOf(before).keys;
+      const uses = { lastUsedAt: at, keys: [{ ...key, lastUsedAt: at }] };
+      expect(contentOf(used)).toEqual({ ...contentOf(before), ...uses });
+      expect(must(used.document).toString()).toBe(shown(used));
+      const updated = await applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      const stamps = { modifiedBy: id, modifiedAt: expect.any(Number), version: updated?.version };
+      expect(contentOf(updated)).toEqual({ ...contentOf(used), ...stamps });
+      expect(must(updated?.document).toString()).toBe(shown(must(updated)));
+    }
+  });
+
+  it("is made ready again where one that did so was stopped halfway", async () => {
+    const { tenantId, sessions } = await loadFolder("data-folder-schema-3", folder.path());
+    const ids = newestFirst(Object.values(sessions).map(({ id }) => id));
+    const first = await folder.open();
+    await first.close();
+    const root = open({ path: folder.path(), noSubdir: false, overlappingSync: false, maxDbs: 32 });
+    await root.openDB<string, string>({ name: "meta", encoding: "string" }).put("schema", "3");
+    const byTenant = root.openDB({ name: "sessions-by-tenant", keyEncoding: "binary" });
+    await byTenant.remove([...byTenant.getKeys()][0] as never);
+    await root.close();
+    const { sessions: reopened } = await folder.open();
+    expect(idsOf((await reopened.list({ tenantId, size: 9 })).items)).toEqual(ids);
   });
 });

@@ -36,13 +36,13 @@ describe("writes in LMDB that wait at the same time", () => {
       ids.map((id, index) =>
         environment.write(() => {
           writeBoth(id, String(index));
-          return { index, transaction: environment.transactionId() };
+          return { index, attempt: environment.attempt() };
         }),
       ),
     );
     expect(answers.map(({ index }) => index)).toEqual(times(50, (index) => index));
     expect(ids.map(writtenOf)).toEqual(times(50, String));
-    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBeLessThan(5);
+    expect(new Set(answers.map(({ attempt }) => attempt)).size).toBeLessThan(5);
   });
 
   it("see what those before them wrote", async () => {

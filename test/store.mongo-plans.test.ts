@@ -1,7 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import type { Db } from "mongodb";
-import type { NewSession, Store } from "../src/store/store.js";
+import { type Db, UUID } from "mongodb";
+import { placeOf } from "../src/store/application-search.js";
+import type {
+  ApplicationRecord,
+  ListQuery,
+  NewApplication,
+  NewSession,
+  SessionQuery,
+  Store,
+} from "../src/store/store.js";
 import { aGrant, anApplication, aSession, hour, must, times } from "./store-contract/fixtures.js";
 import { useFollowers } from "./support/follow.js";
 import { useMongo } from "./support/mongo.js";
@@ -12,6 +20,7 @@ const follow = useFollowers();
 
 const byId = '{"_id":1}';
 const byTenant = '{"tenant_id":1,"_id":-1}';
+const byApplication = '{"application_id":1,"_id":-1}';
 const byExpiry = '{"expires_at":1}';
 
 /** A scan of a whole collection, or a sort in memory, be it of a plan or of a pipeline. */
@@ -26,7 +35,12 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
   const expired = 6;
   let db: Db;
   let store: Store;
-  let owner: ReturnType<typeof anApplication>;
+  // Once these are closed, the sessions that they made dead are swept.
+  let deleter: Store;
+  let revoker: Store;
+  let owner: ApplicationRecord;
+  let deleted: NewApplication;
+  let revoked: NewApplication;
   let sessions: NewSession[];
 
   beforeAll(async () => {
@@ -43,7 +57,13 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     }
     owner = await create(anApplication());
     sessions = times(30, () => aSession(owner));
-    await Promise.all(sessions.map(store.sessions.create));
+    await Promise.all(sessions.map((one) => store.sessions.create(one)));
+    [deleted, revoked] = [anApplication(), anApplication()];
+    for (const one of [deleted, revoked]) {
+      await create(one);
+      await Promise.all(times(3, () => store.sessions.create(aSession(one))));
+    }
+    [deleter, revoker] = [await open(db), await open(db)];
   });
 
   const idAt = (index: number) => must(ids.at(index));
@@ -51,7 +71,15 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
   const list = (query: { from: { page: number } | { after: string }; ids?: string[] }) =>
     store.applications.list({ tenantId, size: 5, ...query });
 
+  const listSessions = (query: Partial<SessionQuery>) =>
+    store.sessions.list({ tenantId: owner.tenantId, size: 5, ...query });
+
   const findOne: Seen = ["find applications", byId, 1, 1];
+  const readOne: Seen = ["aggregate applications", byId, 1, 1];
+  const sweep: Seen[] = [
+    ["find sessions", byApplication, 3, 3],
+    ["update sessions", byId, 4, 3],
+  ];
   const findOneSession: Seen = ["find sessions", byId, 1, 1];
   const countAll: Seen = ["aggregate applications", byTenant, 61, 0];
   const countExpired: Seen = ["aggregate applications", byExpiry, expired, expired];
@@ -109,11 +137,27 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     ],
     "update an application": [
       () => store.applications.update(tenantId, idAt(20), () => ({ modifiedBy: idAt(20) })),
-      [findOne, ["findAndModify applications", byId, 1, 1]],
+      [readOne, ["findAndModify applications", byId, 1, 1]],
     ],
-    "delete an application": [
-      () => store.applications.delete(owner.tenantId, idAt(21)),
-      [["delete applications", byId, 1, 1]],
+    "delete an application, and to end its sessions": [
+      async () => {
+        await deleter.applications.delete(deleted.tenantId, deleted.id);
+        await deleter.close();
+      },
+      [readOne, ["delete applications", byId, 1, 1], ...sweep],
+    ],
+    "revoke the sessions of an application": [
+      async () => {
+        const { id, tenantId } = revoked;
+        const change = () => ({ sessionEpoch: 1, modifiedBy: id });
+        await revoker.applications.update(tenantId, id, change);
+        await revoker.close();
+      },
+      [readOne, ["findAndModify applications", byId, 1, 1], ...sweep],
+    ],
+    "note a use": [
+      () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
+      [["update applications", byId, 1, 1]],
     ],
     "create a session": [
       () => store.sessions.create(aSession(owner)),
@@ -123,6 +167,19 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     "find out whether a session has expired": [
       () => store.sessions.findExpired(sessionAt(0).id),
       [findOneSession, findOne, findOne, findOneSession],
+    ],
+    "list sessions": [() => listSessions({}), [["find sessions", byTenant, 6, 6], findOne]],
+    "list sessions of an application": [
+      () => listSessions({ applicationId: owner.id, authorized: false }),
+      [["find sessions", byApplication, 6, 6], findOne],
+    ],
+    "list what sessions follow one": [
+      () => listSessions({ after: sessionAt(20).id }),
+      [["find sessions", byTenant, 7, 6], findOne],
+    ],
+    "delete a session": [
+      () => store.sessions.delete(owner.tenantId, sessionAt(3).id),
+      [["findAndModify sessions", byId, 1, 1], findOne],
     ],
     "authorize a session": [
       () => store.sessions.authorize(aGrant(sessionAt(1))),
@@ -143,6 +200,59 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       expect(keys).toBeLessThanOrEqual(mostKeys);
       expect(documents).toBeLessThanOrEqual(mostDocuments);
     }
+  });
+
+  const searches: [what: string, query: Partial<ListQuery>, index: string][] = [
+    ["a type", { filter: { type: "private" } }, '{"tenant_id":1,"type":1,"_id":-1}'],
+    ["those disabled", { filter: { disabled: true } }, '{"tenant_id":1,"disabled":1,"_id":-1}'],
+    [
+      "a permission",
+      { filter: { permission: "token:search", type: "private" } },
+      '{"tenant_id":1,"held_permissions":1,"_id":-1}',
+    ],
+    [
+      "the start of a name",
+      { filter: { namePrefix: "rare" }, order: "name" },
+      '{"tenant_id":1,"folded_name":1,"_id":1}',
+    ],
+    [
+      "an expiry",
+      { filter: { expiresBefore: Number.MAX_SAFE_INTEGER / 2 }, order: "expires_at" },
+      '{"tenant_id":1,"expires_at":1,"_id":1}',
+    ],
+    [
+      "a last use",
+      { filter: { lastUsedBefore: 5 }, order: "last_used_at" },
+      '{"tenant_id":1,"idle_since":1,"_id":1}',
+    ],
+  ];
+
+  describe.each(searches)("searching by %s", (_, query, index) => {
+    const rare = { name: "Rarely", type: "private", permissions: ["token:search"] } as const;
+
+    it("reads the index of it, as far as the page goes", async () => {
+      const tenantId = randomUUID();
+      const { applications } = store;
+      const expiresAt = (await store.now()) + hour;
+      await Promise.all(times(60, () => applications.create(anApplication({ tenantId }))));
+      const few = times(4, () => anApplication({ tenantId, ...rare, expiresAt }));
+      for (const one of few) {
+        await applications.create(one);
+        await applications.update(tenantId, one.id, () => ({ disabled: true, modifiedBy: one.id }));
+      }
+      // As if they had not been used since then.
+      const idle = { idle_since: new Date(1) };
+      const some = { _id: { $in: few.map(({ id }) => new UUID(id)) } };
+      await db.collection<{ _id: UUID }>("applications").updateMany(some, { $set: idle });
+      const search = { tenantId, size: 2, ...query };
+      const first = await applications.list({ ...search, from: { page: 1 } });
+      expect(first).toMatchObject({ total: 4, more: true });
+      const place = placeOf(query.order ?? "newest", must(first.items.at(-1)));
+      const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
+      const [seen] = plans.map(toSeen);
+      expect(seen?.slice(0, 2)).toEqual(["find applications", index]);
+      expect(Math.max(...plans.map(({ keysExamined }) => keysExamined))).toBeLessThanOrEqual(6);
+    });
   });
 
   it("reads the indexes of both collections to tell what has expired", async () => {

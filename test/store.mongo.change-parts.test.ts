@@ -77,7 +77,7 @@ describe("an event", () => {
     operationType: "update",
     id: new UUID(id),
     tenant_id: new UUID(tenantId),
-    has_other_key: false,
+    has_other_keys: false,
     authorized_at: null,
     modified_at: new Date(5),
   };
@@ -86,7 +86,7 @@ describe("an event", () => {
 
   it.each([
     ["an update", application, { kind: "updated", at: 5 }],
-    ["a new key", { ...application, has_other_key: true }, { kind: "regenerated", at: 5 }],
+    ["a new key", { ...application, has_other_keys: true }, { kind: "regenerated", at: 5 }],
     ["a deletion", { ...application, operationType: "delete" }, { kind: "deleted", at: now }],
     ["one before the end", { ...application, ...ends(now + 1) }, { kind: "deleted", at: now }],
     ["one at the end", { ...application, ...ends(now) }, { kind: "expired", at: now }],
@@ -263,7 +263,7 @@ describe("publishing", () => {
   const start = { mark: markOf(time, 0), scannedTo: 100 };
   const now = 1_000;
 
-  const sweptAt = (id: string, at: number, ordinal: number): Step => ({
+  const sweptAt = (id: string, at: number, ordinal: number): Step<ChangeEvent> => ({
     event: {
       _id: {},
       operationType: "delete",

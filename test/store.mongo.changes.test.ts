@@ -126,8 +126,11 @@ describe("a change in MongoDB", () => {
     await stream.tryNext();
     const { session } = await createBoth(store);
     await store.sessions.authorize(aGrant(session));
-    const change = { ...grants, keyHash: session.keyHash, modifiedBy: tenantId };
-    await store.applications.update(tenantId, application.id, () => change);
+    await store.applications.update(tenantId, application.id, ({ keys }, now) => ({
+      ...grants,
+      keys: [{ id: session.id, hash: session.keyHash, createdAt: now }, ...keys],
+      modifiedBy: tenantId,
+    }));
     await store.applications.delete(tenantId, application.id);
     const fields = new Set<string>();
     for (const operationType of ["update", "update", "delete"]) {
@@ -139,7 +142,7 @@ describe("a change in MongoDB", () => {
     }
     await stream.close();
     expect([...fields].sort()).toEqual([
-      ...["_id", "application_id", "authorized_at", "expires_at", "has_other_key", "id"],
+      ...["_id", "application_id", "authorized_at", "expires_at", "has_other_keys", "id"],
       ...["modified_at", "operationType", "tenant_id", "wallTime"],
     ]);
   });
@@ -298,7 +301,7 @@ describe("a position in MongoDB", () => {
       [mark, false],
       [markOf(time, lastOrdinal), false],
     ] as const) {
-      const stream = openEventStream(db, start);
+      const stream = openEventStream<ChangeEvent>(db, eventPipeline, start);
       const { event, mark: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);

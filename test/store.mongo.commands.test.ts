@@ -11,7 +11,7 @@ describe("an authentication in MongoDB", () => {
     const store = await open(db);
     const owner = await store.applications.create(anApplication());
     const sessions = Array.from({ length: 150 }, () => aSession(owner));
-    await Promise.all(sessions.map(store.sessions.create));
+    await Promise.all(sessions.map((one) => store.sessions.create(one)));
     const seen = await profile(db, async () => {
       const found = await Promise.all(sessions.map(({ id }) => store.sessions.find(id)));
       expect(found.map((one) => one?.session.id)).toEqual(sessions.map(({ id }) => id));
@@ -38,6 +38,8 @@ describe("a command to MongoDB", () => {
       await store.applications.list({ tenantId, size: 1, from: { page: 2 } });
       await store.applications.isEmpty();
       await store.ping();
+      await store.sessions.list({ tenantId, size: 1 });
+      await store.sessions.delete(tenantId, session.id);
       await store.applications.delete(tenantId, id);
     });
     const kinds = new Set<string>();

@@ -32,10 +32,13 @@ describe("a MongoDB that fails", () => {
       list: store.applications.list({ tenantId, size: 1, from: { page: 2 } }),
       update: store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
       delete: store.applications.delete(tenantId, newId(Date.now())),
+      noteUses: store.applications.noteUses([{ applicationId: id, at: Date.now() }]),
       createSession: store.sessions.create(session),
       findSession: store.sessions.find(session.id),
       findExpiredSession: store.sessions.findExpired(session.id),
       authorize: store.sessions.authorize(aGrant(session)),
+      listSessions: store.sessions.list({ tenantId, size: 1 }),
+      deleteSession: store.sessions.delete(tenantId, session.id),
       now: store.now(),
       ping: store.ping(),
     };
@@ -52,8 +55,9 @@ describe("a MongoDB that fails", () => {
   const allEndAs = (end: "done" | "unavailable") =>
     Object.fromEntries(
       [
-        ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete"],
-        ...["createSession", "findSession", "findExpiredSession", "authorize", "now", "ping"],
+        ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "noteUses"],
+        ...["createSession", "findSession", "findExpiredSession", "authorize"],
+        ...["listSessions", "deleteSession", "now", "ping"],
       ].map((name) => [name, end]),
     );
 
@@ -70,7 +74,7 @@ describe("a MongoDB that fails", () => {
     ["takes too long", { errorCode: 50 }],
     ["hangs up", { closeConnection: true }],
   ])("because it %s is unavailable, and as good as before afterwards", async (_, failure) => {
-    const failCommands = ["find", "findAndModify", "delete", "aggregate", "hello"];
+    const failCommands = ["find", "findAndModify", "update", "aggregate", "hello"];
     await fail("alwaysOn", { failCommands, ...failure });
     const ends = await callAll().finally(() => fail("off"));
     expect(ends).toEqual(allEndAs("unavailable"));
@@ -80,9 +84,13 @@ describe("a MongoDB that fails", () => {
 
   it("because it has no majority to write to is unavailable for writes", async () => {
     const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
-    await fail("alwaysOn", { failCommands: ["findAndModify", "delete"], writeConcernError });
+    const { application } = await createBoth(store);
+    const failCommands = ["findAndModify", "update", "delete"];
+    await fail("alwaysOn", { failCommands, writeConcernError });
+    const deleting = store.applications.delete(application.tenantId, application.id);
+    await expect(deleting).rejects.toThrow(StoreUnavailable);
     const ends = await callAll().finally(() => fail("off"));
-    expect(ends).toMatchObject({ create: "unavailable", delete: "unavailable", find: "done" });
+    expect(ends).toMatchObject({ create: "unavailable", noteUses: "unavailable", find: "done" });
   });
 
   it("after it made a write, but before it said so, tells the truth when asked again", async () => {
@@ -102,6 +110,8 @@ describe("a MongoDB that fails", () => {
     expect(changed).toMatchObject({ name: "changed 1" });
     await failOnce("findAndModify");
     expect(await store.applications.create(anApplication())).toBeDefined();
+    await failOnce("findAndModify");
+    expect(await store.sessions.delete(tenantId, session.id)).toBe(true);
     await failOnce("delete");
     expect(await store.applications.delete(tenantId, id)).toBe(true);
   });

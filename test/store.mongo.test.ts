@@ -34,7 +34,7 @@ describeStore("MongoDB", async (clock) => {
       for (const store of opened) {
         await store.close();
       }
-      for (const name of ["applications", "sessions"]) {
+      for (const name of ["applications", "sessions", "events", "answers", "marks"]) {
         await db.collection(name).deleteMany();
       }
     },

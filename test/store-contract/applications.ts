@@ -2,8 +2,22 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../src/ids.js";
+import type { ApplicationRecord } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
-import { anApplication, contentOf, grants, hour, must, oddTexts, rule, times } from "./fixtures.js";
+import {
+  aKey,
+  anApplication,
+  contentOf,
+  contentOfNew,
+  createBoth,
+  grants,
+  hour,
+  must,
+  oddTexts,
+  rekey,
+  rule,
+  times,
+} from "./fixtures.js";
 
 export function describeApplications(subject: () => Subject): void {
   describe("an application", () => {
@@ -12,8 +26,8 @@ export function describeApplications(subject: () => Subject): void {
       const expiresAt = clock.now() + hour;
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
       const created = await store.applications.create(given);
-      const createdAt = clock.now();
-      expect(contentOf(created)).toEqual({ ...given, createdAt, version: expect.any(Number) });
+      const version = expect.any(Number);
+      expect(contentOf(created)).toEqual({ ...contentOfNew(given, clock.now()), version });
       clock.advance(1);
       expect(await store.applications.find(given.id)).toEqual(created);
     });
@@ -25,7 +39,13 @@ export function describeApplications(subject: () => Subject): void {
       const created = await store.applications.create(given);
       const found = must(await store.applications.find(given.id));
       for (const record of [created, found]) {
-        for (const name of ["createdBy", "expiresAt", "modifiedBy", "modifiedAt"] as const) {
+        for (const name of [
+          "createdBy",
+          "expiresAt",
+          "modifiedBy",
+          "modifiedAt",
+          "lastUsedAt",
+        ] as const) {
           expect(record[name]).toBeUndefined();
         }
         expect(record.rules).toStrictEqual([bare]);
@@ -78,15 +98,15 @@ export function describeApplications(subject: () => Subject): void {
     it("keeps its hash byte for byte", async () => {
       const { store } = subject();
       const every = Uint8Array.from(times(256, (byte) => byte));
-      for (const keyHash of [every, every.slice(100, 132), new Uint8Array(32), randomBytes(32)]) {
-        const { id, tenantId } = await store.applications.create(anApplication({ keyHash }));
-        const found = must(await store.applications.find(id));
-        expect(found.keyHash).toBeInstanceOf(Uint8Array);
-        expect(Buffer.compare(found.keyHash, keyHash)).toBe(0);
-        const reversed = keyHash.slice().reverse();
-        const change = () => ({ keyHash: reversed, modifiedBy: id });
-        const updated = must(await store.applications.update(tenantId, id, change));
-        expect(Buffer.compare(updated.keyHash, reversed)).toBe(0);
+      for (const hash of [every, every.slice(100, 132), new Uint8Array(32), randomBytes(32)]) {
+        const key = aKey({ hash });
+        const application = await store.applications.create(anApplication({ key }));
+        const [found] = must(await store.applications.find(application.id)).keys;
+        expect(found?.hash).toBeInstanceOf(Uint8Array);
+        expect(Buffer.compare(must(found).hash, hash)).toBe(0);
+        const reversed = hash.slice().reverse();
+        const updated = must(await rekey(store, application, { ...key, hash: reversed }));
+        expect(Buffer.compare(must(updated.keys[0]).hash, reversed)).toBe(0);
       }
     });
 
@@ -111,9 +131,13 @@ export function describeApplications(subject: () => Subject): void {
       clock.advance(5);
       const change = {
         name: "till",
-        keyHash: randomBytes(32),
+        keys: [{ ...aKey(), createdAt: clock.now() }],
+        disabled: true,
+        sessionEpoch: 1,
         permissions: [],
         rules: [rule, rule],
+        allowedOrigins: ["https://shop.example"],
+        allowedCidrs: ["192.0.2.0/24", "2001:db8::/32"],
         modifiedBy: randomUUID(),
       };
       const updated = await store.applications.update(tenantId, id, () => change);
@@ -127,7 +151,13 @@ export function describeApplications(subject: () => Subject): void {
     it("leaves what it is not given", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const given = anApplication({ ...grants, expiresAt, createdBy: randomUUID() });
+      const given = anApplication({
+        ...grants,
+        expiresAt,
+        createdBy: randomUUID(),
+        allowedOrigins: ["https://shop.example"],
+        allowedCidrs: ["192.0.2.0/24"],
+      });
       const created = await store.applications.create(given);
       const modifiedBy = randomUUID();
       await store.applications.update(given.tenantId, given.id, () => ({ modifiedBy }));
@@ -146,6 +176,15 @@ export function describeApplications(subject: () => Subject): void {
         versions.add(must(await store.applications.find(id)).version);
       }
       expect(versions.size).toBe(5);
+    });
+
+    it("is told the time by which it is stamped", async () => {
+      const { store, clock } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      clock.advance(7);
+      const change = (_: ApplicationRecord, now: number) => ({ name: `${now}`, modifiedBy: id });
+      const updated = await store.applications.update(tenantId, id, change);
+      expect(updated).toMatchObject({ name: `${clock.now()}`, modifiedAt: clock.now() });
     });
 
     it("is shown the application as it is", async () => {
@@ -186,6 +225,32 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.delete(tenantId, id)).toBe(false);
       const change = () => ({ modifiedBy: id });
       expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
+    });
+
+    it("is checked against the application as it is", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const updated = await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      const seen: unknown[] = [];
+      const check = (current: ApplicationRecord) => void seen.push(contentOf(current));
+      expect(await store.applications.delete(tenantId, id, check)).toBe(true);
+      expect(seen).toEqual([contentOf(updated)]);
+      expect(await store.applications.delete(tenantId, id, check)).toBe(false);
+      expect(await store.applications.delete(randomUUID(), randomUUID(), check)).toBe(false);
+      expect(seen).toHaveLength(1);
+    });
+
+    it("whose check throws changes nothing, and its error comes back as it is", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      const error = Object.assign(new Error("You may not."), { code: 7 });
+      const refused = store.applications.delete(tenantId, id, () => {
+        throw error;
+      });
+      await expect(refused).rejects.toBe(error);
+      expect(await store.applications.find(id)).toEqual(application);
+      expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
     it("leaves the others", async () => {

@@ -10,11 +10,13 @@ import type { Subject } from "../store-contract.js";
 import { useFollowers } from "../support/follow.js";
 import {
   aGrant,
+  aKey,
   anApplication,
   aSession,
   createBoth,
   idsOf,
   must,
+  rekey,
   times,
   update,
 } from "./fixtures.js";
@@ -65,9 +67,8 @@ export function describeChanges(subject: () => Subject): void {
     it("is told what happens to an application, in its order", async () => {
       const { store, application, tenantId, follower } = await createFollowed();
       const { id } = application;
-      const keyHash = randomBytes(32);
       await update(store, application);
-      await store.applications.update(tenantId, id, () => ({ keyHash, modifiedBy: id }));
+      await rekey(store, application, aKey());
       await store.applications.update(tenantId, id, () => ({ rules: [], modifiedBy: id }));
       await store.applications.delete(tenantId, id);
       const kinds = ["updated", "regenerated", "updated", "deleted"] as const;
@@ -80,6 +81,14 @@ export function describeChanges(subject: () => Subject): void {
       await store.sessions.authorize(aGrant(session));
       const { changes, missed } = await follower.next();
       expect(changes).toEqual([told("authorized", application.id, session.id)]);
+      expect(missed).toBe(false);
+    });
+
+    it("is told that a session was deleted", async () => {
+      const { store, application, session, tenantId, follower } = await createFollowed();
+      await store.sessions.delete(tenantId, session.id);
+      const { changes, missed } = await follower.next();
+      expect(changes).toEqual([told("deleted", application.id, session.id)]);
       expect(missed).toBe(false);
     });
 
@@ -105,6 +114,9 @@ export function describeChanges(subject: () => Subject): void {
       await update(store, { tenantId: application.tenantId, id: randomUUID() });
       await store.applications.delete(tenantId, randomUUID());
       await store.applications.delete(randomUUID(), id);
+      await expect(store.applications.delete(tenantId, id, refuse)).rejects.toThrow();
+      await store.sessions.delete(tenantId, randomUUID());
+      await store.sessions.delete(randomUUID(), session.id);
       await store.sessions.authorize(aGrant(session));
       await store.sessions.authorize(aGrant(session, { nonceHashes: [randomBytes(32)] }));
       await mark();

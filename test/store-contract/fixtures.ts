@@ -3,7 +3,9 @@ import { newId } from "../../src/ids.js";
 import type {
   ApplicationRecord,
   Grants,
+  KeyRecord,
   NewApplication,
+  NewKey,
   NewSession,
   RuleRecord,
   SessionGrant,
@@ -43,6 +45,10 @@ export const oddTexts = [
   "𝒙".repeat(500),
 ];
 
+export function aKey(fields: Partial<NewKey> = {}): NewKey {
+  return { id: newId(Date.now()), hash: randomBytes(32), ...fields };
+}
+
 /** An application to create, as bare as may be. */
 export function anApplication(fields: Partial<NewApplication> = {}): NewApplication {
   return {
@@ -50,7 +56,7 @@ export function anApplication(fields: Partial<NewApplication> = {}): NewApplicat
     tenantId: randomUUID(),
     name: "shop",
     type: "public",
-    keyHash: randomBytes(32),
+    key: aKey(),
     permissions: [],
     rules: [],
     ...fields,
@@ -59,7 +65,7 @@ export function anApplication(fields: Partial<NewApplication> = {}): NewApplicat
 
 /** A session of an application to create. */
 export function aSession(
-  { id: applicationId, tenantId }: NewApplication,
+  { id: applicationId, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
   fields: Partial<NewSession> = {},
 ): NewSession {
   const [keyHash, nonceHash] = [randomBytes(32), randomBytes(32)];
@@ -91,6 +97,24 @@ export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "
   return store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
 }
 
+/** Gives an application other keys in place of those it has. */
+export function rekey(
+  store: Store,
+  { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
+  ...keys: NewKey[]
+) {
+  return store.applications.update(tenantId, id, (_, createdAt) => ({
+    keys: keys.map((key) => ({ createdAt, ...key })),
+    modifiedBy: id,
+  }));
+}
+
+/** What an application that was created so is at first, but for its version. */
+export function contentOfNew({ key, ...given }: NewApplication, createdAt: number) {
+  const unsaid = { disabled: false, sessionEpoch: 0, allowedOrigins: [], allowedCidrs: [] };
+  return told({ ...unsaid, ...given, keys: [{ ...key, createdAt }], createdAt });
+}
+
 /** What an application or session is, of all that its record may tell; as JSON shows it, it may differ by engine. */
 export function contentOf(record: ApplicationRecord | SessionRecord | undefined) {
   const names = [
@@ -100,10 +124,15 @@ export function contentOf(record: ApplicationRecord | SessionRecord | undefined)
     "applicationId",
     "name",
     "type",
+    "disabled",
+    "sessionEpoch",
+    "epoch",
     "keyHash",
     "nonceHash",
     "permissions",
     "rules",
+    "allowedOrigins",
+    "allowedCidrs",
     "createdBy",
     "createdAt",
     "modifiedBy",
@@ -111,10 +140,20 @@ export function contentOf(record: ApplicationRecord | SessionRecord | undefined)
     "authorizedBy",
     "authorizedAt",
     "expiresAt",
+    "lastUsedAt",
   ];
   const fields = must(record) as unknown as Record<string, unknown>;
-  const told = names.map((name) => [name, fields[name]]).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(told);
+  const keys = (fields.keys as readonly KeyRecord[] | undefined)?.map(contentOfKey);
+  return told({ ...Object.fromEntries(names.map((name) => [name, fields[name]])), keys });
+}
+
+function contentOfKey({ id, hash, foreign, createdAt, expiresAt, lastUsedAt }: KeyRecord) {
+  return told({ id, hash, foreign, createdAt, expiresAt, lastUsedAt });
+}
+
+/** What is there of the fields. */
+function told(fields: object) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 export function must<T>(value: T | undefined): T {

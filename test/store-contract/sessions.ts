@@ -4,6 +4,7 @@ import { newId } from "../../src/ids.js";
 import type { Subject } from "../store-contract.js";
 import {
   aGrant,
+  aKey,
   anApplication,
   aSession,
   contentOf,
@@ -12,6 +13,7 @@ import {
   hour,
   must,
   oddTexts,
+  rekey,
   rule,
   times,
 } from "./fixtures.js";
@@ -25,6 +27,7 @@ export function describeSessions(subject: () => Subject): void {
       const created = await store.sessions.create({ ...given, ttl });
       expect(contentOf(created)).toEqual({
         ...given,
+        epoch: 0,
         permissions: [],
         rules: [],
         createdAt: clock.now(),
@@ -52,9 +55,7 @@ export function describeSessions(subject: () => Subject): void {
     it("stays when the key of its application is replaced", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
-      const { id, tenantId } = application;
-      const change = () => ({ keyHash: randomBytes(32), modifiedBy: id });
-      await store.applications.update(tenantId, id, change);
+      await rekey(store, application, aKey());
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
@@ -177,6 +178,46 @@ export function describeSessions(subject: () => Subject): void {
       const found = must(await store.sessions.find(session.id)).session;
       expect(found.permissions).toEqual(oddTexts);
       expect(found.rules).toStrictEqual(rules);
+    });
+  });
+
+  describe("the deletion of a session", () => {
+    it("takes it away, authorized or not, and says whether it was there", async () => {
+      const { store, clock } = subject();
+      const { application, session } = await createBoth(store);
+      const { tenantId } = application;
+      const authorized = aSession(application);
+      await store.sessions.create(authorized);
+      await store.sessions.authorize(aGrant(authorized));
+      for (const { id } of [session, authorized]) {
+        expect(await store.sessions.delete(tenantId, id)).toBe(true);
+        expect(await store.sessions.find(id)).toBeUndefined();
+        expect(await store.sessions.delete(tenantId, id)).toBe(false);
+      }
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      clock.advance(hour);
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+    });
+
+    it("leaves the others, and the application", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const other = aSession(application);
+      await store.sessions.create(other);
+      await store.sessions.delete(application.tenantId, session.id);
+      expect(await store.sessions.find(other.id)).toBeDefined();
+      expect(await store.applications.find(application.id)).toEqual(application);
+    });
+
+    it("finds none that has expired, or whose application is gone", async () => {
+      const { store, clock } = subject();
+      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const { id, tenantId } = two.application;
+      await store.applications.delete(tenantId, id);
+      expect(await store.sessions.delete(tenantId, two.session.id)).toBe(false);
+      clock.advance(hour);
+      const expired = store.sessions.delete(one.application.tenantId, one.session.id);
+      expect(await expired).toBe(false);
     });
   });
 }

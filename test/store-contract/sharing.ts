@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { Subject } from "../store-contract.js";
-import { aGrant, anApplication, aSession, idsOf } from "./fixtures.js";
+import { aGrant, aKey, anApplication, aSession, idsOf, rekey } from "./fixtures.js";
 
 export function describeSharing(subject: () => Subject): void {
   describe("two that share the data", () => {
@@ -24,8 +23,7 @@ export function describeSharing(subject: () => Subject): void {
         const page = await reader.applications.list({ tenantId, size: 9, from: { page: 1 } });
         expect(idsOf(page.items)).toEqual([id]);
 
-        const change = () => ({ keyHash: randomBytes(32), modifiedBy: id });
-        const updated = await writer.applications.update(tenantId, id, change);
+        const updated = await rekey(writer, created, aKey());
         expect(await reader.applications.find(id)).toEqual(updated);
 
         const session = aSession(created);
@@ -47,18 +45,19 @@ export function describeSharing(subject: () => Subject): void {
     it("never see an old key again once it was replaced, however often it was read", async () => {
       const { store, another } = subject();
       const other = await another();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication());
+      const { id } = application;
       for (let round = 0; round < 20; round++) {
-        const keyHash = randomBytes(32);
+        const key = aKey();
         for (let reads = 0; reads < 10; reads++) {
           await other.applications.find(id);
           await store.applications.find(id);
         }
         const writer = round % 2 ? store : other;
-        await writer.applications.update(tenantId, id, () => ({ keyHash, modifiedBy: id }));
+        await rekey(writer, application, key);
         for (const reader of [store, other]) {
           const found = await reader.applications.find(id);
-          expect(Buffer.from(found?.keyHash ?? [])).toEqual(keyHash);
+          expect(found?.keys.map(({ hash }) => Buffer.from(hash))).toEqual([key.hash]);
         }
       }
     });

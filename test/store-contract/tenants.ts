@@ -57,6 +57,13 @@ export function describeTenants(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeUndefined();
     });
 
+    it("cannot delete another's session", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      expect(await store.sessions.delete(randomUUID(), session.id)).toBe(false);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+    });
+
     it("cannot authorize another's session, nor learn that it was", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);

@@ -28,8 +28,21 @@ function anyValue(field: DescField): fc.Arbitrary<unknown> {
 }
 
 function anyMessage(schema: DescMessage): fc.Arbitrary<Init> {
-  return schema.typeName === "google.protobuf.Timestamp" ? anyTimestamp : anyInit(schema);
+  switch (schema.typeName) {
+    case "google.protobuf.Timestamp":
+      return anyTimestamp;
+    case "google.protobuf.Duration":
+      return anyDuration;
+    default:
+      return anyInit(schema);
+  }
 }
+
+const anyNanos = fc.oneof(
+  fc.integer({ min: 0, max: 999_999_999 }),
+  fc.integer({ min: 0, max: 999 }).map((milliseconds) => milliseconds * 1_000_000),
+  fc.integer({ min: 0, max: 999_999 }).map((microseconds) => microseconds * 1_000),
+);
 
 /** A moment that JSON can tell too. */
 export const anyTimestamp = fc.record({
@@ -37,11 +50,16 @@ export const anyTimestamp = fc.record({
     fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n }),
     fc.constantFrom(0n, 1n, -1n, 253_402_300_799n, -62_135_596_800n),
   ),
-  nanos: fc.oneof(
-    fc.integer({ min: 0, max: 999_999_999 }),
-    fc.integer({ min: 0, max: 999 }).map((milliseconds) => milliseconds * 1_000_000),
-    fc.integer({ min: 0, max: 999_999 }).map((microseconds) => microseconds * 1_000),
+  nanos: anyNanos,
+});
+
+/** A duration that JSON can tell too, and that is not negative. */
+export const anyDuration = fc.record({
+  seconds: fc.oneof(
+    fc.bigInt({ min: 0n, max: 315_576_000_000n }),
+    fc.constantFrom(0n, 1n, 3_600n, 315_576_000_000n),
   ),
+  nanos: anyNanos,
 });
 
 function anyScalar(scalar: ScalarType | undefined): fc.Arbitrary<unknown> {

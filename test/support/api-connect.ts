@@ -8,8 +8,16 @@ import {
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type ApiFailure, failureOf, type Key, type StreamingApi } from "./api.js";
+import {
+  type ApiFailure,
+  failureOf,
+  headersFor,
+  type Key,
+  type StreamingApi,
+  tellHeaders,
+} from "./api.js";
 
 /** The contract through a Connect transport, whichever protocol it speaks. */
 export function createConnectApi(transport: Transport, close = () => {}): StreamingApi {
@@ -19,6 +27,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
   );
   const sessions: Client<typeof SessionService> = createClient(SessionService, transport);
   const access: Client<typeof AccessService> = createClient(AccessService, transport);
+  const events: Client<typeof EventService> = createClient(EventService, transport);
   return {
     createApplication: (key, request) => told(applications.createApplication(request, as(key))),
     listApplications: (key, request = {}) => told(applications.listApplications(request, as(key))),
@@ -27,6 +36,12 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     updateApplication: (key, request) => told(applications.updateApplication(request, as(key))),
     regenerateApplicationKey: (key, request) =>
       told(applications.regenerateApplicationKey(request, as(key))),
+    listApplicationKeys: (key, request) => told(applications.listApplicationKeys(request, as(key))),
+    deleteApplicationKey: async (key, request) => {
+      await told(applications.deleteApplicationKey(request, as(key)));
+    },
+    disableApplication: (key, request) => told(applications.disableApplication(request, as(key))),
+    enableApplication: (key, request) => told(applications.enableApplication(request, as(key))),
     deleteApplication: async (key, request) => {
       await told(applications.deleteApplication(request, as(key)));
     },
@@ -34,10 +49,21 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     authorizeSession: async (key, request) => {
       await told(sessions.authorizeSession(request, as(key)));
     },
+    listSessions: (key, request = {}) => told(sessions.listSessions(request, as(key))),
+    getSession: (key, request) => told(sessions.getSession(request, as(key))),
+    deleteSession: async (key, request) => {
+      await told(sessions.deleteSession(request, as(key)));
+    },
+    revokeAllSessions: async (key, request) => {
+      await told(sessions.revokeAllSessions(request, as(key)));
+    },
     checkAccess: (key, request) => told(access.checkAccess(request, as(key))),
     batchCheckAccess: (key, request) => told(access.batchCheckAccess(request, as(key))),
     whoAmI: (key) => told(access.whoAmI({}, as(key))),
     listPermissions: (key, request = {}) => told(access.listPermissions(request, as(key))),
+    listEvents: (key, request = {}) => told(events.listEvents(request, as(key))),
+    watchEvents: (key, request, signal) =>
+      toldEach(events.watchEvents(request, { ...as(key), signal })),
     watchCredentials: (key, request, signal) =>
       toldEach(access.watchCredentials(request, { ...as(key), signal })),
     streamCheckAccess: (key, checks, signal) =>
@@ -47,7 +73,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
 }
 
 function as(key: Key): CallOptions {
-  return key === undefined ? {} : { headers: { "SVC-API-KEY": key } };
+  return { headers: headersFor(key), onHeader: (headers) => tellHeaders(key, headers) };
 }
 
 async function told<T>(call: Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import {
   create,
   type DescMethod,
+  type DescMethodServerStreaming,
   type DescMethodUnary,
   fromBinary,
   type MessageInitShape,
@@ -11,8 +12,16 @@ import {
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type ApiFailure, failureOf, type Key, type StreamingApi } from "./api.js";
+import {
+  type ApiFailure,
+  failureOf,
+  headersFor,
+  type Key,
+  type StreamingApi,
+  tellHeaders,
+} from "./api.js";
 import { readDetails } from "./raw-grpc.js";
 
 /** The contract through @grpc/grpc-js, which shares no code with the server. */
@@ -21,6 +30,7 @@ export function createGrpcApi(address: string): StreamingApi {
   const { method: application } = ApplicationService;
   const { method: session } = SessionService;
   const { method: access } = AccessService;
+  const { method: event } = EventService;
 
   function call<M extends DescMethodUnary>(
     method: M,
@@ -29,10 +39,26 @@ export function createGrpcApi(address: string): StreamingApi {
   ): Promise<MessageShape<M["output"]>> {
     const { path, write, read, make } = codecOf(method);
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, write, read, make(request), as(key), (error, message) =>
-        error ? reject(toFailure(error)) : resolve(message as never),
-      );
+      client
+        .makeUnaryRequest(path, write, read, make(request), as(key), (error, message) =>
+          error ? reject(toFailure(error)) : resolve(message as never),
+        )
+        .on("metadata", (metadata: Metadata) =>
+          tellHeaders(key, new Headers(metadata.toHttp2Headers() as Record<string, string>)),
+        );
     });
+  }
+
+  function watch<M extends DescMethodServerStreaming>(
+    method: M,
+    key: Key,
+    request: MessageInitShape<M["input"]>,
+    signal: AbortSignal,
+  ): AsyncIterable<MessageShape<M["output"]>> {
+    const { path, write, read, make } = codecOf(method);
+    const stream = client.makeServerStreamRequest(path, write, read, make(request), as(key));
+    signal.addEventListener("abort", () => stream.cancel());
+    return toldEach(stream);
   }
 
   return {
@@ -43,6 +69,12 @@ export function createGrpcApi(address: string): StreamingApi {
     updateApplication: (key, request) => call(application.updateApplication, key, request),
     regenerateApplicationKey: (key, request) =>
       call(application.regenerateApplicationKey, key, request),
+    listApplicationKeys: (key, request) => call(application.listApplicationKeys, key, request),
+    deleteApplicationKey: async (key, request) => {
+      await call(application.deleteApplicationKey, key, request);
+    },
+    disableApplication: (key, request) => call(application.disableApplication, key, request),
+    enableApplication: (key, request) => call(application.enableApplication, key, request),
     deleteApplication: async (key, request) => {
       await call(application.deleteApplication, key, request);
     },
@@ -50,17 +82,23 @@ export function createGrpcApi(address: string): StreamingApi {
     authorizeSession: async (key, request) => {
       await call(session.authorizeSession, key, request);
     },
+    listSessions: (key, request = {}) => call(session.listSessions, key, request),
+    getSession: (key, request) => call(session.getSession, key, request),
+    deleteSession: async (key, request) => {
+      await call(session.deleteSession, key, request);
+    },
+    revokeAllSessions: async (key, request) => {
+      await call(session.revokeAllSessions, key, request);
+    },
     checkAccess: (key, request) => call(access.checkAccess, key, request),
     batchCheckAccess: (key, request) => call(access.batchCheckAccess, key, request),
     whoAmI: (key) => call(access.whoAmI, key, {}),
     listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
+    listEvents: (key, request = {}) => call(event.listEvents, key, request),
 
-    watchCredentials(key, request, signal) {
-      const { path, write, read, make } = codecOf(access.watchCredentials);
-      const stream = client.makeServerStreamRequest(path, write, read, make(request), as(key));
-      signal.addEventListener("abort", () => stream.cancel());
-      return toldEach(stream);
-    },
+    watchCredentials: (key, request, signal) =>
+      watch(access.watchCredentials, key, request, signal),
+    watchEvents: (key, request, signal) => watch(event.watchEvents, key, request, signal),
 
     streamCheckAccess(key, checks, signal) {
       const { path, write, read, make } = codecOf(access.streamCheckAccess);
@@ -83,8 +121,8 @@ export function createGrpcApi(address: string): StreamingApi {
 
 function as(key: Key): Metadata {
   const metadata = new Metadata();
-  if (key !== undefined) {
-    metadata.set("svc-api-key", key);
+  for (const [name, value] of Object.entries(headersFor(key))) {
+    metadata.set(name, value);
   }
   return metadata;
 }

@@ -17,22 +17,40 @@ import {
 import {
   ApplicationSchema,
   CreateApplicationRequestSchema,
+  ListApplicationKeysResponseSchema,
+  ListApplicationsRequestSchema,
   ListApplicationsResponseSchema,
+  RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import {
+  ListEventsRequestSchema,
+  ListEventsResponseSchema,
+} from "../../gen/latchkey/v1/event_service_pb.js";
+import {
   AuthorizeSessionRequestSchema,
   CreateSessionResponseSchema,
+  ListSessionsRequestSchema,
+  ListSessionsResponseSchema,
+  SessionSchema,
 } from "../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, ApiFailure, type Key } from "./api.js";
+import { type Api, ApiFailure, headersFor, type Key, tellHeaders } from "./api.js";
 
 /** The contract through fetch, by the documented paths. */
 export function createRestApi(url: string): Api {
-  async function call(key: Key, method: string, path: string, status: number, body?: JsonValue) {
+  async function call(
+    key: Key,
+    method: string,
+    path: string,
+    status: number,
+    body?: JsonValue,
+    ifMatch?: string,
+  ) {
     const response = await fetch(url + path, {
       method,
       headers: {
-        ...(key !== undefined && { "SVC-API-KEY": key }),
+        ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+        ...headersFor(key),
         ...(body !== undefined && { "content-type": "application/json" }),
       },
       body: body === undefined ? null : JSON.stringify(body),
@@ -40,6 +58,7 @@ export function createRestApi(url: string): Api {
     const text = await response.text();
     if (response.ok) {
       expectStatus(response.status, status, text);
+      tellHeaders(key, response.headers);
       return text;
     }
     const problem = JSON.parse(text);
@@ -64,13 +83,11 @@ export function createRestApi(url: string): Api {
       ),
     listApplications: async (key, request = {}) => {
       const query = new URLSearchParams();
-      for (const name of ["page", "size", "start"] as const) {
-        if (request[name] !== undefined) {
-          query.set(name, String(request[name]));
+      const fields = write(ListApplicationsRequestSchema, request) as Record<string, JsonValue>;
+      for (const [name, value] of Object.entries(fields)) {
+        for (const one of [value].flat()) {
+          query.append(name, String(one));
         }
-      }
-      for (const id of request.id ?? []) {
-        query.append("id", id);
       }
       return read(
         ListApplicationsResponseSchema,
@@ -81,27 +98,47 @@ export function createRestApi(url: string): Api {
       application(await call(key, "GET", `/applications/${id}`, 200)),
     getApplicationByKey: async (key) =>
       application(await call(key, "GET", "/applications/key", 200)),
-    updateApplication: async (key, { id, ...request }) =>
-      application(
-        await call(
-          key,
-          "PUT",
-          `/applications/${id}`,
-          200,
-          write(UpdateApplicationRequestSchema, request),
-        ),
-      ),
-    regenerateApplicationKey: async (key, { id }) =>
-      application(await call(key, "POST", `/applications/${id}/regenerate`, 200)),
-    deleteApplication: async (key, { id }) => {
-      expectStatus((await call(key, "DELETE", `/applications/${id}`, 204)).length, 0, "a body");
+    updateApplication: async (key, { id, ifMatch, ...request }) => {
+      const body = write(UpdateApplicationRequestSchema, request);
+      return application(await call(key, "PUT", `/applications/${id}`, 200, body, ifMatch));
     },
+    regenerateApplicationKey: async (key, { id, ifMatch, gracePeriod }) => {
+      const path = `/applications/${id}/regenerate`;
+      const body = gracePeriod && write(RegenerateApplicationKeyRequestSchema, { gracePeriod });
+      return application(await call(key, "POST", path, 200, body, ifMatch));
+    },
+    listApplicationKeys: async (key, { id }) =>
+      read(
+        ListApplicationKeysResponseSchema,
+        await call(key, "GET", `/applications/${id}/keys`, 200),
+      ),
+    deleteApplicationKey: async (key, { id, keyId, ifMatch }) => {
+      const path = `/applications/${id}/keys/${keyId}`;
+      expectEmpty(await call(key, "DELETE", path, 204, undefined, ifMatch));
+    },
+    disableApplication: async (key, { id, ifMatch }) =>
+      application(await call(key, "POST", `/applications/${id}/disable`, 200, undefined, ifMatch)),
+    enableApplication: async (key, { id, ifMatch }) =>
+      application(await call(key, "POST", `/applications/${id}/enable`, 200, undefined, ifMatch)),
+    deleteApplication: async (key, { id, ifMatch }) =>
+      expectEmpty(await call(key, "DELETE", `/applications/${id}`, 204, undefined, ifMatch)),
     createSession: async (key) =>
       read(CreateSessionResponseSchema, await call(key, "POST", "/sessions", 201)),
     authorizeSession: async (key, request) => {
       const body = write(AuthorizeSessionRequestSchema, request);
-      expectStatus((await call(key, "POST", "/sessions/authorize", 204, body)).length, 0, "a body");
+      expectEmpty(await call(key, "POST", "/sessions/authorize", 204, body));
     },
+    listSessions: async (key, request = {}) => {
+      const json = write(ListSessionsRequestSchema, request) as Record<string, string>;
+      const text = await call(key, "GET", `/sessions?${new URLSearchParams(json)}`, 200);
+      return read(ListSessionsResponseSchema, text);
+    },
+    getSession: async (key, { id }) =>
+      read(SessionSchema, await call(key, "GET", `/sessions/${id}`, 200)),
+    deleteSession: async (key, { id }) =>
+      expectEmpty(await call(key, "DELETE", `/sessions/${id}`, 204)),
+    revokeAllSessions: async (key, { id }) =>
+      expectEmpty(await call(key, "POST", `/applications/${id}/sessions/revoke-all`, 204)),
     checkAccess: async (key, request) => {
       const body = write(CheckAccessRequestSchema, request);
       return read(CheckAccessResponseSchema, await call(key, "POST", "/access/check", 200, body));
@@ -117,6 +154,11 @@ export function createRestApi(url: string): Api {
       const text = await call(key, "GET", `/permissions${query}`, 200);
       return read(ListPermissionsResponseSchema, text);
     },
+    listEvents: async (key, request = {}) => {
+      const json = write(ListEventsRequestSchema, request) as Record<string, string>;
+      const text = await call(key, "GET", `/events?${new URLSearchParams(json)}`, 200);
+      return read(ListEventsResponseSchema, text);
+    },
     close: () => {},
   };
 }
@@ -128,6 +170,10 @@ function read<Desc extends DescMessage>(schema: Desc, text: string): MessageShap
 function write<Desc extends DescMessage>(schema: Desc, init: unknown): JsonValue {
   const message = create(schema, init as never);
   return toJson(schema, message, { useProtoFieldName: true }) as JsonValue;
+}
+
+function expectEmpty(text: string): void {
+  expectStatus(text.length, 0, "a body");
 }
 
 function expectStatus(actual: number, expected: number, what: string): void {

@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { BadRequest, ErrorInfo } from "../../gen/google/rpc/error_details_pb.js";
 import type {
   BatchCheckAccessRequestSchema,
@@ -16,17 +17,59 @@ import type {
 import type {
   Application,
   CreateApplicationRequestSchema,
+  ListApplicationKeysResponse,
   ListApplicationsRequestSchema,
   ListApplicationsResponse,
   UpdateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import type {
+  ListEventsRequestSchema,
+  ListEventsResponse,
+  WatchEventsRequestSchema,
+  WatchEventsResponse,
+} from "../../gen/latchkey/v1/event_service_pb.js";
+import type {
   AuthorizeSessionRequestSchema,
   CreateSessionResponse,
+  ListSessionsRequestSchema,
+  ListSessionsResponse,
+  Session,
 } from "../../gen/latchkey/v1/session_service_pb.js";
 
-/** A key, or `undefined` for a caller that sends none. */
-export type Key = string | undefined;
+/** A key, or `undefined` for a caller that sends none, or a key with more. */
+export type Key = string | undefined | KeyAndMore;
+
+/** A key, and what else goes with the call. */
+export interface KeyAndMore {
+  readonly key: string;
+  /** Headers, which over gRPC are metadata. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Told what headers an answer had that is no refusal. */
+  onHeaders?(headers: Headers): void;
+}
+
+/** What is sent beside a message. */
+export function headersFor(key: Key): Record<string, string> {
+  if (key === undefined) {
+    return {};
+  }
+  return typeof key === "string"
+    ? { "SVC-API-KEY": key }
+    : { "SVC-API-KEY": key.key, ...key.headers };
+}
+
+/** Tells whoever wants to know what headers an answer had. */
+export function tellHeaders(key: Key, headers: Headers): void {
+  if (typeof key === "object") {
+    key.onHeaders?.(headers);
+  }
+}
+
+/** What names an application, and the version that it must have. */
+export interface Guarded {
+  readonly id: string;
+  readonly ifMatch?: string;
+}
 
 /** Every method of the contract that does not stream, whatever the protocol. */
 export interface Api {
@@ -44,13 +87,30 @@ export interface Api {
     key: Key,
     request: MessageInitShape<typeof UpdateApplicationRequestSchema>,
   ): Promise<Application>;
-  regenerateApplicationKey(key: Key, request: { id: string }): Promise<Application>;
-  deleteApplication(key: Key, request: { id: string }): Promise<void>;
+  regenerateApplicationKey(
+    key: Key,
+    request: Guarded & { readonly gracePeriod?: Duration },
+  ): Promise<Application>;
+  listApplicationKeys(key: Key, request: { id: string }): Promise<ListApplicationKeysResponse>;
+  deleteApplicationKey(
+    key: Key,
+    request: { id: string; keyId: string; ifMatch?: string },
+  ): Promise<void>;
+  disableApplication(key: Key, request: Guarded): Promise<Application>;
+  enableApplication(key: Key, request: Guarded): Promise<Application>;
+  deleteApplication(key: Key, request: Guarded): Promise<void>;
   createSession(key: Key): Promise<CreateSessionResponse>;
   authorizeSession(
     key: Key,
     request: MessageInitShape<typeof AuthorizeSessionRequestSchema>,
   ): Promise<void>;
+  listSessions(
+    key: Key,
+    request?: MessageInitShape<typeof ListSessionsRequestSchema>,
+  ): Promise<ListSessionsResponse>;
+  getSession(key: Key, request: { id: string }): Promise<Session>;
+  deleteSession(key: Key, request: { id: string }): Promise<void>;
+  revokeAllSessions(key: Key, request: { id: string }): Promise<void>;
   checkAccess(
     key: Key,
     request: MessageInitShape<typeof CheckAccessRequestSchema>,
@@ -64,6 +124,10 @@ export interface Api {
     key: Key,
     request?: MessageInitShape<typeof ListPermissionsRequestSchema>,
   ): Promise<ListPermissionsResponse>;
+  listEvents(
+    key: Key,
+    request?: MessageInitShape<typeof ListEventsRequestSchema>,
+  ): Promise<ListEventsResponse>;
   close(): void;
 }
 
@@ -77,6 +141,12 @@ export interface StreamingApi extends Api {
     request: MessageInitShape<typeof WatchCredentialsRequestSchema>,
     signal: AbortSignal,
   ): AsyncIterable<WatchCredentialsResponse>;
+
+  watchEvents(
+    key: Key,
+    request: MessageInitShape<typeof WatchEventsRequestSchema>,
+    signal: AbortSignal,
+  ): AsyncIterable<WatchEventsResponse>;
 
   /** Over HTTP/2 only. */
   streamCheckAccess(

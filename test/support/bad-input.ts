@@ -33,7 +33,8 @@ export function useBadInputTarget(environment: Environment = {}): BadInputTarget
     const { body } = await send(target, "/applications?size=100", {
       headers: { "svc-api-key": key },
     });
-    return body;
+    // To use a key is no change.
+    return body.replaceAll(/,"last_used_at":"[^"]*"/g, "");
   };
 
   beforeAll(async () => {

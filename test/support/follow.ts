@@ -1,18 +1,22 @@
+import type { EventBatch, EventRecord } from "../../src/store/events.js";
 import type { Change, ChangeBatch, FollowOptions, Store } from "../../src/store/store.js";
 import { useStops } from "./stops.js";
 
-/** Someone who follows the changes of a tenant. */
-export interface Follower {
+/** Someone who follows what happens in a tenant. */
+export interface FollowerOf<Batch, Item> {
   /** The next batch, when it comes. */
-  next(): Promise<ChangeBatch>;
-  /** All changes from here to one, when that comes. */
-  until(isLast: (change: Change) => boolean): Promise<Change[]>;
+  next(): Promise<Batch>;
+  /** All from here to one, when that comes. */
+  until(isLast: (item: Item) => boolean): Promise<Item[]>;
   /** The next answer as the iterator gives it, its end included. */
-  step(): Promise<IteratorResult<ChangeBatch>>;
+  step(): Promise<IteratorResult<Batch>>;
   /** The position of the last batch. */
   position(): string;
   stop(): void;
 }
+
+export type Follower = FollowerOf<ChangeBatch, Change>;
+export type EventFollower = FollowerOf<EventBatch, EventRecord>;
 
 /** So long that a test would run out of time before it passes. */
 const never = 3_600_000;
@@ -20,7 +24,7 @@ const never = 3_600_000;
 /** Follows a tenant of a store. */
 export type Follow = ReturnType<typeof useFollowers>;
 
-/** Follows stores, and stops when the test is done. */
+/** Follows the changes of stores, and stops when the test is done. */
 export function useFollowers() {
   const stopAfterTest = useStops();
 
@@ -29,35 +33,63 @@ export function useFollowers() {
     tenantId: string,
     options: Partial<FollowOptions> = {},
   ): Follower {
-    const controller = new AbortController();
-    const { signal } = controller;
-    const followed = store.changes.follow({ tenantId, beat: never, signal, ...options });
-    const batches = followed[Symbol.asyncIterator]();
-    let position = options.after ?? "";
-    const stop = () => controller.abort();
-    stopAfterTest(stop);
-    return {
-      step: () => batches.next(),
+    const { signal, stop } = stoppable(stopAfterTest);
+    const batches = store.changes.follow({ tenantId, beat: never, signal, ...options });
+    return createFollower(batches, ({ changes }) => changes, stop, options.after);
+  };
+}
 
-      async next() {
-        const { done, value } = await batches.next();
-        if (done) {
-          throw new Error("It has ended.");
-        }
-        position = value.position;
-        return value;
-      },
+/** Follows the events of stores, and stops when the test is done. */
+export function useEventFollowers() {
+  const stopAfterTest = useStops();
 
-      async until(isLast) {
-        const changes: Change[] = [];
-        while (!changes.some(isLast)) {
-          changes.push(...(await this.next()).changes);
-        }
-        return changes;
-      },
+  return function follow(
+    store: Store,
+    tenantId: string,
+    options: Partial<FollowOptions> = {},
+  ): EventFollower {
+    const { signal, stop } = stoppable(stopAfterTest);
+    const batches = store.events.follow({ tenantId, beat: never, signal, ...options });
+    return createFollower(batches, ({ events }) => events, stop, options.after);
+  };
+}
 
-      position: () => position,
-      stop,
-    };
+function stoppable(stopAfterTest: (stop: () => void) => void) {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  stopAfterTest(stop);
+  return { signal: controller.signal, stop };
+}
+
+function createFollower<Batch extends { readonly position: string }, Item>(
+  followed: AsyncIterable<Batch>,
+  itemsOf: (batch: Batch) => readonly Item[],
+  stop: () => void,
+  after = "",
+): FollowerOf<Batch, Item> {
+  const batches = followed[Symbol.asyncIterator]();
+  let position = after;
+  return {
+    step: () => batches.next(),
+
+    async next() {
+      const { done, value } = await batches.next();
+      if (done) {
+        throw new Error("It has ended.");
+      }
+      position = value.position;
+      return value;
+    },
+
+    async until(isLast) {
+      const items: Item[] = [];
+      while (!items.some(isLast)) {
+        items.push(...itemsOf(await this.next()));
+      }
+      return items;
+    },
+
+    position: () => position,
+    stop,
   };
 }

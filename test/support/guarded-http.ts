@@ -15,9 +15,12 @@ import { send } from "./http.js";
 /** Calls a guarded service over HTTP. */
 export async function callOverHttp(
   port: number,
-  { keys, header = defaultKeyHeader }: Sent,
+  { keys, header = defaultKeyHeader, origin }: Sent,
 ): Promise<Outcome> {
-  const sent = keys.length > 0 ? { [header]: [...keys] } : {};
+  const sent = {
+    ...(keys.length > 0 && { [header]: [...keys] }),
+    ...(origin !== undefined && { origin }),
+  };
   const answer = await send({ port }, "/tokens/card-1", { headers: sent });
   const { date: _date, ...headers } = answer.headers;
   return {
@@ -36,12 +39,14 @@ type Start = (guard: Guard, options: MiddlewareOptions<unknown>) => Promise<Guar
 
 /** What every middleware for HTTP does. */
 export function describeHttpMiddleware(name: string, start: Start): void {
-  describeMiddleware(name, { protocol: "http", start });
+  describeMiddleware(name, { protocol: "http", address: "127.0.0.1", start });
 
   describe(`${name}: bodies`, () => {
     it.each([
       [keys.unknown, 401, "unauthenticated", "A valid key is required"],
       [keys.missing, 403, "permission_denied", "The key does not allow this"],
+      [keys.stray, 403, "origin_not_allowed", "The key may not be used from this origin"],
+      [keys.remote, 403, "address_not_allowed", "The key may not be used from this address"],
       [keys.invalid, 400, "invalid_request", "The request is not valid"],
       [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
     ])("tell the problem of %s", async (key, status, code, title) => {

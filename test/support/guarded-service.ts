@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { Guard, GuardAnswer, Token } from "../../src/client/guard.js";
+import type { Guard, GuardAnswer, Place, Token } from "../../src/client/guard.js";
 import type { MiddlewareOptions } from "../../src/client/middleware.js";
 
 /** Keys, by what the scripted guard says of them. Nothing of them may come back. */
@@ -11,6 +11,8 @@ export const keys = {
   unauthorized: "secret-unauthorized",
   missing: "secret-missing",
   elsewhere: "secret-elsewhere",
+  stray: "secret-stray",
+  remote: "secret-remote",
   invalid: "secret-invalid",
   unavailable: "secret-unavailable",
 } as const;
@@ -22,6 +24,8 @@ const answers: Record<string, Partial<GuardAnswer>> = {
   [keys.unauthorized]: { reason: "not_authorized", detail: "No backend authorized it yet." },
   [keys.missing]: { reason: "permission_missing", detail: "Invoices does not hold token:read." },
   [keys.elsewhere]: { reason: "no_rule_matches", detail: "The rules are about other tokens." },
+  [keys.stray]: { reason: "origin_not_allowed", detail: "Not from there." },
+  [keys.remote]: { reason: "address_not_allowed", detail: "Not from so far." },
   [keys.invalid]: { reason: "invalid_request", detail: "token.id: must be one line" },
   [keys.unavailable]: { reason: "unavailable", detail: "The service cannot be asked: 10.0.0.7" },
 };
@@ -29,15 +33,20 @@ const answers: Record<string, Partial<GuardAnswer>> = {
 export interface ScriptedGuard extends Guard {
   /** What it was asked, in order. */
   readonly asked: [key: string, permission: string, token: Token | undefined][];
+  /** From where the keys came, in the same order. */
+  readonly places: (Place | undefined)[];
 }
 
 /** A guard that answers by the key alone, as a script says. */
 export function createScriptedGuard(): ScriptedGuard {
   const asked: ScriptedGuard["asked"] = [];
+  const places: ScriptedGuard["places"] = [];
   return {
     asked,
-    async check(key, permission, token) {
+    places,
+    async check(key, permission, token, place) {
       asked.push([key, permission, token]);
+      places.push(place);
       return { allowed: false, source: "service", staleness: 0, ...answers[key] };
     },
     ready: async () => {},
@@ -59,6 +68,7 @@ export interface Sent {
   /** The values of the header of the key, each in a line of its own. */
   readonly keys: readonly string[];
   readonly header?: string;
+  readonly origin?: string;
 }
 
 export type Handled = () => GuardAnswer;
@@ -73,6 +83,8 @@ export interface GuardedService {
 
 interface Middleware {
   readonly protocol: "http" | "grpc";
+  /** Where the framework says that a call on this machine comes from; absent where it does not say. */
+  readonly address?: string;
   start(guard: Guard, options: MiddlewareOptions<unknown>): Promise<GuardedService>;
 }
 
@@ -93,7 +105,7 @@ const unauthenticatedDetail =
   "The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.";
 
 /** What every middleware does, whichever framework it is for. */
-export function describeMiddleware(name: string, { protocol, start }: Middleware): void {
+export function describeMiddleware(name: string, { protocol, address, start }: Middleware): void {
   const code = codes[protocol];
 
   describe(name, () => {
@@ -105,7 +117,8 @@ export function describeMiddleware(name: string, { protocol, start }: Middleware
       service = await start(guard, { permission: "token:read", ...options });
       const outcome = await service.call(sent);
       expect(outcome.everything).not.toContain("secret-");
-      return { ...outcome, asked: guard.asked, handled: service.handled.map((access) => access()) };
+      const handled = service.handled.map((access) => access());
+      return { ...outcome, asked: guard.asked, places: guard.places, handled };
     }
 
     it("lets in whoever may, and gives the answer to the handler", async () => {
@@ -182,6 +195,8 @@ export function describeMiddleware(name: string, { protocol, start }: Middleware
       [keys.unauthorized, "No backend authorized it yet."],
       [keys.missing, "Invoices does not hold token:read."],
       [keys.elsewhere, "The rules are about other tokens."],
+      [keys.stray, "Not from there."],
+      [keys.remote, "Not from so far."],
       ["another denial", "The key does not allow this."],
     ])("says why a key may not: %s", async (key, why) => {
       const { status, detail, handled } = await ask({ keys: [key] });
@@ -199,9 +214,19 @@ export function describeMiddleware(name: string, { protocol, start }: Middleware
       expect(elsewhere.headers["www-authenticate"]).toContain('header="X-Shop-Key"');
     });
 
+    it("tells the guard where the key came from", async () => {
+      const origin = "https://shop.example.com";
+      const { places } = await ask({ keys: [keys.good], origin });
+      expect(places).toEqual([{ origin, address }]);
+      await service?.close();
+      const without = await ask({ keys: [keys.good] }, { address: () => "203.0.113.7" });
+      expect(without.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+    });
+
     it.each<[string, Partial<MiddlewareOptions<unknown>>]>([
       ["permission", { permission: fail }],
       ["token", { token: fail }],
+      ["address", { address: fail }],
     ])("lets nobody in where the function for the %s throws", async (_name, options) => {
       const { status, everything, asked, handled } = await ask({ keys: [keys.good] }, options);
       expect(status).toBe(code.broken);

@@ -8,8 +8,24 @@
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
 import { openLmdbStore } from "../../src/store/lmdb.js";
-import { changeRetention, type NewSession, StoreUnavailable } from "../../src/store/store.js";
-import { aGrant, anApplication, aSession, must, rule, times } from "../store-contract/fixtures.js";
+import {
+  type ApplicationRecord,
+  changeRetention,
+  type NewSession,
+  StoreUnavailable,
+} from "../../src/store/store.js";
+import type { Trail } from "../../src/store/trail.js";
+import { anEvent } from "../store-contract/event-fixtures.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  must,
+  rekey,
+  rule,
+  times,
+} from "../store-contract/fixtures.js";
 import { openLog } from "./lmdb-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
@@ -29,9 +45,8 @@ const tasks: Record<string, () => Promise<void>> = {
   /** Replaces the key of the application given. */
   async rekey() {
     const store = await openLmdbStore({ path });
-    const { id, tenantId } = must(await store.applications.find(argument));
-    const keyHash = Buffer.from("replaced");
-    await store.applications.update(tenantId, id, () => ({ keyHash, modifiedBy: id }));
+    const application = must(await store.applications.find(argument));
+    await rekey(store, application, aKey({ hash: Buffer.from("replaced") }));
     await store.close();
   },
 
@@ -71,6 +86,40 @@ const tasks: Record<string, () => Promise<void>> = {
     await Promise.all(times(8, work));
   },
 
+  /** Makes changes that leave trails in the tenant given, several at a time, until it is killed. */
+  async leaveTrails() {
+    const store = await openLmdbStore({ path });
+    const trail = (kind: string): Trail<ApplicationRecord> => ({
+      entriesFor: ({ id, tenantId, name, permissions, rules }) => {
+        const after = { name, permissions, rules };
+        return { events: [anEvent({ tenantId, kind, target: { applicationId: id }, after })] };
+      },
+    });
+    const work = async (): Promise<never> => {
+      for (let round = 0; ; round++) {
+        const given = anApplication({ tenantId: argument, name: "0" });
+        const { id, tenantId } = await store.applications.create(given, trail("created"));
+        for (let count = 1; count < 4; count++) {
+          const change = () => ({ name: String(count), modifiedBy: id });
+          await store.applications.update(tenantId, id, change, trail("updated"));
+          tell({ updated: id, to: count });
+        }
+        if (round % 2 > 0) {
+          await store.applications.delete(tenantId, id, undefined, trail("deleted"));
+          tell({ deleted: id });
+        }
+      }
+    };
+    await Promise.all(times(8, work));
+  },
+
+  /** Adds an event of the tenant given. */
+  async addEvent() {
+    const store = await openLmdbStore({ path });
+    await store.events.add([anEvent({ tenantId: argument })]);
+    await store.close();
+  },
+
   /** Changes the application given many times, as soon as it is told to: its key every other time. */
   async alternate() {
     const store = await openLmdbStore({ path });
@@ -80,7 +129,7 @@ const tasks: Record<string, () => Promise<void>> = {
     for (let count = 0; count < 50; count++) {
       await store.applications.update(tenantId, id, ({ name }) => ({
         name: String(Number(name) + 1),
-        ...(Number(name) % 2 === 1 && { keyHash: Buffer.from(name) }),
+        ...(Number(name) % 2 === 1 && { keys: [{ ...aKey(), createdAt: Date.now() }] }),
         modifiedBy: id,
       }));
     }

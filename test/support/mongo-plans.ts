@@ -33,8 +33,12 @@ export async function plansOf(db: Db, work: () => Promise<unknown>): Promise<Pla
 
 /** A command that the profiler saw, without what only goes for the call that it came with. */
 function commandOf({ op, ns, command }: Document): Document {
+  const collection = ns.slice(ns.indexOf(".") + 1);
   if (op === "remove") {
-    return { delete: ns.slice(ns.indexOf(".") + 1), deletes: [command] };
+    return { delete: collection, deletes: [command] };
+  }
+  if (op === "update") {
+    return { update: collection, updates: [command] };
   }
   const { lsid, txnNumber, readConcern, writeConcern, maxTimeMS, ...rest } = command;
   return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith("$")));

@@ -5,7 +5,8 @@ export async function profile(db: Db, work: () => Promise<unknown>): Promise<Doc
   await db.setProfilingLevel("all");
   await work();
   await db.setProfilingLevel("off");
-  const ns = { $in: [`${db.databaseName}.applications`, `${db.databaseName}.sessions`] };
+  const names = ["applications", "sessions", "events", "answers", "marks"];
+  const ns = { $in: names.map((name) => `${db.databaseName}.${name}`) };
   const seen = await db.collection("system.profile").find({ ns }).toArray();
   await db.collection("system.profile").drop();
   return seen;

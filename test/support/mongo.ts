@@ -11,7 +11,7 @@ export interface TestMongo {
   /** A database of its own, which goes when the tests of the file are done. */
   createDatabase(): Db;
   /** Opens a store, which is closed when the tests of the file are done. */
-  open(db: Db, options?: { uri?: string; clock?: Clock }): Promise<Store>;
+  open(db: Db, options?: { uri?: string; clock?: Clock; eventRetention?: number }): Promise<Store>;
 }
 
 /** Gives the tests of a file access to MongoDB behind the store's back. */

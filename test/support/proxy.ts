@@ -8,6 +8,8 @@ export interface TcpProxy {
   connections(): number;
   /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `mend`. */
   pause(): void;
+  /** Lets requests pass, and holds back all that is answered. It passes on `mend`. */
+  holdAnswers(): void;
   /** Ends all connections, and each new one at once. */
   cut(): void;
   /** Lets nothing pass on the connections that there are, ever again; new ones work. */
@@ -19,10 +21,13 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
+/** The two ends of a connection. */
+type Pair = readonly [near: Socket, far: Socket];
+
 export async function startProxy(port: number): Promise<TcpProxy> {
-  const pairs = new Set<readonly Socket[]>();
-  const abandoned = new Set<readonly Socket[]>();
-  let state: "open" | "paused" | "cut" = "open";
+  const pairs = new Set<Pair>();
+  const abandoned = new Set<Pair>();
+  let state: "open" | "paused" | "holding" | "cut" = "open";
 
   function endAll(): void {
     for (const socket of [...pairs, ...abandoned].flat()) {
@@ -38,13 +43,15 @@ export async function startProxy(port: number): Promise<TcpProxy> {
       return;
     }
     const far = connect(port, "127.0.0.1");
-    const pair = [near, far] as const;
+    const pair: Pair = [near, far];
     pairs.add(pair);
     join(near, far);
     join(far, near);
     near.once("close", () => pairs.delete(pair));
     if (state === "paused") {
       stop(pair);
+    } else if (state === "holding") {
+      holdBack(pair);
     }
   });
   server.listen(0, "127.0.0.1");
@@ -57,6 +64,11 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     pause() {
       state = "paused";
       pairs.forEach(stop);
+    },
+
+    holdAnswers() {
+      state = "holding";
+      pairs.forEach(holdBack);
     },
 
     cut() {
@@ -98,7 +110,11 @@ function join(from: Socket, to: Socket): void {
   from.on("close", () => to.destroy());
 }
 
-function stop(pair: readonly Socket[]): void {
+function holdBack([, far]: Pair): void {
+  far.pause();
+}
+
+function stop(pair: Pair): void {
   for (const socket of pair) {
     socket.pause();
   }

@@ -13,6 +13,7 @@ import {
   FieldOptionsSchema,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
+  file_google_protobuf_duration,
   MessageOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import {
@@ -39,6 +40,12 @@ export const fields = {
     type: FieldDescriptorProto_Type.STRING,
     label: FieldDescriptorProto_Label.REPEATED,
   },
+  duration: { type: FieldDescriptorProto_Type.MESSAGE, typeName: ".google.protobuf.Duration" },
+  durations: {
+    type: FieldDescriptorProto_Type.MESSAGE,
+    typeName: ".google.protobuf.Duration",
+    label: FieldDescriptorProto_Label.REPEATED,
+  },
   /** Messages that have a list. */
   messages: {
     type: FieldDescriptorProto_Type.MESSAGE,
@@ -58,7 +65,14 @@ export function schemaOf(field: Field, rules: Rules, expressions: string[] = [])
     options: messageOptions,
     oneofDecl: field.proto3Optional ? [{ name: "_value" }] : [],
     field: [
-      { name: "value", number: 1, label: FieldDescriptorProto_Label.OPTIONAL, ...field, options },
+      {
+        name: "value",
+        jsonName: "value",
+        number: 1,
+        label: FieldDescriptorProto_Label.OPTIONAL,
+        ...field,
+        options,
+      },
     ],
   });
 }
@@ -81,11 +95,14 @@ function schemaFrom(message: MessageInitShape<typeof DescriptorProtoSchema>): De
     name: "test.proto",
     package: "test",
     syntax: "proto3",
+    dependency: [file_google_protobuf_duration.proto.name],
     messageType: [
       { ...message, name: "Subject" },
       { name: "Item", field: [{ name: "value", number: 1, ...fields.strings }] },
     ],
   });
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] }));
+  const registry = createFileRegistry(
+    create(FileDescriptorSetSchema, { file: [file_google_protobuf_duration.proto, file] }),
+  );
   return registry.getMessage("test.Subject") as DescMessage;
 }

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MongoClient } from "mongodb";
+import { type Db, MongoClient } from "mongodb";
 import pino from "pino";
 import { type Bootstrapped, bootstrap } from "../../src/bootstrap.js";
 import { type Environment, readSettings } from "../../src/config.js";
@@ -25,6 +25,8 @@ export interface TestServer {
   readonly logs: Record<string, unknown>[];
   /** A tenant of its own, with a key that may do everything in it. */
   createTenant(): Promise<Bootstrapped>;
+  /** All that a store of its own has stored, as it is stored. */
+  storedBytes(): Promise<Buffer>;
   close(): Promise<void>;
 }
 
@@ -34,6 +36,8 @@ export interface TestServerOptions {
   readonly store?: Store | undefined;
   /** How often an embedded store of its own removes what has expired, in milliseconds. */
   readonly sweepInterval?: number;
+  /** How often the server writes when keys were last used, in milliseconds. */
+  readonly usesInterval?: number;
 }
 
 /**
@@ -42,16 +46,18 @@ export interface TestServerOptions {
  */
 export async function startServer(
   engine: Engine = "lmdb",
-  { environment = {}, store: given, sweepInterval }: TestServerOptions = {},
+  { environment = {}, store: given, sweepInterval, usesInterval }: TestServerOptions = {},
 ): Promise<TestServer> {
   const settings = readSettings({ HOST: "127.0.0.1", PORT: "0", ...environment });
   const clock = createTestClock();
-  const { store, remove } = given
-    ? { store: given, remove: undefined }
-    : await openers[engine](clock.now, sweepInterval);
+  const own = given ? undefined : await openers[engine](clock.now, sweepInterval);
+  const store = given ?? (own as OpenedStore).store;
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
-  const server = createServer({ store, settings, log, clock: clock.now });
+  const server = createServer({
+    ...{ store, settings, log, clock: clock.now },
+    ...(usesInterval !== undefined && { usesInterval }),
+  });
   const { port } = await server.listen();
   return {
     url: `${settings.tls ? "https" : "http"}://127.0.0.1:${port}`,
@@ -60,18 +66,18 @@ export async function startServer(
     clock,
     logs,
     createTenant: () => bootstrap({ store, keyring: createKeyring(settings.peppers) }),
+    storedBytes: async () => own?.bytes() ?? Buffer.alloc(0),
     close: async () => {
       await server.close();
-      if (remove) {
-        await store.close();
-        await remove();
-      }
+      await own?.store.close();
+      await own?.remove();
     },
   };
 }
 
 interface OpenedStore {
   readonly store: Store;
+  bytes(): Promise<Buffer>;
   remove(): Promise<void>;
 }
 
@@ -81,19 +87,39 @@ const openers: Readonly<Record<Engine, Opener>> = {
   async lmdb(clock, sweepInterval = 1_000) {
     const path = await mkdtemp(join(tmpdir(), "latchkey-test-"));
     const store = await openLmdbStore({ path, clock, sweepInterval });
-    return { store, remove: () => rm(path, { recursive: true, force: true }) };
+    return {
+      store,
+      async bytes() {
+        const names = await readdir(path);
+        return Buffer.concat(await Promise.all(names.map((name) => readFile(join(path, name)))));
+      },
+      remove: () => rm(path, { recursive: true, force: true }),
+    };
   },
 
   async mongo(clock) {
     const uri = process.env.MONGODB_TEST_URI ?? "";
     const database = `latchkey-${newId(Date.now()).slice(-17)}`;
     const store = await openMongoStore({ uri, database, clock });
+    async function withDatabase<T>(use: (db: Db) => Promise<T>): Promise<T> {
+      const client = await new MongoClient(uri).connect();
+      try {
+        return await use(client.db(database));
+      } finally {
+        await client.close();
+      }
+    }
     return {
       store,
+      bytes: () =>
+        withDatabase(async (db) => {
+          const all = await Promise.all(
+            (await db.collections()).map((it) => it.find({}, { raw: true }).toArray()),
+          );
+          return Buffer.concat(all.flat() as unknown as Buffer[]);
+        }),
       async remove() {
-        const client = await new MongoClient(uri).connect();
-        await client.db(database).dropDatabase();
-        await client.close();
+        await withDatabase((db) => db.dropDatabase());
       },
     };
   },

@@ -1,19 +1,27 @@
 import { EventEmitter, once } from "node:events";
+import type { EventStore } from "../../src/store/events.js";
 import type { ApplicationStore, SessionStore, Store } from "../../src/store/store.js";
 
 interface StoreChanges {
   readonly applications?: Partial<ApplicationStore>;
   readonly sessions?: Partial<SessionStore>;
+  readonly events?: Partial<EventStore>;
   readonly ping?: Store["ping"];
 }
 
 /** A store that does some things in another way. */
-export function changed(store: Store, { applications, sessions, ping }: StoreChanges): Store {
+export function changed(
+  store: Store,
+  { applications, sessions, events, ping }: StoreChanges,
+): Store {
   return {
     id: store.id,
     applications: { ...store.applications, ...applications },
     sessions: { ...store.sessions, ...sessions },
     changes: store.changes,
+    events: { ...store.events, ...events },
+    answers: store.answers,
+    transfer: store.transfer,
     now: () => store.now(),
     ping: ping ?? (() => store.ping()),
     close: () => store.close(),
