@@ -1,17 +1,30 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { Ending } from "./ending.js";
-import type { ApplicationRecord, Grants, SessionRecord } from "./store/store.js";
+import type { Party } from "./store/events.js";
+import type { ApplicationRecord, Grants, KeyRecord, SessionRecord } from "./store/store.js";
+import type { NewAnswer } from "./store/trail.js";
 
 /** Who makes a call, as its key says. */
 export interface Caller {
   /** The application of the key, or the one that the session was opened with. */
   readonly application: ApplicationRecord;
   readonly session?: SessionRecord | undefined;
+  /** Which of the application's keys it is; absent where it is that of a session. */
+  readonly key?: KeyRecord | undefined;
+}
+
+/** From where a call came, as the connection and the headers say. */
+export interface Peer {
+  /** The address at the other end of the connection. */
+  readonly address: string;
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** What is known of a call while it is under way. */
 export interface Call {
   readonly requestId: string;
+  readonly peer: Peer;
   /** Its end before the answer, if it comes to that. */
   readonly ending: Ending;
   /** Set by authentication. */
@@ -20,12 +33,22 @@ export interface Call {
   readmit?: () => Promise<void>;
   /** Set where the call is refused before anything of its message is read. */
   refusal?: Error;
+  /** Whom the call is about, where its handler has said so: a refusal tells it. */
+  target?: Party;
+  /** Set where the answer is to be kept with the change, so that it can be given again. */
+  keepAnswer?: KeepAnswer | undefined;
   /** Set when the line about the call is written, or will be. */
   logged?: boolean;
 }
 
+/** How to keep an answer. */
+export interface KeepAnswer {
+  readonly id: string;
+  seal(answer: object): NewAnswer;
+}
+
 export const callKey = createContextKey<Call>(
-  { requestId: "", ending: new Ending() },
+  { requestId: "", peer: { address: "", headers: {} }, ending: new Ending() },
   { description: "the call under way" },
 );
 
@@ -36,6 +59,13 @@ export function callerOf(context: Pick<HandlerContext, "values">): Caller {
     throw new Error("a handler was reached without authentication");
   }
   return caller;
+}
+
+/** Says which application a call is about, before anything of it may be refused; answers its id as it is stored. */
+export function aboutApplication(context: Pick<HandlerContext, "values">, id: string): string {
+  const applicationId = id.toLowerCase();
+  context.values.get(callKey).target = { applicationId };
+  return applicationId;
 }
 
 /** What lets the caller of a stream in once more, or throws. */
@@ -53,10 +83,10 @@ export function grantsOf({ application, session }: Caller): Grants {
 }
 
 /** When the caller's key ends by itself. A session never outlives its application. */
-export function endOf({ application, session }: Caller): number | undefined {
+export function endOf({ application, session, key }: Caller): number | undefined {
   const end = Math.min(
     application.expiresAt ?? Number.POSITIVE_INFINITY,
-    session?.expiresAt ?? Number.POSITIVE_INFINITY,
+    (session ?? key)?.expiresAt ?? Number.POSITIVE_INFINITY,
   );
   return Number.isFinite(end) ? end : undefined;
 }
@@ -67,11 +97,6 @@ export function holds(grants: Grants, permission: string): boolean {
     grants.permissions.includes(permission) ||
     grants.rules.some((rule) => rule.permissions.includes(permission))
   );
-}
-
-/** Every permission that is held, directly or by a rule, once. */
-export function permissionsIn({ permissions, rules }: Grants): string[] {
-  return [...new Set([...permissions, ...rules.flatMap((rule) => rule.permissions)])];
 }
 
 /** The caller in a sentence. */

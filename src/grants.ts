@@ -1,9 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AccessRule, AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
-import { type Caller, grantsOf, holds, nameOf, permissionsIn } from "./caller.js";
+import { type Caller, grantsOf, holds, nameOf } from "./caller.js";
 import type { GrantPolicy } from "./config.js";
 import { isOwnPermission, mayHold } from "./contract.js";
 import { type FieldViolation, invalidRequest, permissionDenied } from "./errors.js";
+import { heldPermissions } from "./store/application-search.js";
 import { ruleFields } from "./store/rule-fields.js";
 import type { ApplicationType, Grants } from "./store/store.js";
 
@@ -31,26 +32,34 @@ interface GrantsInit {
 
 /** Refuses grants that an application of this type cannot have. */
 export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
-  const violations = [
-    ...grants.permissions.flatMap((permission, at) =>
-      unsuited(type, permission, `permissions[${at}]`),
-    ),
-    ...grants.rules.flatMap((rule, at) => [
-      ...(rule.container === undefined && type !== "management"
-        ? [containerMissing(type, `rules[${at}].container`)]
-        : []),
-      ...rule.permissions.flatMap((permission, place) =>
-        unsuited(type, permission, `rules[${at}].permissions[${place}]`),
-      ),
-    ]),
-  ];
+  const violations = [...missingContainers(type, grants), ...unsuitedPermissions(type, grants)];
   if (violations.length > 0) {
     throw invalidRequest(violations);
   }
 }
 
-function containerMissing(type: ApplicationType, field: string): FieldViolation {
-  return { field, message: `is required in the rules of a ${type} application` };
+/** The rules that lack the container that those of an application of this type have. */
+export function missingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
+  const message = `is required in the rules of a ${type} application`;
+  return rules.flatMap(({ container }, at) =>
+    container === undefined && type !== "management"
+      ? [{ field: `rules[${at}].container`, message }]
+      : [],
+  );
+}
+
+function unsuitedPermissions(
+  type: ApplicationType,
+  { permissions, rules }: Grants,
+): FieldViolation[] {
+  return [
+    ...permissions.flatMap((permission, at) => unsuited(type, permission, `permissions[${at}]`)),
+    ...rules.flatMap((rule, at) =>
+      rule.permissions.flatMap((permission, place) =>
+        unsuited(type, permission, `rules[${at}].permissions[${place}]`),
+      ),
+    ),
+  ];
 }
 
 function unsuited(type: ApplicationType, permission: string, field: string): FieldViolation[] {
@@ -77,8 +86,8 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   }
   return {
     checkMayGive: (caller, grants) =>
-      checkHeld(caller, permissionsIn(grants).filter(isOwnPermission)),
-    checkMayDelegate: (caller, grants) => checkHeld(caller, permissionsIn(grants)),
+      checkHeld(caller, heldPermissions(grants).filter(isOwnPermission)),
+    checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
   };
 }
 

@@ -9,72 +9,171 @@ export type Identify = (key: string) => Awaitable<Caller | undefined>;
 /** Finds out whose keys these are, each at the place of the key. */
 export type IdentifyMany = (keys: readonly string[]) => Promise<readonly (Caller | undefined)[]>;
 
-interface Finders {
-  application(id: string): Awaitable<ApplicationRecord | undefined>;
-  session(id: string): Awaitable<SessionWithApplication | undefined>;
+/** A key that does not work, and why not. */
+export interface Refused {
+  readonly owner: Caller;
+  readonly why: "expired" | "disabled";
 }
+
+/** Finds out whose key it was that does not work, for as long as the store remembers it. */
+export type IdentifyRefused = (key: string) => Awaitable<Refused | undefined>;
+
+/** Whom a key names that does not work, whoever made it up. */
+export interface Named {
+  readonly owner: Caller;
+  /** Why it does not work; absent where it is none of the owner's keys. */
+  readonly why: Refused["why"] | undefined;
+}
+
+/** Finds whom a key names that does not work, for as long as the store remembers. */
+export type FindNamed = (key: string) => Awaitable<Named | undefined>;
 
 /** Identifies keys that work. */
-export function createIdentify({ applications, sessions }: Store, keyring: Keyring): Identify {
-  return identifyWith({ application: applications.find, session: sessions.find }, keyring);
-}
-
-/** Identifies keys that have expired, for as long as the store remembers them. */
-export function createIdentifyExpired(
-  { applications, sessions }: Store,
-  keyring: Keyring,
-): Identify {
-  const finders = { application: applications.findExpired, session: sessions.findExpired };
-  return identifyWith(finders, keyring);
-}
-
-function identifyWith({ application, session }: Finders, keyring: Keyring): Identify {
+export function createIdentify(store: Store, keyring: Keyring): Identify {
+  const { applications, sessions } = store;
+  const worksNow = createWorksNow(store);
+  const identifyForeign = createIdentifyForeign(store, keyring);
   return (key) => {
     const parsed = parseOwned(key);
     if (!parsed) {
-      return undefined;
+      return identifyForeign(key);
     }
     return parsed.kind === "ses"
-      ? whenThere(session(parsed.id), (found) => ownerOfSession(found, key, keyring))
-      : whenThere(application(parsed.id), (found) =>
-          ownerOfApplication(found, parsed, key, keyring),
+      ? whenThere(sessions.find(parsed.id), (found) =>
+          worksNow(ownerOfSession(found, key, keyring)),
+        )
+      : whenThere(applications.find(parsed.id), (found) =>
+          worksNow(ownerOfApplication(found, parsed, key, keyring)),
         );
   };
 }
 
 /** Identifies many keys that work. A key that is there several times is looked up once. */
-export function createIdentifyMany(
-  { applications, sessions }: Store,
-  keyring: Keyring,
-): IdentifyMany {
+export function createIdentifyMany(store: Store, keyring: Keyring): IdentifyMany {
+  const { applications, sessions } = store;
+  const worksNow = createWorksNow(store);
+  const identifyForeign = createIdentifyForeign(store, keyring);
   return async (keys) => {
-    const owners = new Map<string, Caller | undefined>();
+    const owners = new Map<string, Awaitable<Caller | undefined>>();
     const ofApplications: Owned[] = [];
     const ofSessions: Owned[] = [];
+    const others: string[] = [];
     for (const key of keys) {
       if (owners.has(key)) {
         continue;
       }
-      owners.set(key, undefined);
       const parsed = parseOwned(key);
+      owners.set(key, undefined);
       if (parsed) {
         (parsed.kind === "ses" ? ofSessions : ofApplications).push({ key, parsed });
+      } else {
+        others.push(key);
       }
     }
-    if (ofApplications.length > 0) {
-      const found = await applications.findMany(ofApplications.map(({ parsed }) => parsed.id));
-      for (const [at, { key, parsed }] of ofApplications.entries()) {
-        owners.set(key, ownerOfApplication(found[at], parsed, key, keyring));
-      }
+    const foundApplications =
+      ofApplications.length > 0 ? await applications.findMany(idsOf(ofApplications)) : [];
+    const foundSessions = ofSessions.length > 0 ? await sessions.findMany(idsOf(ofSessions)) : [];
+    // From here on nothing is waited for until all is: what fails unattended would end the process.
+    for (const [at, { key, parsed }] of ofApplications.entries()) {
+      owners.set(key, worksNow(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
     }
-    if (ofSessions.length > 0) {
-      const found = await sessions.findMany(ofSessions.map(({ parsed }) => parsed.id));
-      for (const [at, { key }] of ofSessions.entries()) {
-        owners.set(key, ownerOfSession(found[at], key, keyring));
-      }
+    for (const [at, { key }] of ofSessions.entries()) {
+      owners.set(key, worksNow(ownerOfSession(foundSessions[at], key, keyring)));
     }
-    return keys.map((key) => owners.get(key));
+    for (const key of others) {
+      owners.set(key, identifyForeign(key));
+    }
+    const found = keys.map((key) => owners.get(key));
+    return found.some((owner) => owner instanceof Promise)
+      ? Promise.all(found)
+      : (found as (Caller | undefined)[]);
   };
+}
+
+/** Identifies keys that have expired, or whose application is disabled. */
+export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyRefused {
+  const findNamed = createFindNamed(store, keyring);
+  return (key) =>
+    whenThere(findNamed(key), (named) => named?.why && { owner: named.owner, why: named.why });
+}
+
+/** Finds whom keys name that do not work. */
+export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
+  const { applications, sessions } = store;
+
+  function whyRefused(owner: Caller, isExpired: boolean): Awaitable<Refused["why"] | undefined> {
+    return whenThere(isExpired || hasEnded(store, owner), (hasEnded) => {
+      if (hasEnded) {
+        return "expired";
+      }
+      return owner.application.disabled ? "disabled" : undefined;
+    });
+  }
+
+  function nameBy(
+    found: Caller | undefined,
+    owner: Caller | undefined,
+    isExpired: boolean,
+  ): Awaitable<Named | undefined> {
+    return owner
+      ? whenThere(whyRefused(owner, isExpired), (why) => ({ owner, why }))
+      : found && { owner: found, why: undefined };
+  }
+
+  function nameApplication(
+    id: string,
+    ownerIn: (application: ApplicationRecord | undefined) => Caller | undefined,
+  ): Awaitable<Named | undefined> {
+    return whenThere(applications.find(id), (alive) =>
+      whenThere(alive ?? applications.findExpired(id), (application) =>
+        nameBy(application && { application }, ownerIn(application), !alive),
+      ),
+    );
+  }
+
+  return (key) => {
+    const parsed = parseOwned(key);
+    if (!parsed) {
+      return whenThere(findForeign(store, keyring, key), (id) =>
+        id === undefined
+          ? undefined
+          : nameApplication(id, (application) => ownerOfForeign(application, key, keyring)),
+      );
+    }
+    const { id } = parsed;
+    if (parsed.kind === "ses") {
+      return whenThere(sessions.find(id), (alive) =>
+        whenThere(alive ?? sessions.findExpired(id), (found) =>
+          nameBy(found, ownerOfSession(found, key, keyring), !alive),
+        ),
+      );
+    }
+    return nameApplication(id, (application) =>
+      ownerOfApplication(application, parsed, key, keyring),
+    );
+  };
+}
+
+/** Identifies keys that work and were made elsewhere, where those are accepted. */
+function createIdentifyForeign(store: Store, keyring: Keyring): Identify {
+  const worksNow = createWorksNow(store);
+  return (key) =>
+    whenThere(findForeign(store, keyring, key), (id) =>
+      id === undefined
+        ? undefined
+        : whenThere(store.applications.find(id), (application) =>
+            worksNow(ownerOfForeign(application, key, keyring)),
+          ),
+    );
+}
+
+/** The id of the application of a key that was made elsewhere: it does not tell, so it is looked up by its hash. */
+function findForeign(
+  { applications }: Store,
+  keyring: Keyring,
+  key: string,
+): Awaitable<string | undefined> {
+  return keyring.acceptsForeign(key) ? applications.findForeign(keyring.hashes(key)) : undefined;
 }
 
 interface Owned {
@@ -82,10 +181,33 @@ interface Owned {
   readonly parsed: ParsedKey;
 }
 
+function idsOf(owned: readonly Owned[]): string[] {
+  return owned.map(({ parsed }) => parsed.id);
+}
+
 /** Takes a key apart that someone can come with; a nonce is no such key. */
 function parseOwned(key: string): ParsedKey | undefined {
   const parsed = parseKey(key);
   return parsed?.kind === "non" ? undefined : parsed;
+}
+
+/** Lets only an owner pass whose key is not refused for now and has not ended. */
+function createWorksNow(store: Store) {
+  return (owner: Caller | undefined): Awaitable<Caller | undefined> => {
+    if (!owner || owner.application.disabled) {
+      return undefined;
+    }
+    if (owner.key?.expiresAt === undefined) {
+      return owner;
+    }
+    return whenThere(hasEnded(store, owner), (hasEnded) => (hasEnded ? undefined : owner));
+  };
+}
+
+/** Whether a key that was replaced has come to its end; the store, which knows the time, keeps it a while longer. */
+function hasEnded(store: Store, { key }: Caller): Awaitable<boolean> {
+  const end = key?.expiresAt;
+  return end === undefined ? false : whenThere(store.now(), (now) => end <= now);
 }
 
 function ownerOfSession(
@@ -99,12 +221,23 @@ function ownerOfSession(
 function ownerOfApplication(
   application: ApplicationRecord | undefined,
   { kind }: ParsedKey,
-  key: string,
+  text: string,
   keyring: Keyring,
 ): Caller | undefined {
-  const isOwner =
-    application !== undefined &&
-    kindFor(application.type) === kind &&
-    keyring.matches(key, application.keyHash);
-  return isOwner ? { application } : undefined;
+  if (!application || kindFor(application.type) !== kind) {
+    return undefined;
+  }
+  const key = keyring.find(text, application.keys);
+  return key && { application, key };
+}
+
+/** Of a foreign key the application may be of any type. */
+function ownerOfForeign(
+  application: ApplicationRecord | undefined,
+  text: string,
+  keyring: Keyring,
+): Caller | undefined {
+  const foreign = application?.keys.filter((key) => key.foreign) ?? [];
+  const key = keyring.find(text, foreign);
+  return application && key && { application, key };
 }

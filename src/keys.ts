@@ -85,6 +85,14 @@ export function parseKey(text: string): ParsedKey | undefined {
   return isIntact ? { kind, id: idFromBytes(idBytes) } : undefined;
 }
 
+/** Whether something in a text looks like a key or a nonce. */
+export function holdsKey(text: string): boolean {
+  return kinds.some((kind) => text.includes(`lk_${kind}_`));
+}
+
+/** Keys that were made elsewhere: visible characters, and not what ours begin with. */
+const foreignForm = /^(?!lk_)[!-~]{16,200}$/;
+
 function kindIn(text: string): KeyKind | undefined {
   for (const kind of kinds) {
     if (text.startsWith(kind, 3)) {
@@ -104,6 +112,12 @@ export interface Keyring {
 
   /** Whether the key is the one that was hashed, in a time that tells nothing. */
   matches(key: string, stored: Uint8Array): boolean;
+
+  /** Whether a text may be a key that was made elsewhere, where those are accepted. */
+  acceptsForeign(text: string): boolean;
+
+  /** Finds what has the hash of the key, in a time that tells at most which it is. */
+  find<K extends { readonly hash: Uint8Array }>(key: string, among: readonly K[]): K | undefined;
 }
 
 /**
@@ -112,12 +126,27 @@ export interface Keyring {
  * first pepper; those made with any other in the list still verify, so that a
  * pepper can be brought in and rotated.
  */
-export function createKeyring(peppers: readonly [string, ...string[]] = [""]): Keyring {
+export function createKeyring(
+  peppers: readonly [string, ...string[]] = [""],
+  { foreignKeys = false } = {},
+): Keyring {
   const [first] = peppers;
   return {
     hash: (key) => hashWith(first, key),
     hashes: (key) => peppers.map((pepper) => hashWith(pepper, key)),
     matches: (key, stored) => peppers.some((pepper) => isHashOf(pepper, key, stored)),
+    acceptsForeign: (text) => foreignKeys && foreignForm.test(text),
+    find(key, among) {
+      for (const pepper of peppers) {
+        candidate.write(hashText(pepper, key), "latin1");
+        for (const one of among) {
+          if (isCandidate(one.hash)) {
+            return one;
+          }
+        }
+      }
+      return undefined;
+    },
   };
 }
 
@@ -130,6 +159,10 @@ const candidate = Buffer.alloc(hashSize);
 
 function isHashOf(pepper: string, key: string, stored: Uint8Array): boolean {
   candidate.write(hashText(pepper, key), "latin1");
+  return isCandidate(stored);
+}
+
+function isCandidate(stored: Uint8Array): boolean {
   return stored.length === hashSize && timingSafeEqual(candidate, stored);
 }
 

@@ -5,48 +5,57 @@ import type {
   CheckAccessResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type Awaitable, whenThere } from "../awaitable.js";
-import { type Caller, endOf } from "../caller.js";
+import { type Caller, endOf, grantsOf, holds } from "../caller.js";
 import { isOwnPermission } from "../contract.js";
 import { Problem } from "../errors.js";
-import { createIdentify, createIdentifyExpired, createIdentifyMany } from "../identify.js";
+import {
+  createIdentify,
+  createIdentifyMany,
+  createIdentifyRefused,
+  type Refused,
+} from "../identify.js";
 import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
+import { createPlaceCheck } from "../restrictions.js";
 import type { Clock, Store } from "../store/store.js";
+import type { Uses } from "../uses.js";
 import { createCompiledGrants } from "./compiled-grants.js";
 import { type Decision, decide } from "./decide.js";
 import { type DenialReason, explainDenial } from "./explain.js";
 
 export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
 
-/** Decides checks in a tenant. */
+/** Decides checks for a caller, about keys of its tenant. */
 export interface Checks {
-  one(tenantId: string, request: CheckAccessRequest): Awaitable<CheckAnswer>;
+  one(asker: Caller, request: CheckAccessRequest): Awaitable<CheckAnswer>;
 
   /** Decides many at once. Where one has a fault, that is its answer. */
-  many(
-    tenantId: string,
-    requests: readonly (CheckAccessRequest | Problem)[],
-  ): Promise<CheckAnswer[]>;
+  many(asker: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckAnswer[]>;
 }
 
 interface CheckOptions {
   readonly store: Store;
   readonly keyring: Keyring;
+  readonly uses: Pick<Uses, "note">;
   readonly clock: Clock;
 }
 
-export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
+export function createChecks({ store, keyring, uses, clock }: CheckOptions): Checks {
   const identify = createIdentify(store, keyring);
   const identifyMany = createIdentifyMany(store, keyring);
-  const identifyExpired = createIdentifyExpired(store, keyring);
+  const identifyRefused = createIdentifyRefused(store, keyring);
   const compiledGrantsOf = createCompiledGrants();
+  const placeCheck = createPlaceCheck();
 
-  function judge({ subject, isExpired }: Found, request: CheckAccessRequest): Judgement {
-    if (!subject) {
-      return { allowed: false, reason: "unknown_key" };
+  function judge({ subject, refusal }: Found, request: CheckAccessRequest): Judgement {
+    if (!subject || refusal) {
+      return { allowed: false, reason: refusal ?? "unknown_key" };
     }
-    if (isExpired) {
-      return { allowed: false, reason: "expired" };
+    if (!placeCheck.allowsOrigin(subject.application, request.origin)) {
+      return { allowed: false, reason: "origin_not_allowed" };
+    }
+    if (!placeCheck.allowsAddress(subject.application, request.address)) {
+      return { allowed: false, reason: "address_not_allowed" };
     }
     if (subject.session && subject.session.authorizedAt === undefined) {
       return { allowed: false, reason: "not_authorized" };
@@ -57,7 +66,9 @@ export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
   }
 
   function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckAnswer {
-    const { subject } = found;
+    const { subject, refusal } = found;
+    // That a key does not work is so everywhere.
+    const limits = refusal ? undefined : subject?.application;
     const judgement = judge(found, request);
     const grant = judgement.allowed ? judgement : undefined;
     const denial = judgement.allowed ? undefined : judgement;
@@ -71,35 +82,40 @@ export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
       sessionId: subject?.session?.id,
       expiresAt: toTimestamp(subject && endOf(subject)),
       checkedAt,
+      dependsOnOrigin: isLimited(limits?.allowedOrigins),
+      dependsOnAddress: isLimited(limits?.allowedCidrs),
     };
   }
 
   /** Judges a subject, or what is left of it where its key does not work. */
   function answerFor(
     subject: Caller | undefined,
-    tenantId: string,
+    asker: Caller,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
   ): Awaitable<CheckAnswer> {
+    const { tenantId } = asker.application;
     if (subject?.application.tenantId === tenantId) {
-      return answer({ subject, isExpired: false }, request, checkedAt);
+      uses.note(subject);
+      return answer({ subject }, request, checkedAt);
     }
-    return whenThere(identifyExpired(request.key), (expired) =>
-      expired?.application.tenantId === tenantId
-        ? answer({ subject: expired, isExpired: true }, request, checkedAt)
-        : answer({ subject: undefined, isExpired: false }, request, checkedAt),
-    );
+    return whenThere(identifyRefused(request.key), (refused) => {
+      const isKnown =
+        refused?.owner.application.tenantId === tenantId && mayBeTold(asker, refused.why);
+      const found = isKnown ? { subject: refused.owner, refusal: refused.why } : {};
+      return answer(found, request, checkedAt);
+    });
   }
 
   return {
-    one(tenantId, request) {
+    one(asker, request) {
       const checkedAt = toTimestamp(clock());
       return whenThere(identify(request.key), (subject) =>
-        answerFor(subject, tenantId, request, checkedAt),
+        answerFor(subject, asker, request, checkedAt),
       );
     },
 
-    async many(tenantId, requests) {
+    async many(asker, requests) {
       const checkedAt = toTimestamp(clock());
       const subjects = await identifyMany(requests.map(keyIn));
       const answers = requests.map((request, at) => {
@@ -107,7 +123,7 @@ export function createChecks({ store, keyring, clock }: CheckOptions): Checks {
           const { word: reason, rawMessage: detail } = request;
           return { allowed: false, reason, detail, checkedAt };
         }
-        return answerFor(subjects[at], tenantId, request, checkedAt);
+        return answerFor(subjects[at], asker, request, checkedAt);
       });
       return answers.some((answer) => answer instanceof Promise)
         ? Promise.all(answers)
@@ -122,8 +138,19 @@ function keyIn(request: CheckAccessRequest | Problem): string {
 
 /** What is known of the key that a check is about. */
 interface Found {
-  readonly subject: Caller | undefined;
-  readonly isExpired: boolean;
+  readonly subject?: Caller;
+  /** Why the key does not work; absent where it does. */
+  readonly refusal?: Refused["why"];
+}
+
+/** Whether there is something in a list, said only where there is. */
+function isLimited(list: readonly string[] | undefined): true | undefined {
+  return list && list.length > 0 ? true : undefined;
+}
+
+/** That an application is disabled is for those who could look it up. */
+function mayBeTold(asker: Caller, why: Refused["why"]): boolean {
+  return why !== "disabled" || holds(grantsOf(asker), "application:read");
 }
 
 type Judgement = Decision | { readonly allowed: false; readonly reason: DenialReason };

@@ -1,10 +1,14 @@
 import type { CheckAccessRequest } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, nameOf } from "../caller.js";
+import { quote } from "../errors.js";
+import type { PlaceRefusal } from "../restrictions.js";
 
 /** Why a check is denied, by words that never change their meaning. */
 export type DenialReason =
   | "unknown_key"
   | "expired"
+  | "disabled"
+  | PlaceRefusal
   | "not_authorized"
   | "permission_missing"
   | "no_rule_matches";
@@ -13,7 +17,7 @@ export type DenialReason =
 export function explainDenial(
   reason: DenialReason,
   subject: Caller | undefined,
-  { permission, token }: CheckAccessRequest,
+  { permission, token, origin, address }: CheckAccessRequest,
 ): string {
   if (!subject) {
     return (
@@ -25,6 +29,16 @@ export function explainDenial(
   switch (reason) {
     case "expired":
       return `The key has expired; it belonged to ${name}. Ask for a new one.`;
+    case "disabled":
+      return `The key belongs to ${name}, which is disabled for now. Enable the application to let it work again.`;
+    case "origin_not_allowed":
+      return origin === undefined
+        ? `The key belongs to ${name}, which may be used from certain origins only: pass the Origin header that came with it as origin.`
+        : `The key belongs to ${name}, which may not be used from the origin ${quote(origin)}: add it to the allowed_origins of the application.`;
+    case "address_not_allowed":
+      return address === undefined
+        ? `The key belongs to ${name}, which may be used from certain addresses only: pass the one that it came from as address.`
+        : `The key belongs to ${name}, which may not be used from the address ${quote(address)}: add it to the allowed_cidrs of the application.`;
     case "not_authorized":
       return `The key belongs to ${name}, which has no access before a backend authorizes it.`;
     case "no_rule_matches":

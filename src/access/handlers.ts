@@ -1,4 +1,4 @@
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type AccessService,
   type CheckAccessRequest,
@@ -7,18 +7,19 @@ import {
   StreamCheckAccessRequestSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { callerOf, endOf, grantsOf, readmissionOf } from "../caller.js";
-import { type Problem, shuttingDown } from "../errors.js";
+import type { Problem } from "../errors.js";
 import { showGrants } from "../grants.js";
 import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
 import { nextTurn } from "../next-turn.js";
+import { createOpenStream } from "../open-stream.js";
+import { createResumeTokens } from "../resume-token.js";
 import type { ApplicationType, Clock, Store } from "../store/store.js";
-import { untilEither } from "../until-either.js";
+import type { Uses } from "../uses.js";
 import { faultIn } from "../validation.js";
 import { type CheckAnswer, createChecks } from "./check.js";
 import { mapConcurrently } from "./map-concurrently.js";
 import { listPermissions } from "./permissions.js";
-import { createResumeTokens } from "./resume-token.js";
 import { together } from "./together.js";
 import { watch } from "./watch.js";
 
@@ -31,6 +32,7 @@ const streamWindow = 256;
 interface AccessHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
+  readonly uses: Pick<Uses, "note">;
   readonly clock: Clock;
   /** Given when the server stops: it ends streams. */
   readonly stopping: AbortSignal;
@@ -39,32 +41,19 @@ interface AccessHandlerOptions {
 export function createAccessHandlers({
   store,
   keyring,
+  uses,
   clock,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const checks = createChecks({ store, keyring, clock });
-  const resumeTokens = createResumeTokens(store.id);
-  const tenantOf = (context: HandlerContext) => callerOf(context).application.tenantId;
-
-  /** Opens a stream that ends with its call, and when the server stops. */
-  function stream<T>(
-    { signal }: HandlerContext,
-    open: (signal: AbortSignal) => AsyncIterable<T>,
-  ): AsyncIterable<T> {
-    return untilEither(signal, stopping, open, (reason) => {
-      if (reason === signal.reason) {
-        // A call that was given up is told of where calls are observed.
-        return undefined;
-      }
-      return reason === stopping.reason ? shuttingDown() : reason;
-    });
-  }
+  const checks = createChecks({ store, keyring, uses, clock });
+  const resumeTokens = createResumeTokens(store.id, "credentials");
+  const stream = createOpenStream(stopping);
 
   return {
-    checkAccess: (request, context) => checks.one(tenantOf(context), request),
+    checkAccess: (request, context) => checks.one(callerOf(context), request),
 
     async batchCheckAccess(request, context) {
-      const tenantId = tenantOf(context);
+      const asker = callerOf(context);
       const results: CheckAnswer[] = [];
       while (results.length < request.checks.length) {
         const part = request.checks.slice(results.length, results.length + batchPart);
@@ -72,17 +61,17 @@ export function createAccessHandlers({
           await nextTurn();
         }
         const looked = part.map((check) => faultIn(CheckAccessRequestSchema, check) ?? check);
-        results.push(...(await checks.many(tenantId, looked)));
+        results.push(...(await checks.many(asker, looked)));
       }
       return { results };
     },
 
     streamCheckAccess(requests, context) {
-      const tenantId = tenantOf(context);
+      const asker = callerOf(context);
       const readmit = readmissionOf(context);
       const check = together(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Asked together, so that they share a look-up; answered only where both succeed.
-        const [results] = await Promise.all([checks.many(tenantId, group), readmit()]);
+        const [results] = await Promise.all([checks.many(asker, group), readmit()]);
         return results;
       });
       const answer = async (request: StreamCheckAccessRequest) => {
@@ -108,13 +97,15 @@ export function createAccessHandlers({
         authorized: !session || session.authorizedAt !== undefined,
         ...showGrants(grantsOf(caller)),
         expiresAt: toTimestamp(endOf(caller)),
+        allowedOrigins: [...application.allowedOrigins],
+        allowedCidrs: [...application.allowedCidrs],
       };
     },
 
     listPermissions: ({ type }) => ({ data: listPermissions(type as ApplicationType | undefined) }),
 
     watchCredentials(request, context) {
-      const tenantId = tenantOf(context);
+      const { tenantId } = callerOf(context).application;
       const readmit = readmissionOf(context);
       const { changes } = store;
       return stream(context, (signal) =>

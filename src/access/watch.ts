@@ -3,15 +3,14 @@ import type {
   WatchCredentialsRequest,
   WatchCredentialsResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
+import { defaultHeartbeat } from "../heartbeat.js";
 import { toTimestamp } from "../moments.js";
+import type { SealedPlaces } from "../sealed-places.js";
 import type { ChangeBatch, ChangeFeed } from "../store/store.js";
-import type { ResumeTokens } from "./resume-token.js";
-
-const defaultHeartbeat = 500;
 
 interface WatchOptions {
   readonly changes: ChangeFeed;
-  readonly resumeTokens: ResumeTokens;
+  readonly resumeTokens: SealedPlaces;
   readonly tenantId: string;
   readonly request: WatchCredentialsRequest;
   /** Throws where the caller may no longer watch. */
