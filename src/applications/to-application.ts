@@ -25,7 +25,17 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
     modifiedBy: record.modifiedBy,
     modifiedAt: toTimestamp(record.modifiedAt),
     expiresAt: toTimestamp(record.expiresAt),
+    version: versionOf(record),
+    status: record.disabled ? "disabled" : "enabled",
+    allowedOrigins: [...record.allowedOrigins],
+    allowedCidrs: [...record.allowedCidrs],
+    lastUsedAt: toTimestamp(record.lastUsedAt),
   };
+}
+
+/** The version of an application as callers see it, who only compare it. */
+export function versionOf({ version }: ApplicationRecord): string {
+  return String(version);
 }
 
 /** An application of which nothing is read before someone asks: where its answer is kept, nobody does. */
@@ -85,5 +95,26 @@ class ShownApplication implements ShowsRecord {
 
   get expiresAt() {
     return this.fields.expiresAt;
+  }
+
+  /** Asked for with each answer over REST. */
+  get version() {
+    return versionOf(this.record);
+  }
+
+  get status() {
+    return this.fields.status;
+  }
+
+  get allowedOrigins() {
+    return this.fields.allowedOrigins;
+  }
+
+  get allowedCidrs() {
+    return this.fields.allowedCidrs;
+  }
+
+  get lastUsedAt() {
+    return this.fields.lastUsedAt;
   }
 }

@@ -1,0 +1,147 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import { aboutApplication, callerOf } from "../caller.js";
+import { checkRestrictions } from "../check-restrictions.js";
+import { applicationNotFound } from "../errors.js";
+import { stateOfApplication } from "../events/trail.js";
+import { checkGrantsSuit, readGrants } from "../grants.js";
+import { newId } from "../ids.js";
+import { kindFor, makeKey } from "../keys.js";
+import { readExpiry } from "../moments.js";
+import type { ApplicationChange, ApplicationRecord, ApplicationType } from "../store/store.js";
+import { checkVersion } from "./check-version.js";
+import type { ApplicationHandlerOptions, ApplicationHandlers } from "./handlers.js";
+import { toApplication } from "./to-application.js";
+
+/** What makes, changes and removes applications. */
+export function createChangeHandlers({
+  store,
+  keyring,
+  grantGuard,
+  trailOf,
+  clock,
+}: ApplicationHandlerOptions): Pick<
+  ApplicationHandlers,
+  | "createApplication"
+  | "updateApplication"
+  | "disableApplication"
+  | "enableApplication"
+  | "deleteApplication"
+> {
+  const { applications } = store;
+
+  /** Changes an application that the caller may have seen at a certain version, and answers it. */
+  async function change(
+    context: HandlerContext,
+    kind: string,
+    request: { readonly id: string; readonly ifMatch?: string | undefined },
+    changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
+  ) {
+    const { application } = callerOf(context);
+    const id = aboutApplication(context, request.id);
+    let before: ApplicationRecord | undefined;
+    const record = await applications.update(
+      application.tenantId,
+      id,
+      (current) => {
+        checkVersion(current, request.ifMatch);
+        before = current;
+        return { ...changeOf(current), modifiedBy: application.id };
+      },
+      trailOf(context, {
+        kind,
+        target: () => ({ applicationId: id }),
+        before: () => before && stateOfApplication(before),
+        after: stateOfApplication,
+        answer: (after) => toApplication(after),
+      }),
+    );
+    if (!record) {
+      throw applicationNotFound(id);
+    }
+    return toApplication(record);
+  }
+
+  return {
+    async createApplication(request, context) {
+      const caller = callerOf(context);
+      const type = request.type as ApplicationType;
+      const { name, allowedOrigins, allowedCidrs } = request;
+      const grants = readGrants(request);
+      checkGrantsSuit(type, grants);
+      checkRestrictions(type, request);
+      grantGuard.checkMayGive(caller, grants);
+      const expiresAt = await readExpiry(request.expiresAt, store);
+
+      const { tenantId, id: createdBy } = caller.application;
+      const id = newId(clock());
+      const text = makeKey(kindFor(type), id);
+      const key = { id: newId(clock()), hash: keyring.hash(text) };
+      const answer = (record: ApplicationRecord) => toApplication(record, text);
+      const record = await applications.create(
+        {
+          id,
+          tenantId,
+          name,
+          type,
+          ...grants,
+          allowedOrigins,
+          allowedCidrs,
+          key,
+          createdBy,
+          expiresAt,
+        },
+        trailOf(context, {
+          kind: "application.created",
+          target: () => ({ applicationId: id, keyId: key.id }),
+          after: stateOfApplication,
+          answer,
+        }),
+      );
+      return answer(record);
+    },
+
+    async updateApplication(request, context) {
+      aboutApplication(context, request.id);
+      const { name, allowedOrigins, allowedCidrs } = request;
+      const grants = readGrants(request);
+      grantGuard.checkMayGive(callerOf(context), grants);
+      return change(context, "application.updated", request, ({ type }) => {
+        checkGrantsSuit(type, grants);
+        checkRestrictions(type, request);
+        return { name, ...grants, allowedOrigins, allowedCidrs };
+      });
+    },
+
+    async disableApplication(request, context) {
+      return change(context, "application.disabled", request, () => ({ disabled: true }));
+    },
+
+    async enableApplication(request, context) {
+      return change(context, "application.enabled", request, (current) => {
+        // To let its keys work again is to give what they grant.
+        grantGuard.checkMayGive(callerOf(context), current);
+        return { disabled: false };
+      });
+    },
+
+    async deleteApplication(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const id = request.id.toLowerCase();
+      const wasThere = await applications.delete(
+        tenantId,
+        id,
+        (current) => checkVersion(current, request.ifMatch),
+        trailOf(context, {
+          kind: "application.deleted",
+          target: () => ({ applicationId: id }),
+          before: stateOfApplication,
+          answer: () => ({}),
+        }),
+      );
+      if (!wasThere) {
+        throw applicationNotFound(id);
+      }
+      return {};
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { type FieldViolation, invalidRequest } from "./errors.js";
+import { readNetwork } from "./networks.js";
+import type { ApplicationType, Restrictions } from "./store/store.js";
+import { originOf } from "./web-origin.js";
+
+/** Refuses restrictions that an application of this type cannot have, or that could never be met. */
+export function checkRestrictions(
+  type: ApplicationType,
+  { allowedOrigins, allowedCidrs }: Restrictions,
+): void {
+  const violations = [
+    ...(type !== "public" && allowedOrigins.length > 0 ? [unsuitedOrigins(type)] : []),
+    ...allowedOrigins.flatMap((origin, at) => faultIn(`allowed_origins[${at}]`, origin, ofOrigin)),
+    ...allowedCidrs.flatMap((cidr, at) => faultIn(`allowed_cidrs[${at}]`, cidr, ofNetwork)),
+  ];
+  if (violations.length > 0) {
+    throw invalidRequest(violations);
+  }
+}
+
+function unsuitedOrigins(type: ApplicationType): FieldViolation {
+  return {
+    field: "allowed_origins",
+    message:
+      `cannot be given to a ${type} application, whose keys no web page uses: ` +
+      "limit it by allowed_cidrs",
+  };
+}
+
+function faultIn(
+  field: string,
+  text: string,
+  faultOf: (text: string) => string | undefined,
+): FieldViolation[] {
+  const message = faultOf(text);
+  return message === undefined ? [] : [{ field, message }];
+}
+
+function ofOrigin(text: string): string | undefined {
+  const sent = originOf(text);
+  if (sent === text) {
+    return undefined;
+  }
+  return sent === undefined
+    ? "is no origin that a browser could send"
+    : `is sent by browsers as ${sent}: write it so`;
+}
+
+function ofNetwork(text: string): string | undefined {
+  const network = readNetwork(text);
+  return "fault" in network ? network.fault : undefined;
+}
