@@ -1,0 +1,88 @@
+import { callerOf } from "../caller.js";
+import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
+import { applicationNotFound, sessionNotFound } from "../errors.js";
+import { stateOfSession } from "../events/trail.js";
+import type { SessionHandlerOptions, SessionHandlers } from "./handlers.js";
+import { toSession } from "./to-session.js";
+
+/** The list that cursors are of. */
+const list = "sessions";
+
+/** What shows sessions to operators, and ends them. */
+export function createManageHandlers({
+  store,
+  trailOf,
+}: Pick<SessionHandlerOptions, "store" | "trailOf">): Pick<
+  SessionHandlers,
+  "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
+> {
+  const { applications, sessions } = store;
+  return {
+    async listSessions(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const { applicationId, state, size = defaultPageSize, start } = request;
+      const { items, more } = await sessions.list({
+        tenantId,
+        applicationId: applicationId?.toLowerCase(),
+        authorized: state === undefined ? undefined : state === "authorized",
+        size,
+        after: start === undefined ? undefined : readStart(tenantId, start, list).after,
+      });
+      const last = items.at(-1);
+      return {
+        pagination: {
+          pageSize: size,
+          ...(more && last && { next: encodeCursor(tenantId, { after: last.id }, list) }),
+        },
+        data: items.map(toSession),
+      };
+    },
+
+    async getSession(request, context) {
+      const id = request.id.toLowerCase();
+      const found = await sessions.find(id);
+      if (found?.session.tenantId !== callerOf(context).application.tenantId) {
+        throw sessionNotFound(id);
+      }
+      return toSession(found.session);
+    },
+
+    async deleteSession(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const id = request.id.toLowerCase();
+      const wasThere = await sessions.delete(
+        tenantId,
+        id,
+        trailOf(context, {
+          kind: "session.deleted",
+          target: ({ applicationId }) => ({ applicationId, sessionId: id }),
+          before: stateOfSession,
+          answer: () => ({}),
+        }),
+      );
+      if (!wasThere) {
+        throw sessionNotFound(id);
+      }
+      return {};
+    },
+
+    async revokeAllSessions(request, context) {
+      const { tenantId, id: modifiedBy } = callerOf(context).application;
+      const id = request.id.toLowerCase();
+      const record = await applications.update(
+        tenantId,
+        id,
+        ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1, modifiedBy }),
+        trailOf(context, {
+          kind: "application.sessions_revoked",
+          target: () => ({ applicationId: id }),
+          answer: () => ({}),
+        }),
+      );
+      if (!record) {
+        throw applicationNotFound(id);
+      }
+      return {};
+    },
+  };
+}
