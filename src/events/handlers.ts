@@ -1,0 +1,64 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
+import { callerOf, readmissionOf } from "../caller.js";
+import { cursorRefusal, defaultPageSize } from "../cursor.js";
+import { fromTimestamp } from "../moments.js";
+import { createOpenStream } from "../open-stream.js";
+import { createResumeTokens } from "../resume-token.js";
+import { createSealedPlaces } from "../sealed-places.js";
+import type { Store } from "../store/store.js";
+import { readFilter } from "./filter.js";
+import { toEvent } from "./to-event.js";
+import { watchEvents } from "./watch.js";
+
+interface EventHandlerOptions {
+  readonly store: Store;
+  /** Given when the server stops: it ends streams. */
+  readonly stopping: AbortSignal;
+}
+
+export function createEventHandlers({
+  store,
+  stopping,
+}: EventHandlerOptions): ServiceImpl<typeof EventService> {
+  const { events } = store;
+  const cursors = createSealedPlaces(`latchkey event cursor ${store.id}`, cursorRefusal);
+  const resumeTokens = createResumeTokens(store.id, "events");
+  const stream = createOpenStream(stopping);
+
+  return {
+    async listEvents(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const { size = defaultPageSize, start, since, until } = request;
+      const { items, next } = await events.list({
+        tenantId,
+        ...readFilter(request),
+        since: readLimit(since, "since"),
+        until: readLimit(until, "until"),
+        size,
+        after: start === undefined ? undefined : cursors.open(tenantId, start),
+      });
+      return {
+        pagination: {
+          pageSize: size,
+          ...(next !== undefined && { next: cursors.seal(tenantId, next) }),
+        },
+        data: items.map(toEvent),
+      };
+    },
+
+    watchEvents(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const readmit = readmissionOf(context);
+      return stream(context, (signal) =>
+        watchEvents({ events, resumeTokens, tenantId, request, readmit, signal }),
+      );
+    },
+  };
+}
+
+/** A limit of a span of time. Nothing that is kept happened before 1970. */
+function readLimit(timestamp: Timestamp | undefined, field: string): number | undefined {
+  return timestamp && Math.max(0, fromTimestamp(timestamp, field));
+}
