@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { BootstrapFlags } from "./bootstrap-command.js";
 import { readSettings, type Settings } from "./config.js";
+import type { ExportFlags } from "./export-command.js";
 import { isId } from "./ids.js";
+import type { ImportFlags } from "./import-command.js";
 
 const program = new Command("latchkey").description(
   "Credential and session service. Settings come from environment variables: see docs/operations.md.",
@@ -23,6 +25,33 @@ program
     const settings = readSettings();
     const { bootstrapCommand } = await import("./bootstrap-command.js");
     process.stdout.write(await bootstrapCommand(settings, flags));
+  });
+
+program
+  .command("export")
+  .description("write all that the store holds as lines of JSON, with hashes and never keys")
+  .option("--output <file>", "the file to write (default: stdout)")
+  .option("--resume", "go on with a file whose export did not end")
+  .option("--no-events", "leave out what happened")
+  .addHelpText("after", "\nExample:\n  latchkey export --output latchkey.ndjson")
+  .action(async (flags: ExportFlags) => {
+    const settings = readSettings();
+    const { exportCommand } = await import("./export-command.js");
+    await exportCommand(settings, flags);
+  });
+
+program
+  .command("import")
+  .description("add what an export holds to the store; what is there already is passed over")
+  .argument("<file>", "the export, or - for stdin")
+  .option("--dry-run", "only tell what would be done")
+  .option("--replace", "replace what is there and differs")
+  .addHelpText("after", "\nExample:\n  latchkey import latchkey.ndjson --dry-run")
+  .action(async (file: string, flags: ImportFlags) => {
+    const settings = readSettings();
+    const { importCommand } = await import("./import-command.js");
+    const isGood = await importCommand(settings, file, flags);
+    process.exitCode = isGood ? 0 : 1;
   });
 
 /** Loads only what this process needs for its part in the service. */

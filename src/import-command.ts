@@ -1,0 +1,91 @@
+import { type FileHandle, open } from "node:fs/promises";
+import type { Settings } from "./config.js";
+import { openStore } from "./open-store.js";
+import { StoreUnavailable } from "./store/store.js";
+import { openStoreToLookAt } from "./store-there.js";
+import { importRecords } from "./transfer/import-records.js";
+import { createImportReport, type ImportReport } from "./transfer/import-report.js";
+import { startProgress } from "./transfer/progress.js";
+import { splitLines } from "./transfer/split-lines.js";
+
+export interface ImportFlags {
+  readonly dryRun?: boolean;
+  readonly replace?: boolean;
+}
+
+/** Imports a file, or stdin for `-`, and answers whether all of it is in the store. */
+export async function importCommand(
+  settings: Settings,
+  path: string,
+  flags: ImportFlags,
+): Promise<boolean> {
+  const file = path === "-" ? undefined : await openFile(path);
+  try {
+    return await importFrom(settings, path, file, flags);
+  } finally {
+    await file?.close();
+  }
+}
+
+async function importFrom(
+  settings: Settings,
+  path: string,
+  file: FileHandle | undefined,
+  { dryRun = false, replace = false }: ImportFlags,
+): Promise<boolean> {
+  const size = (await file?.stat())?.size;
+  const chunks = file?.createReadStream({ highWaterMark: chunkSize, autoClose: false });
+  const report = createImportReport();
+  const store = await (dryRun ? openStoreToLookAt : openStore)(settings);
+  const progress = startProgress({
+    word: dryRun ? "checked" : "imported",
+    ofBytes: size,
+    stream: process.stderr,
+    tellsUnwatched: true,
+  });
+  try {
+    await importRecords({
+      lines: splitLines(chunks ?? process.stdin),
+      store,
+      peppers: settings.peppers,
+      dryRun,
+      replace,
+      report,
+      onProgress: progress.advance,
+    });
+    return report.isGood();
+  } catch (error) {
+    throw explain(error, path === "-" ? "stdin" : path);
+  } finally {
+    progress.stop();
+    await store.close();
+    tell(report, dryRun);
+  }
+}
+
+/** Bytes of the file that are read at once. */
+const chunkSize = 1024 * 1024;
+
+async function openFile(path: string): Promise<FileHandle> {
+  return open(path).catch((error) => {
+    throw new Error(`${path} cannot be read: ${error.message}`);
+  });
+}
+
+function explain(error: unknown, what: string): Error {
+  const { message } = error as Error;
+  const advice =
+    error instanceof StoreUnavailable ? " Import it again: what is there is passed over." : "";
+  return new Error(`${what}: ${message}${advice}`, { cause: error });
+}
+
+/** Tells what an import has come to, where it has come to anything. */
+function tell(report: ImportReport, dryRun: boolean): void {
+  if (report.isEmpty()) {
+    return;
+  }
+  for (const trouble of report.troubles()) {
+    process.stderr.write(`latchkey: ${trouble}\n`);
+  }
+  process.stdout.write(report.summary(dryRun));
+}

@@ -1,0 +1,83 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type CreateApplicationRequest,
+  CreateApplicationRequestSchema,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
+import { checkRestrictions } from "../check-restrictions.js";
+import { type FieldViolation, invalidRequest, Problem } from "../errors.js";
+import { checkGrantsSuit, missingContainers, showGrants } from "../grants.js";
+import type { ImportedApplication, ImportedSession } from "../store/transfer.js";
+import { checkMessage } from "../validation.js";
+
+/** How many keys an application may come with, those that have ended included. */
+const mostKeys = 100;
+
+/** What the proto says of the paths of containers, which earlier versions took as they came. */
+const newRule = "string.container_path";
+
+/** All that keeps an application from being one that the API of any version could have made. */
+export function faultsOfApplication(record: ImportedApplication): readonly FieldViolation[] {
+  const { type, keys } = record;
+  if (keys.length > mostKeys) {
+    return [{ field: "keys", message: `must be at most ${mostKeys} keys` }];
+  }
+  return violationsOf(() => {
+    checkMessage(CreateApplicationRequestSchema, requestFor(record), newRule);
+    const missing = missingContainers(type, record);
+    if (missing.length > 0) {
+      throw invalidRequest(missing);
+    }
+    checkRestrictions(type, record);
+  });
+}
+
+/** What keeps such an application from being made today, which is no reason to leave its keys behind. */
+export function odditiesOfApplication(record: ImportedApplication): readonly FieldViolation[] {
+  return [
+    ...violationsOf(() => checkMessage(CreateApplicationRequestSchema, requestFor(record))),
+    ...violationsOf(() => checkGrantsSuit(record.type, record)),
+  ];
+}
+
+/** The request that would make an application. */
+function requestFor(record: ImportedApplication): CreateApplicationRequest {
+  const { name, type, allowedOrigins, allowedCidrs } = record;
+  return create(CreateApplicationRequestSchema, {
+    name,
+    type,
+    ...showGrants(record),
+    allowedOrigins: [...allowedOrigins],
+    allowedCidrs: [...allowedCidrs],
+  });
+}
+
+/** The same of a session, which has no grants until it is authorized. */
+export function faultsOfSession(record: ImportedSession): readonly FieldViolation[] {
+  const { authorizedAt, authorizedBy, permissions, rules } = record;
+  if ((authorizedAt === undefined) !== (authorizedBy === undefined)) {
+    return [{ field: "authorized_by", message: "goes with authorized_at: give both or none" }];
+  }
+  if (authorizedAt !== undefined) {
+    return violationsOf(() => {
+      // The nonce is spent.
+      const request = create(AuthorizeSessionRequestSchema, { nonce: "-", ...showGrants(record) });
+      checkMessage(AuthorizeSessionRequestSchema, request);
+    });
+  }
+  return permissions.length > 0 || rules.length > 0
+    ? [{ field: "authorized_at", message: "is required where permissions or rules are granted" }]
+    : [];
+}
+
+function violationsOf(check: () => void): readonly FieldViolation[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (error instanceof Problem) {
+      return error.violations;
+    }
+    throw error;
+  }
+}

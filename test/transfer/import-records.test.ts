@@ -1,0 +1,317 @@
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../src/ids.js";
+import type { EventRecord } from "../../src/store/events.js";
+import type { Store } from "../../src/store/store.js";
+import type { ImportedApplication } from "../../src/store/transfer.js";
+import { importRecords } from "../../src/transfer/import-records.js";
+import { createImportReport } from "../../src/transfer/import-report.js";
+import { pepperChecks } from "../../src/transfer/pepper-checks.js";
+import { splitLines } from "../../src/transfer/split-lines.js";
+import {
+  applicationLine,
+  endLine,
+  eventLine,
+  headerLine,
+  sessionLine,
+} from "../../src/transfer/write-lines.js";
+import { anEvent } from "../store-contract/event-fixtures.js";
+import { hour, idsOf, must, rule, times } from "../store-contract/fixtures.js";
+import {
+  anImportedApplication,
+  anImportedSession,
+  exportAll,
+} from "../store-contract/transfer-fixtures.js";
+import { useLmdbFolder } from "../support/lmdb-folder.js";
+
+const folder = useLmdbFolder();
+const pepper = "the pepper of these tests";
+
+/** An application that the API could have made. */
+function anApplication(fields: Partial<ImportedApplication> = {}): ImportedApplication {
+  return anImportedApplication({ permissions: ["token:read"], ...fields });
+}
+
+function anEventOfBefore(): EventRecord {
+  const at = Date.UTC(2026, 0);
+  return { ...anEvent(), id: newId(at), at };
+}
+
+interface Choices {
+  readonly replace?: boolean;
+  readonly dryRun?: boolean;
+  readonly peppers?: readonly string[];
+}
+
+/** Imports a file of these lines, and answers what is reported. */
+async function importInto(store: Store, lines: readonly string[], choices: Choices = {}) {
+  const { replace = false, dryRun = false, peppers = [pepper] } = choices;
+  const report = createImportReport();
+  let progress = 0;
+  async function* read() {
+    yield Buffer.from(lines.join(""));
+  }
+  await importRecords({
+    lines: splitLines(read()),
+    store,
+    peppers,
+    replace,
+    dryRun,
+    report,
+    onProgress: (records) => {
+      progress += records;
+    },
+  });
+  return {
+    isGood: report.isGood(),
+    troubles: report.troubles(),
+    summary: report.summary(dryRun),
+    progress,
+  };
+}
+
+const header = headerLine({ pepperChecks: pepperChecks([pepper]) });
+
+/** A whole file of these records. */
+function file(...records: string[]): string[] {
+  const counts = { applications: records.length, sessions: 0, events: 0 };
+  return [header, ...records, endLine(counts)];
+}
+
+describe("an import", () => {
+  it("adds all that a file holds, and counts it", async () => {
+    const store = await folder.open();
+    const applications = times(450, () => anApplication());
+    const session = anImportedSession(must(applications[0]));
+    const event = anEventOfBefore();
+    const lines = [
+      ...applications.map(applicationLine),
+      sessionLine(session),
+      ...times(3, anEventOfBefore).map(eventLine),
+      eventLine(event),
+    ];
+    const first = await importInto(store, file(...lines));
+    expect(first).toEqual({
+      isGood: true,
+      troubles: [],
+      summary: "applications  450 added\nsessions      1 added\nevents        4 added\n",
+      progress: 455,
+    });
+    const again = await importInto(store, file(...lines));
+    expect(again.summary).toBe(
+      "applications  0 added, 450 there already\nsessions      0 added, 1 there already\nevents        0 added, 4 there already\n",
+    );
+    const held = await exportAll(store, 100);
+    expect(idsOf(held.applications)).toEqual(applications.map(({ id }) => id).sort());
+    expect(idsOf(held.sessions)).toEqual([session.id]);
+    expect(held.events).toContainEqual(event);
+  });
+
+  it("tells each bad line by its number and what is wrong, and adds all others", async () => {
+    const store = await folder.open();
+    const good = times(3, () => anApplication());
+    const lines = good.map(applicationLine);
+    const bad = [
+      "not JSON\n",
+      applicationLine(anApplication({ name: "" })),
+      applicationLine(anApplication({ keys: [{ id: "1", hash: Buffer.alloc(3), createdAt: 0 }] })),
+    ];
+    const outcome = await importInto(store, file(...[...lines, ...bad].sort()));
+    expect(outcome.isGood).toBe(false);
+    expect(outcome.troubles).toHaveLength(3);
+    expect(outcome.summary).toContain("applications  3 added\n");
+    expect(outcome.summary).toContain("bad lines     3\n");
+    expect(idsOf((await exportAll(store)).applications)).toEqual(good.map(({ id }) => id).sort());
+
+    const numbered = await importInto(store, file(...lines, ...bad));
+    expect(numbered.troubles).toEqual([
+      expect.stringMatching(/^line 5: is not valid JSON/),
+      expect.stringMatching(/^line 6: application\.name: /),
+      "line 7: application.keys[0].id: must be a UUID; " +
+        "application.keys[0].hash: must be a hash of 32 bytes in base64",
+    ]);
+  });
+
+  it("takes what an earlier version took, and tells what the API would refuse today", async () => {
+    const store = await folder.open();
+    const ofContainer = { ...rule, conditions: [], container: "pci//../high" };
+    const odd = [
+      anApplication({ rules: [ofContainer] }),
+      anApplication({ type: "public", permissions: ["session:read"] }),
+    ];
+    const outcome = await importInto(store, file(...odd.map(applicationLine)));
+    expect(outcome.isGood).toBe(true);
+    expect(outcome.summary).toContain("applications  2 added\n");
+    const ids = odd.map(({ id }) => id);
+    expect(outcome.troubles).toEqual([
+      expect.stringMatching(`^line 2: the application ${ids[0]} .*rules\\[0\\]\\.container`),
+      expect.stringMatching(
+        `^line 3: the application ${ids[1]} .*permissions\\[0\\]: session:read`,
+      ),
+    ]);
+    const { applications } = await exportAll(store);
+    expect(idsOf(applications)).toEqual([...ids].sort());
+
+    const broken = [
+      anApplication({ rules: [{ ...ofContainer, transform: "show" }] }),
+      anApplication({ rules: [{ ...ofContainer, container: undefined }] }),
+      anApplication({ rules: [{ ...ofContainer, container: "/two/\nlines/" }] }),
+    ];
+    const refused = await importInto(store, file(...broken.map(applicationLine)));
+    expect(refused.isGood).toBe(false);
+    expect(refused.summary).toContain("bad lines     3\n");
+  });
+
+  it("tells the first twenty bad lines, and how many more there are", async () => {
+    const store = await folder.open();
+    const { troubles } = await importInto(store, file(...times(50, () => "{}\n")));
+    expect(troubles).toHaveLength(21);
+    expect(troubles.at(-1)).toBe("30 more lines that cannot be read");
+  });
+
+  it("tells what is there and differs, leaves it, and replaces it where it is asked to", async () => {
+    const store = await folder.open();
+    const records = times(25, () => anApplication());
+    await importInto(store, file(...records.map(applicationLine)));
+    const others = records.map((record) => applicationLine({ ...record, name: "till" }));
+    const refused = await importInto(store, file(...others));
+    expect(refused.isGood).toBe(false);
+    expect(refused.troubles).toHaveLength(21);
+    expect(refused.troubles[0]).toBe(
+      `line 2: the application ${records[0]?.id} is there and differs`,
+    );
+    expect(refused.troubles.at(-1)).toBe("5 more that do not go with what is there");
+    expect((await exportAll(store)).applications.every(({ name }) => name === "shop")).toBe(true);
+
+    const replaced = await importInto(store, file(...others), { replace: true });
+    expect(replaced).toMatchObject({ isGood: true, troubles: [] });
+    expect(replaced.summary).toContain("0 added, 25 replaced");
+    expect((await exportAll(store)).applications.every(({ name }) => name === "till")).toBe(true);
+  });
+
+  it("passes over what has expired, and sessions whose application is missing", async () => {
+    const now = Date.UTC(2026, 6);
+    const store = await folder.open({ clock: () => now });
+    const [owner, ended, missing] = [
+      anApplication(),
+      anApplication({ expiresAt: now - hour }),
+      anApplication(),
+    ];
+    const sessions = [
+      anImportedSession(owner, { expiresAt: now - 1 }),
+      anImportedSession(ended),
+      anImportedSession(missing),
+    ];
+    const lines = [...[owner, ended].map(applicationLine), ...sessions.map(sessionLine)];
+    const { isGood, summary } = await importInto(store, file(...lines));
+    expect(isGood).toBe(true);
+    expect(summary).toContain("applications  1 added, 1 expired\n");
+    expect(summary).toContain("sessions      0 added, 2 without their application, 1 expired\n");
+  });
+
+  it("of a dry run tells the same as the import that follows, and writes nothing", async () => {
+    const store = await folder.open();
+    const [there, added] = [anApplication(), anApplication()];
+    await importInto(store, file(applicationLine(there)));
+    const key = { id: newId(0), hash: Buffer.alloc(32, 7), createdAt: 0, foreign: true };
+    const [owner, thief] = times(2, () => anApplication({ keys: [key] }));
+    const lines = file(
+      applicationLine({ ...there, name: "till" }),
+      applicationLine(added),
+      ...[must(owner), must(thief)].map(applicationLine),
+      sessionLine(anImportedSession(must(thief))),
+      ...[there, added, anApplication()].map((owner) => sessionLine(anImportedSession(owner))),
+      eventLine(anEventOfBefore()),
+      "{}\n",
+    );
+    const dry = await importInto(store, lines, { dryRun: true });
+    expect(idsOf((await exportAll(store)).applications)).toEqual([there.id]);
+    expect(dry.summary).toContain("This was a dry run: nothing is written.\n");
+    const real = await importInto(store, lines);
+    expect(dry.troubles).toEqual(real.troubles);
+    expect(dry.summary).toContain(real.summary);
+    expect(dry.summary).toContain("1 with a key of another application");
+  });
+
+  it("notices that a file was cut off, wherever, and imports what is in it", async () => {
+    const store = await folder.open();
+    const records = times(3, () => anApplication());
+    const whole = file(...records.map(applicationLine));
+    const cutAtLine = await importInto(store, whole.slice(0, 3));
+    expect(cutAtLine).toMatchObject({
+      isGood: false,
+      troubles: [expect.stringContaining("has no last line")],
+    });
+    expect(cutAtLine.summary).toContain("2 added");
+    const torn = [...whole.slice(0, 3), must(whole[3]).slice(0, 100)];
+    const { troubles } = await importInto(store, torn);
+    expect(troubles).toEqual(["line 4: is cut off", expect.stringContaining("has no last line")]);
+    const withoutNewline = [...whole.slice(0, -1), must(whole.at(-1)).trimEnd()];
+    expect((await importInto(store, withoutNewline)).isGood).toBe(true);
+  });
+
+  it("passes over blank lines, as editors leave them at the end", async () => {
+    const store = await folder.open();
+    const lines = [...file(applicationLine(anApplication())), "\n", "\r\n", "  "];
+    expect(await importInto(store, lines)).toMatchObject({ isGood: true, troubles: [] });
+  });
+
+  it("shows what a terminal would obey", async () => {
+    const store = await folder.open();
+    const evil = "\u001b]0;owned\u0007\r\u009b2J\u202e";
+    const lines = file(`{"${JSON.stringify(evil).slice(1, -1)}":1}\n`, `${evil}\n`);
+    const { troubles } = await importInto(store, lines);
+    expect(troubles[0]).toContain("\\u{1b}]0;owned\\u{7}\\u{d}\\u{9b}2J\\u{202e}: is not known");
+    expect(troubles.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const header = importInto(store, [must(lines[1])]);
+    await expect(header).rejects.toThrow(/^[^\p{Cc}\p{Cf}]*$/u);
+  });
+
+  it("notices lines that are missing, were added, or follow the end", async () => {
+    const store = await folder.open();
+    const lines = times(3, () => applicationLine(anApplication()));
+    const [first, ...rest] = file(...lines);
+    const fewer = await importInto(store, [must(first), ...rest.slice(1)]);
+    expect(fewer.troubles).toEqual([
+      expect.stringContaining("It has 2 records, and its last line tells of 3"),
+    ]);
+    const { troubles } = await importInto(store, [...file(...lines), must(lines[0])]);
+    expect(troubles[0]).toBe("line 6: comes after the end of the export");
+  });
+
+  it("refuses a file that is no export, or of a later format", async () => {
+    const store = await folder.open();
+    const notOurs = [[], ["\n"], ["PK\u0003\u0004"], [applicationLine(anApplication())], ["{}\n"]];
+    for (const lines of notOurs) {
+      await expect(importInto(store, lines)).rejects.toThrow("no export");
+    }
+    const later = importInto(store, ['{"latchkey_export":2}\n']);
+    await expect(later).rejects.toThrow("It is of format 2, and this version reads 1");
+  });
+
+  it("refuses a file whose keys were hashed with other peppers, be it one of several", async () => {
+    const store = await folder.open();
+    const lines = file(applicationLine(anApplication()));
+    const other = importInto(store, lines, { peppers: ["another pepper of others"] });
+    await expect(other).rejects.toThrow("add them to KEY_PEPPER, or set it to what it was there");
+    await expect(importInto(store, lines, { peppers: [""] })).rejects.toThrow("KEY_PEPPER");
+    expect((await exportAll(store)).applications).toEqual([]);
+
+    const peppers = ["a newer pepper of ours", pepper, ""];
+    expect(await importInto(store, lines, { peppers })).toMatchObject({ troubles: [] });
+    const ofTwo = headerLine({ pepperChecks: pepperChecks([pepper, ""]) });
+    await expect(importInto(store, [ofTwo, ...lines.slice(1)])).rejects.toThrow(
+      "Of the 2 items that KEY_PEPPER had there, 1 are missing here (number 2)",
+    );
+    for (const unchecked of ['{"latchkey_export":1}\n', headerLine({ pepperChecks: [] })]) {
+      const outcome = await importInto(store, [unchecked, ...lines.slice(1)]);
+      expect(outcome).toMatchObject({ isGood: true, troubles: [] });
+    }
+  });
+
+  it("tells nothing of a pepper by its check but that it is the same", () => {
+    const [check, again, other, none] = pepperChecks([pepper, pepper, `${pepper}.`, ""]);
+    expect(check).toBe(again);
+    expect(new Set([check, other, none]).size).toBe(3);
+    expect(check).not.toContain(pepper);
+  });
+});

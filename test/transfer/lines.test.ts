@@ -1,0 +1,246 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { Problem } from "../../src/errors.js";
+import { readHeader, readLine } from "../../src/transfer/read-line.js";
+import {
+  applicationLine,
+  endLine,
+  eventLine,
+  headerLine,
+  sessionLine,
+} from "../../src/transfer/write-lines.js";
+import { times } from "../store-contract/fixtures.js";
+import { anyApplication, anyEvent, anySession } from "./any-record.js";
+
+const anyLine = fc.oneof(
+  anyApplication.map(applicationLine),
+  anySession.map(sessionLine),
+  anyEvent.map(eventLine),
+);
+
+const read = (line: string) => readLine(Buffer.from(line));
+
+/** What is wrong with a line. */
+function faultOf(line: unknown): string {
+  try {
+    read(typeof line === "string" ? line : JSON.stringify(line));
+    return "";
+  } catch (error) {
+    if (error instanceof Problem) {
+      return error.rawMessage;
+    }
+    throw error;
+  }
+}
+
+/** A good line of an application, to be spoiled. */
+function application(fields: Record<string, unknown> = {}) {
+  return {
+    application: {
+      id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+      tenant_id: "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+      name: "Checkout",
+      type: "private",
+      permissions: ["token:read"],
+      keys: [
+        {
+          id: "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
+          hash: Buffer.alloc(32, 7).toString("base64"),
+          created_at: "2026-01-31T12:00:00.000Z",
+        },
+      ],
+      created_at: "2026-01-31T12:00:00.000Z",
+      ...fields,
+    },
+  };
+}
+
+function session(fields: Record<string, unknown> = {}) {
+  const hash = Buffer.alloc(32, 7).toString("base64");
+  return {
+    session: {
+      id: "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+      tenant_id: "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+      application_id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+      key_hash: hash,
+      nonce_hash: hash,
+      created_at: "2026-01-31T12:00:00.000Z",
+      expires_at: "2026-01-31T12:03:00.000Z",
+      ...fields,
+    },
+  };
+}
+
+describe("a line", () => {
+  it("tells all of an application, whatever it is", () => {
+    fc.assert(
+      fc.property(anyApplication, (record) => {
+        expect(read(applicationLine(record))).toEqual({ kind: "application", record });
+      }),
+    );
+  });
+
+  it("tells all of a session, authorized or not", () => {
+    fc.assert(
+      fc.property(anySession, (record) => {
+        expect(read(sessionLine(record))).toEqual({ kind: "session", record });
+      }),
+    );
+  });
+
+  it("tells all of an event", () => {
+    fc.assert(
+      fc.property(anyEvent, (record) => {
+        expect(read(eventLine(record))).toEqual({ kind: "event", record });
+      }),
+    );
+  });
+
+  it("is one line, whatever texts are in it", () => {
+    fc.assert(
+      fc.property(anyLine, (line) => {
+        expect(line.indexOf("\n")).toBe(line.length - 1);
+      }),
+    );
+  });
+
+  it("may leave out what goes without saying", () => {
+    expect(read(JSON.stringify(application()))).toMatchObject({
+      record: { disabled: false, sessionEpoch: 0, rules: [], allowedOrigins: [], allowedCidrs: [] },
+    });
+  });
+
+  it("at the end tells how many records there are", () => {
+    const counts = { applications: 3, sessions: 2, events: 1 };
+    expect(read(endLine(counts))).toEqual({ kind: "end", counts });
+  });
+
+  it("at the start tells where the records come from", () => {
+    const header = {
+      exportedAt: 1_800_000_000_000,
+      store: "embedded",
+      source: "a",
+      pepperChecks: ["b"],
+    };
+    expect(readHeader(Buffer.from(headerLine(header)))).toEqual({ format: 1, ...header });
+    expect(readHeader(Buffer.from('{"latchkey_export":1}')).format).toBe(1);
+  });
+});
+
+describe("a line that is not as it should be", () => {
+  it("is refused with what is wrong, and never with anything else", () => {
+    const anything = fc.jsonValue({ maxDepth: 3 });
+    fc.assert(
+      fc.property(anyLine, fc.nat(), anything, (line, which, value) => {
+        const spoiled = JSON.stringify(replaced(JSON.parse(line), which, value));
+        try {
+          read(spoiled);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+    );
+  });
+
+  it("is refused where anything is left out that does not go without saying", () => {
+    const fields = ["id", "tenant_id", "name", "type", "keys", "created_at"];
+    for (const field of fields) {
+      const line = application({ [field]: undefined });
+      expect(faultOf(line)).toBe(`application.${field}: is required`);
+    }
+  });
+
+  it.each([
+    ["an unknown field", { nmae: "x" }, "application.nmae: is not known"],
+    ["no UUID", { id: "42" }, "application.id: must be a UUID"],
+    ["no text", { name: 1 }, "application.name: must be a text"],
+    [
+      "an unknown type",
+      { type: "secret" },
+      "application.type: must be private or public or management",
+    ],
+    [
+      "a day that is none",
+      { created_at: "2026-02-30T12:00:00.000Z" },
+      "application.created_at: must be a date",
+    ],
+    [
+      "a moment before 1970",
+      { created_at: "1969-12-31T23:59:59.999Z" },
+      "application.created_at: must be a date",
+    ],
+    [
+      "no whole number",
+      { session_epoch: 1.5 },
+      "application.session_epoch: must be a whole number",
+    ],
+    ["a null", { expires_at: null }, "application.expires_at: must be a date"],
+    ["no list", { permissions: "token:read" }, "application.permissions: must be a list"],
+    ["a name of two lines", { name: "a\nb" }, "application.name: must be one line"],
+    [
+      "no permission",
+      { permissions: ["READ"] },
+      "application.permissions[0]: must be two or three",
+    ],
+    ["no grants", { permissions: [] }, "application: permissions or rules must be non-empty"],
+    [
+      "a rule without a container",
+      { rules: [{ priority: 1, transform: "mask", permissions: ["token:read"] }] },
+      "application.rules[0].container: is required",
+    ],
+    ["a network that is none", { allowed_cidrs: ["10.0.0.0/99"] }, "application.allowed_cidrs[0]:"],
+    ["half a text", { name: "\ud800" }, "application.name: must be a text"],
+  ])("is refused for %s", (_, fields, fault) => {
+    expect(faultOf(application(fields))).toContain(fault);
+  });
+
+  it("is not read on where twenty faults are found", () => {
+    const many = [{ permissions: times(1_000, () => 1) }, { keys: times(1_000, () => ({})) }];
+    for (const fields of many) {
+      expect(faultOf(application(fields))).toMatch(/; and 10 more$/);
+    }
+  });
+
+  it.each([
+    ["31 bytes", Buffer.alloc(31).toString("base64")],
+    ["33 bytes", Buffer.alloc(33).toString("base64")],
+    ["a key", `lk_prv_${"a".repeat(61)}`],
+    ["hexadecimal digits", "0".repeat(64)],
+  ])("is refused for a hash of %s, which is not told back", (_, hash) => {
+    const [key] = application().application.keys;
+    const fault = faultOf(application({ keys: [{ ...key, hash }] }));
+    expect(fault).toBe("application.keys[0].hash: must be a hash of 32 bytes in base64");
+  });
+
+  it("is refused for a session that is authorized by half, or has grants and is not", () => {
+    const authorized_at = "2026-01-31T12:00:00.000Z";
+    expect(faultOf(session())).toBe("");
+    expect(faultOf(session({ authorized_at }))).toContain("session.authorized_by: goes with");
+    expect(faultOf(session({ permissions: ["token:read"] }))).toContain("session.authorized_at");
+  });
+
+  it("is refused where it is no object, no JSON, or has no member or two", () => {
+    expect(faultOf("[]")).toContain("must be an object");
+    expect(faultOf('{"application":')).toContain("is not valid JSON");
+    expect(faultOf("{}")).toContain("must have one member");
+    expect(faultOf({ ...application(), ...session() })).toContain("must have one member");
+    expect(faultOf('{"end":{},"end":{}}')).toContain("is given twice");
+  });
+});
+
+/** Puts another value in one place of many. */
+function replaced(value: unknown, which: number, other: unknown): unknown {
+  let left = which % 25;
+  const visit = (part: unknown): unknown => {
+    if (left-- === 0) {
+      return other;
+    }
+    if (Array.isArray(part)) {
+      return part.map(visit);
+    }
+    return typeof part === "object" && part !== null
+      ? Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, visit(inner)]))
+      : part;
+  };
+  return visit(value);
+}
