@@ -1,4 +1,4 @@
-interface NewEntry<A> {
+export interface NewEntry<A> {
   readonly answer: A;
   /**
    * Whom the answer is about: the ids of the application or session of the key

@@ -1,12 +1,13 @@
 /** The client for browsers: `latchkey/client`, as bundlers for browsers resolve it. */
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { type ClientOptions, createClientOn, type LatchkeyClient, sendKey } from "./client.js";
+import { retryLost } from "./retry.js";
 
 export { type ClientOptions, createClientOn, type LatchkeyClient } from "./client.js";
 export { type ProblemReport, problemOf } from "./problem.js";
 
-/** Creates a client that speaks Connect by `fetch`. */
+/** Creates a client that speaks Connect by `fetch`. Calls that got lost are sent again where that is safe. */
 export function createLatchkeyClient(options: ClientOptions): LatchkeyClient {
-  const interceptors = [sendKey(options)];
+  const interceptors = [retryLost(), sendKey(options)];
   return createClientOn(createConnectTransport({ baseUrl: options.url, interceptors }));
 }

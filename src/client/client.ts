@@ -8,6 +8,7 @@ import {
 } from "@connectrpc/connect";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 import { defaultKeyHeader } from "../key-header.js";
 
@@ -25,6 +26,7 @@ export interface LatchkeyClient {
   readonly applications: Client<typeof ApplicationService>;
   readonly sessions: Client<typeof SessionService>;
   readonly access: Client<typeof AccessService>;
+  readonly events: Client<typeof EventService>;
 }
 
 /** Makes a client of any transport, of whichever protocol. */
@@ -33,6 +35,7 @@ export function createClientOn(transport: Transport): LatchkeyClient {
     applications: createClient(ApplicationService, transport),
     sessions: createClient(SessionService, transport),
     access: createClient(AccessService, transport),
+    events: createClient(EventService, transport),
   };
 }
 

@@ -14,7 +14,8 @@ import { createGate, type MiddlewareOptions } from "./middleware.js";
 /**
  * How calls are checked. The functions are given the request of Connect, which
  * tells the method and, where it is unary, the message. A stream is checked
- * once, before its first message.
+ * once, before its first message. Connect does not tell where a call came from:
+ * keys that may be used from some networks only need the option `address`.
  */
 export type GuardInterceptorOptions = MiddlewareOptions<UnaryRequest | StreamRequest>;
 
@@ -41,7 +42,9 @@ export function createGuardInterceptor(
 ): Interceptor {
   const gate = createGate(guard, options);
   return (next) => async (request) => {
-    const { answer, refusal } = await gate.admit(request, request.header.get(gate.keyHeader));
+    const { header } = request;
+    const sent = { key: header.get(gate.keyHeader), origin: header.get("origin") };
+    const { answer, refusal } = await gate.admit(request, sent);
     if (refusal) {
       throw new ConnectError(refusal.detail, refusal.grpc, refusal.headers);
     }

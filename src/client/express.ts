@@ -41,7 +41,9 @@ export function guardExpress<Params = Request["params"]>(
   const gate = createGate(guard, options);
   return async (incoming, response, next) => {
     const request = incoming as Request<Params>;
-    const { answer, refusal } = await gate.admit(request, request.headers[gate.keyHeader]);
+    const { headers, ip: address } = request;
+    const sent = { key: headers[gate.keyHeader], origin: headers.origin, address };
+    const { answer, refusal } = await gate.admit(request, sent);
     if (refusal) {
       response.statusCode = refusal.status;
       response.setHeaders(new Headers(problemHeaders(refusal))).end(problemBody(refusal));

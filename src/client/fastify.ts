@@ -41,7 +41,9 @@ export function guardFastify<
     request: FastifyRequest<Route, Server>,
     reply: FastifyReply<RouteGenericInterface, Server>,
   ): Promise<unknown> => {
-    const { answer, refusal } = await gate.admit(request, request.headers[gate.keyHeader]);
+    const { headers, ip: address } = request;
+    const sent = { key: headers[gate.keyHeader], origin: headers.origin, address };
+    const { answer, refusal } = await gate.admit(request, sent);
     if (refusal) {
       reply.code(refusal.status).headers(problemHeaders(refusal));
       // Bytes are sent as they are; to JSON in a string Fastify adds a charset, which it has none of.

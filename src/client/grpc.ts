@@ -61,7 +61,11 @@ export function createGuardInterceptor(
   return ({ path, requestStream }, call) => {
     async function isLetIn(metadata: Metadata, message: unknown): Promise<boolean> {
       try {
-        const sent = metadata.get(gate.keyHeader);
+        const sent = {
+          key: metadata.get(gate.keyHeader),
+          origin: metadata.get("origin"),
+          address: addressIn(call.getPeer()),
+        };
         const { answer, refusal } = await gate.admit({ path, metadata, message }, sent);
         if (refusal) {
           call.sendStatus(toStatus(refusal));
@@ -79,6 +83,11 @@ export function createGuardInterceptor(
     const listener = requestStream ? checkAtStart(isLetIn) : checkMessage(isLetIn);
     return new ServerInterceptingCall(call, { start: (next) => next(listener) });
   };
+}
+
+/** The address of a peer, which grpc-js tells with its port, and without brackets. */
+function addressIn(peer: string): string {
+  return peer.replace(/:\d+$/, "");
 }
 
 type IsLetIn = (metadata: Metadata, message: unknown) => Promise<boolean>;

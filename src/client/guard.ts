@@ -7,13 +7,22 @@ import type {
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { AnswerCache } from "./answer-cache.js";
 import type { CredentialWatch } from "./credential-watch.js";
+import { recall, remember } from "./placed-answers.js";
 import { problemOf } from "./problem.js";
-import { type Question, readQuestion, subjectIn } from "./question.js";
+import { everything, placedId, type Question, readQuestion, subjectIn } from "./question.js";
 
 /** What rules look at in a token. */
 export interface Token {
   readonly id?: string;
   readonly container?: string;
+}
+
+/** From where a key came to your service, as far as you know. */
+export interface Place {
+  /** The `Origin` header that came with it. */
+  readonly origin?: string | undefined;
+  /** The address that it came from. */
+  readonly address?: string | undefined;
 }
 
 /** Whether a key may do something, why, and how fresh the knowledge is. */
@@ -33,6 +42,10 @@ export interface GuardAnswer {
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly expiresAt?: Date | undefined;
+  /** Whether the answer is about this origin only. Absent where it is not. */
+  readonly dependsOnOrigin?: boolean | undefined;
+  /** Whether the answer is about this address only. Absent where it is not. */
+  readonly dependsOnAddress?: boolean | undefined;
   /** Where the answer comes from: the cache, the service, or the guard by itself. */
   readonly source: "cache" | "service" | "guard";
   /**
@@ -46,9 +59,10 @@ export interface GuardAnswer {
 export interface Guard {
   /**
    * Answers whether a key may do something, with a token or without. It never
-   * throws: what cannot be found out is not allowed.
+   * throws: what cannot be found out is not allowed. Neither is a key that may
+   * be used from some places only, where the place is not given.
    */
-  check(key: string, permission: string, token?: Token): Promise<GuardAnswer>;
+  check(key: string, permission: string, token?: Token, place?: Place): Promise<GuardAnswer>;
 
   /** Resolves when the cache is in use, or the guard is closed. There is no need to wait for it. */
   ready(): Promise<void>;
@@ -82,10 +96,10 @@ export function createGuardFromParts(parts: GuardParts): Guard {
   const underWay = new Map<string, Asking>();
   let isClosed = false;
 
-  function fromCache({ id }: Question): GuardAnswer | undefined {
+  function fromCache(question: Question): GuardAnswer | undefined {
     const moment = now();
     const staleness = moment - watch.completeUntil();
-    const answer = staleness <= maxStaleness ? cache.get(id, moment) : undefined;
+    const answer = staleness <= maxStaleness ? recall(cache, question, moment) : undefined;
     return answer && { ...answer, source: "cache", staleness };
   }
 
@@ -95,8 +109,8 @@ export function createGuardFromParts(parts: GuardParts): Guard {
   }
 
   /** The same question under way, where its answer could as well come from the cache. */
-  function joinable({ id }: Question): Asking | undefined {
-    const asking = underWay.get(id);
+  function joinable(question: Question): Asking | undefined {
+    const asking = underWay.get(placedId(question, everything));
     const oldest = now() - maxStaleness;
     const isFresh =
       asking &&
@@ -107,7 +121,7 @@ export function createGuardFromParts(parts: GuardParts): Guard {
   }
 
   function ask(question: Question, subject: string): Asking {
-    const { id } = question;
+    const id = placedId(question, everything);
     const asked = now();
     const epoch = watch.epoch();
     const answer = answerOf(question, subject, asked, epoch).finally(() => {
@@ -121,29 +135,30 @@ export function createGuardFromParts(parts: GuardParts): Guard {
   }
 
   async function answerOf(
-    { id, key, permission, token }: Question,
+    question: Question,
     subject: string,
     asked: number,
     epoch: number,
   ): Promise<GuardAnswer> {
-    const request = { key, permission, ...(token && { token }) };
+    const { key, permission, token, place } = question;
+    const request = { key, permission, ...(token && { token }), ...place };
     const response = await access.checkAccess(request, { timeoutMs: timeout });
     const answer = toAnswer(response);
     const subjects = [subject, answer.applicationId, answer.sessionId];
     // What was told meanwhile may have happened before the service looked, or after.
     if (!isClosed && !watch.changedSince(epoch, subjects)) {
-      cache.set(id, { answer, subjects, asked, lifetime: lifetimeOf(response) });
+      remember(cache, question, { answer, subjects, asked, lifetime: lifetimeOf(response) });
     }
     return answer;
   }
 
   return {
-    async check(key, permission, token) {
+    async check(key, permission, token, place) {
       if (isClosed) {
         return refusal("unavailable", "The guard is closed.");
       }
       try {
-        const question = readQuestion(key, permission, token);
+        const question = readQuestion(key, permission, token, place);
         if ("reason" in question) {
           return refusal(question.reason, question.detail);
         }
@@ -173,8 +188,10 @@ export function createGuardFromParts(parts: GuardParts): Guard {
 
 function toAnswer(response: CheckAccessResponse): GuardAnswer {
   const { allowed, transform, decidedBy, reason, detail, applicationId, sessionId } = response;
+  const { dependsOnOrigin, dependsOnAddress } = response;
   return {
     ...{ allowed, transform, decidedBy, reason, detail, applicationId, sessionId },
+    ...{ dependsOnOrigin, dependsOnAddress },
     expiresAt: response.expiresAt && timestampDate(response.expiresAt),
     source: "service",
     staleness: 0,

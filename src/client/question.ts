@@ -1,14 +1,15 @@
 import { hash } from "node:crypto";
 import { parseKey } from "../keys.js";
-import type { Token } from "./guard.js";
+import type { GuardAnswer, Place, Token } from "./guard.js";
 
 /** A question to the service, as it was when it was asked. */
 export interface Question {
-  /** What it is known by. */
+  /** What it is known by, wherever the key came from. */
   readonly id: string;
   readonly key: string;
   readonly permission: string;
   readonly token: Token | undefined;
+  readonly place: Place;
 }
 
 /** Why there is nothing to ask the service: what it would say is known. */
@@ -34,6 +35,7 @@ export function readQuestion(
   key: unknown,
   permission: unknown,
   token: unknown,
+  place: unknown,
 ): Question | Unaskable {
   if (!isText(key)) {
     return noKey;
@@ -45,13 +47,29 @@ export function readQuestion(
   if (copy === "invalid") {
     return invalid("The token must have an id, a container or both, each a text.");
   }
+  const copiedPlace = copyPlace(place);
+  if (copiedPlace === "invalid") {
+    return invalid("The origin and the address that a key came from must be texts.");
+  }
   const id = questionId([key, permission, copy && "token", copy?.id, copy?.container]);
-  return { id, key, permission, token: copy };
+  return { id, key, permission, token: copy, place: copiedPlace };
 }
 
 /** What a question is known by, made of all that it is about. It is a hash: no key is kept. */
 export function questionId(parts: readonly (string | undefined)[]): string {
   return hash("sha256", JSON.stringify(parts), "base64");
+}
+
+/** Of a place, all of it. */
+export const everything = { dependsOnOrigin: true, dependsOnAddress: true };
+
+/** What a question is known by together with as much of its place as the answer depends on. */
+export function placedId(
+  { id, place }: Question,
+  { dependsOnOrigin, dependsOnAddress }: Pick<GuardAnswer, "dependsOnOrigin" | "dependsOnAddress">,
+): string {
+  const { origin, address } = place;
+  return JSON.stringify([id, dependsOnOrigin && origin, dependsOnAddress && address]);
 }
 
 /**
@@ -76,6 +94,26 @@ function copyToken(token: unknown): Token | undefined | "invalid" {
     return "invalid";
   }
   return { ...(isText(id) && { id }), ...(isText(container) && { container }) };
+}
+
+const nowhere: Place = {};
+
+/**
+ * A text that is no text to the service comes from a caller, and is as good as
+ * none: only keys that may be used from some places are refused for it.
+ */
+function copyPlace(place: unknown): Place | "invalid" {
+  if (place === undefined || place === null) {
+    return nowhere;
+  }
+  if (typeof place !== "object") {
+    return "invalid";
+  }
+  const { origin, address } = place as Record<string, unknown>;
+  if (![origin, address].every((it) => it === undefined || it === null || typeof it === "string")) {
+    return "invalid";
+  }
+  return { ...(isText(origin) && { origin }), ...(isText(address) && { address }) };
 }
 
 /** Whether it is a text that reaches the service as it is: half a character would become another one. */

@@ -28,7 +28,9 @@ export function toRefusal({ reason, detail }: GuardAnswer, keyHeader: string): R
     case "unavailable":
       return unavailable;
     case "invalid_request":
-      return refusal("invalid_request", detail);
+    case "origin_not_allowed":
+    case "address_not_allowed":
+      return refusal(reason, detail);
     default:
       return refusal("permission_denied", detail);
   }

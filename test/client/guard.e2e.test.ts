@@ -3,9 +3,9 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
 import { createGuard, type GuardOptions } from "../../src/client/create-guard.js";
-import type { Guard, GuardAnswer } from "../../src/client/guard.js";
+import type { Guard, GuardAnswer, Place } from "../../src/client/guard.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
-import type { ApplicationRecord, Store } from "../../src/store/store.js";
+import type { ApplicationRecord, KeyRecord, Store } from "../../src/store/store.js";
 import { startProxy, type TcpProxy } from "../support/proxy.js";
 import { engines, startServer, type TestServer } from "../support/server.js";
 
@@ -119,6 +119,30 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await guard.check(key, read)).toMatchObject({ allowed: true });
   });
 
+  it("knows a key from where it may be used, and hears that this changes", async () => {
+    const origin = "https://shop.example.com";
+    const { id, key } = await createApplication("public");
+    const update = { id, name: "Subject", permissions };
+    const guard = await startReadyGuard();
+    const from = (place: Place) => guard.check(key, read, undefined, place);
+    expect(await checkUntil(() => from({ address: "::1" }), isCached)).toMatchObject({
+      allowed: true,
+    });
+
+    await client.applications.updateApplication({ ...update, allowedOrigins: [origin] });
+    const stray = await checkUntil(() => from({}), isDenied);
+    expect(stray.reason).toBe("origin_not_allowed");
+    await checkUntil(() => from({ origin, address: "::1" }), isCached);
+    expect(await from({ origin, address: "::2" })).toMatchObject({ allowed: true });
+    expect(await from({})).toMatchObject({ reason: "origin_not_allowed" });
+    expect(await from({ origin: "null" })).toMatchObject({ reason: "origin_not_allowed" });
+
+    await client.applications.updateApplication({ ...update, allowedCidrs: ["203.0.113.0/24"] });
+    const remote = await checkUntil(() => from({ origin, address: "::1" }), isDenied);
+    expect(remote.reason).toBe("address_not_allowed");
+    expect(await from({ address: "203.0.113.7" })).toMatchObject({ allowed: true });
+  });
+
   it("hears that a session is authorized, and that its application is gone", async () => {
     const shop = await createApplication("public");
     const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
@@ -129,7 +153,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const before = await checkUntil(ask, isCached);
     expect(before.reason).toBe("not_authorized");
 
-    const backend = await createApplication("private", [...permissions, "session:authorize"]);
+    const backend = await createApplication("private", permissions);
     const shopkeeper = createLatchkeyClient({ url: server.url, key: backend.key });
     cleanups.push(shopkeeper.close);
     await shopkeeper.sessions.authorizeSession({ nonce, permissions });
@@ -234,8 +258,8 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       { id: subject.id, granted: [use] },
     ]) {
       const record = (await server.store.applications.find(id)) as ApplicationRecord;
-      const { tenantId, name, type, keyHash, rules, permissions } = record;
-      const same = { id, tenantId, name, type, keyHash, rules };
+      const { tenantId, name, type, keys, rules, permissions } = record;
+      const same = { id, tenantId, name, type, key: keys[0] as KeyRecord, rules };
       await others.store.applications.create({ ...same, permissions: granted ?? permissions });
     }
     proxy.leadTo(others.port);

@@ -8,6 +8,7 @@ import {
   createGuardFromParts,
   type Guard,
   type GuardAnswer,
+  type Place,
   type Token,
 } from "../../src/client/guard.js";
 import { newId } from "../../src/ids.js";
@@ -92,6 +93,112 @@ async function ask(answer: Parameters<ReturnType<typeof lastCheck>["answer"]>[0]
   return asked;
 }
 
+/** Asks from a place, and answers for the service where it is asked. Tells which of them answered. */
+async function askFrom(place: Place, answer: Parameters<typeof ask>[0]): Promise<string> {
+  const count = service.checks.length;
+  const asked = guard.check(key, permission, undefined, place);
+  await settle();
+  if (service.checks.length > count) {
+    expect(lastCheck().request).toMatchObject(place);
+    lastCheck().answer(answer);
+  }
+  const { source, reason = "allowed" } = await asked;
+  return `${reason} by ${source}`;
+}
+
+describe("an answer that depends on a place", () => {
+  const origin = "https://shop.example.com";
+  const address = "203.0.113.7";
+  const stray = { ...no, reason: "origin_not_allowed", dependsOnOrigin: true };
+  const remote = { ...no, reason: "address_not_allowed", dependsOnAddress: true };
+
+  it("is kept for its origin only, whatever the address", async () => {
+    const here = { ...yes, dependsOnOrigin: true };
+    expect(await askFrom({ origin, address }, here)).toBe("allowed by service");
+    expect(await askFrom({ origin, address: "::1" }, stray)).toBe("allowed by cache");
+    const other = { origin: "https://shop.example.net", address };
+    expect(await askFrom(other, stray)).toBe("origin_not_allowed by service");
+    expect(await askFrom({ address }, stray)).toBe("origin_not_allowed by service");
+    expect(await askFrom({ origin: "" }, stray)).toBe("origin_not_allowed by service");
+    for (const [place, known] of [
+      [{ origin }, "allowed by cache"],
+      [other, "origin_not_allowed by cache"],
+      [{}, "origin_not_allowed by cache"],
+    ] as const) {
+      expect(await askFrom(place, yes)).toBe(known);
+    }
+  });
+
+  it("is kept for its address only, whatever the origin", async () => {
+    const here = { ...yes, dependsOnAddress: true };
+    expect(await askFrom({ address }, here)).toBe("allowed by service");
+    expect(await askFrom({ address, origin }, remote)).toBe("allowed by cache");
+    expect(await askFrom({ address: "::1" }, remote)).toBe("address_not_allowed by service");
+    expect(await askFrom({}, remote)).toBe("address_not_allowed by service");
+    expect(await askFrom({ address }, remote)).toBe("allowed by cache");
+  });
+
+  it("is kept for both where it depends on both", async () => {
+    const both = { dependsOnOrigin: true, dependsOnAddress: true };
+    expect(await askFrom({ origin, address }, { ...yes, ...both })).toBe("allowed by service");
+    for (const place of [{ origin }, { address }, { origin: address, address: origin }]) {
+      expect(await askFrom(place, { ...stray, ...both })).toBe("origin_not_allowed by service");
+    }
+    expect(await askFrom({ origin, address }, stray)).toBe("allowed by cache");
+  });
+
+  it("is not joined from another place while it is under way", async () => {
+    const asked = [{ origin }, { origin }, { origin: "null" }, {}].map((place) =>
+      guard.check(key, permission, undefined, place),
+    );
+    await settle();
+    expect(service.checks.map(({ request }) => request.origin)).toEqual([
+      origin,
+      "null",
+      undefined,
+    ]);
+    const [here, ...elsewhere] = service.checks;
+    here?.answer({ ...yes, dependsOnOrigin: true });
+    for (const check of elsewhere) {
+      check.answer(stray);
+    }
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false, false]);
+  });
+
+  it("is forgotten everywhere when its application changes", async () => {
+    await askFrom({ origin }, { ...yes, dependsOnOrigin: true });
+    await askFrom({}, stray);
+    await hear({ changed: [applicationId], completeUntil: 0 });
+    expect(await askFrom({ origin }, stray)).toBe("origin_not_allowed by service");
+    await hear({ changed: [applicationId], completeUntil: 0 });
+    expect(await askFrom({}, yes)).toBe("allowed by service");
+    expect(await askFrom({ origin }, stray)).toBe("allowed by cache");
+  });
+
+  it.each([
+    ["longer than the service takes it", { origin: "x".repeat(1_001), address: "x".repeat(1_001) }],
+    ["broken", { origin: "\ud800", address: "\udc00" }],
+    ["missing in another way", { origin: null, address: null }],
+  ])("is asked for without a place that is %s", async (_case, place) => {
+    const asked = guard.check(key, permission, undefined, place as Place);
+    await settle();
+    const { origin, address } = lastCheck().request;
+    expect([origin, address]).toEqual([undefined, undefined]);
+    lastCheck().answer(stray);
+    expect(await asked).toMatchObject({ reason: "origin_not_allowed" });
+  });
+
+  it.each([[{ origin: 1 }], [{ address: ["::1"] }], ["::1"]])(
+    "is not asked for from %p",
+    async (place) => {
+      const answer = await guard.check(key, permission, undefined, place as Place);
+      expect(answer).toMatchObject({ reason: "invalid_request", source: "guard" });
+      expect(service.checks).toEqual([]);
+    },
+  );
+});
+
 describe("an answer", () => {
   it("comes from the service at first, and then from the cache", async () => {
     const first = await ask(yes);
@@ -141,6 +248,14 @@ describe("an answer", () => {
       lastCheck().answer(no);
       expect(await asked).toMatchObject({ allowed: false, source: "service" });
     }
+  });
+
+  it("is one and the same from everywhere, where it depends on no place", async () => {
+    await ask(yes);
+    for (const place of [{}, { origin: "null" }, { address: "::1" }, { origin: "", address: "" }]) {
+      expect((await guard.check(key, permission, undefined, place)).source).toBe("cache");
+    }
+    expect(service.checks).toHaveLength(1);
   });
 
   it("is about the token as it was when it was asked for", async () => {

@@ -113,9 +113,12 @@ async function serve(
 
 async function callWith(
   call: (options: CallOptions) => Promise<void>,
-  { keys, header = defaultKeyHeader }: Sent,
+  { keys, header = defaultKeyHeader, origin }: Sent,
 ): Promise<Outcome> {
   const headers = new Headers(keys.map((key) => [header, key]));
+  if (origin !== undefined) {
+    headers.set("origin", origin);
+  }
   try {
     await call({ headers });
     return { status: 0, detail: "", headers: {}, everything: "" };

@@ -59,6 +59,17 @@ describe("guardExpress in an application", () => {
     expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
+  it("tells the guard the address behind proxies that the application trusts", async () => {
+    const guard = createScriptedGuard();
+    const app = express().set("trust proxy", "loopback");
+    app.use(guardExpress(guard, { permission: "token:read" }));
+    const server = await listen(app);
+    close = server.close;
+    const headers = { "svc-api-key": keys.good, "x-forwarded-for": "1.2.3.4, 203.0.113.7" };
+    await send(server, "/", { headers });
+    expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+  });
+
   it("hands what a function throws to the error handlers", async () => {
     const mistake = new Error("a mistake");
     const service = await start(createScriptedGuard(), {

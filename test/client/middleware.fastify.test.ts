@@ -52,6 +52,16 @@ describe("guardFastify in an application", () => {
     expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
+  it("tells the guard the address behind proxies that the application trusts", async () => {
+    const guard = createScriptedGuard();
+    const app = fastify({ trustProxy: "127.0.0.1" });
+    const onRequest = guardFastify(guard, { permission: "token:read" });
+    app.get("/", { onRequest }, async () => "");
+    const forwarded = { ...headers, "x-forwarded-for": "1.2.3.4, 203.0.113.7" };
+    await app.inject({ url: "/", headers: forwarded, remoteAddress: "127.0.0.1" });
+    expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+  });
+
   it("sees the body as preHandler", async () => {
     const guard = createScriptedGuard();
     const app = createApp();

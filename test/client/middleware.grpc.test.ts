@@ -83,6 +83,9 @@ function callMethod(client: Client, name: MethodName, sent: Sent): Promise<Outco
   for (const key of sent.keys) {
     metadata.add(sent.header ?? defaultKeyHeader, key);
   }
+  if (sent.origin !== undefined) {
+    metadata.set("origin", sent.origin);
+  }
   const { path } = tokens[name];
   const call = client.makeBidiStreamRequest(path, toBytes, fromBytes, metadata);
   const got: Message[] = [];
@@ -125,6 +128,7 @@ const start = (name: MethodName, guard: Guard, options: GuardInterceptorOptions)
 for (const name of names) {
   describeMiddleware(`the interceptor for grpc-js, method ${name}`, {
     protocol: "grpc",
+    address: "127.0.0.1",
     start: (guard, options) => start(name, guard, options),
   });
 }

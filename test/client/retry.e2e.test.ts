@@ -1,0 +1,68 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { createLatchkeyClient as createBrowserClient } from "../../src/client/browser.js";
+import type { ClientOptions, LatchkeyClient } from "../../src/client/client.js";
+import { createLatchkeyClient as createNodeClient } from "../../src/client/node-client.js";
+import { startProxy } from "../support/proxy.js";
+import { startServer } from "../support/server.js";
+import { until } from "../support/until.js";
+
+const request = { name: "only one", type: "private", permissions: ["application:read"] };
+const makes = "latchkey.v1.ApplicationService/CreateApplication";
+
+let closes: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const close of closes.reverse()) {
+    await close();
+  }
+  closes = [];
+});
+
+function createNode(options: ClientOptions): LatchkeyClient {
+  const client = createNodeClient(options);
+  closes.push(client.close);
+  return client;
+}
+
+/** A service behind a network that can be cut. */
+async function start() {
+  const server = await startServer();
+  const proxy = await startProxy(server.port);
+  closes.push(server.close, proxy.close);
+  const { key } = await server.createTenant();
+  const answers = () => server.logs.filter(({ method, code }) => method === makes && code === "ok");
+  return { server, proxy, key, answers };
+}
+
+describe.each([
+  ["Node, over gRPC", createNode],
+  ["browsers, over Connect", createBrowserClient],
+])("a client for %s whose connection breaks before the answer", (_, createClient) => {
+  it("makes one application, and is told its key", async () => {
+    const { server, proxy, key, answers } = await start();
+    const { applications, access } = createClient({ url: proxy.url, key });
+    await access.whoAmI({});
+    proxy.holdAnswers();
+    const call = applications.createApplication(request);
+    await until(async () => answers().length === 1, 10_000);
+    proxy.cut();
+    proxy.mend();
+
+    const { id, key: newKey = "" } = await call;
+    expect(answers()).toHaveLength(2);
+    const asNew = createClient({ url: server.url, key: newKey });
+    expect((await asNew.applications.getApplicationByKey({})).id).toBe(id);
+    const { data } = await applications.listApplications({});
+    expect(data.filter(({ name }) => name === request.name)).toHaveLength(1);
+  });
+
+  it("gives up by its deadline where the service stays away", async () => {
+    const { proxy, key, answers } = await start();
+    proxy.cut();
+    const { applications } = createClient({ url: proxy.url, key });
+    const call = applications.createApplication(request, { timeoutMs: 50 });
+    await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(answers()).toHaveLength(0);
+  });
+});

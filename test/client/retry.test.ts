@@ -1,0 +1,138 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  Code,
+  ConnectError,
+  createRouterTransport,
+  type Interceptor,
+  type ServiceImpl,
+} from "@connectrpc/connect";
+import { describe, expect, it } from "@jest/globals";
+import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { createClientOn } from "../../src/client/client.js";
+import { retryLost } from "../../src/client/retry.js";
+
+/** What the service says of a call that it refuses. */
+function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError {
+  const error = new ConnectError("no", code);
+  if (reason) {
+    error.details.push({ desc: ErrorInfoSchema, value: { reason, domain: "latchkey" } });
+  }
+  if (retryAfter !== undefined) {
+    const retryDelay = durationFromMs(retryAfter);
+    error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) });
+  }
+  return error;
+}
+
+/** A client of a service that fails as it is told, and then works. */
+function clientOf(failures: readonly unknown[], onWait = () => {}) {
+  const names: (string | null)[] = [];
+  const waits: number[] = [];
+  let calls = 0;
+  const fail: Interceptor = (next) => (request) => {
+    names.push(request.header.get("idempotency-key"));
+    const failure = failures[calls++];
+    return failure ? Promise.reject(failure) : next(request);
+  };
+  const retry = retryLost(async (milliseconds, signal) => {
+    waits.push(milliseconds);
+    onWait();
+    signal.throwIfAborted();
+  });
+  const handlers: Partial<ServiceImpl<typeof ApplicationService>> = {
+    createApplication: () => ({ id: "made" }),
+    getApplication: () => ({ id: "read" }),
+  };
+  const transport = createRouterTransport(({ service }) => service(ApplicationService, handlers), {
+    transport: { interceptors: [retry, fail] },
+  });
+  return { ...createClientOn(transport), names, waits };
+}
+
+describe("a call that may be sent again", () => {
+  it.each<[why: string, failure: unknown]>([
+    ["the service cannot be reached", refusal(Code.Unavailable)],
+    ["the connection was cut, as HTTP/2 tells it", refusal(Code.Canceled)],
+    ["the connection was reset", refusal(Code.Aborted)],
+    ["fetch failed", new TypeError("fetch failed")],
+    ["the service's store cannot be reached", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 100)],
+    ["the first try is still under way", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
+  ])("is sent again with the same name where %s", async (_why, failure) => {
+    const { applications, names, waits } = clientOf([failure, failure]);
+    expect((await applications.createApplication({})).id).toBe("made");
+    expect(names).toHaveLength(3);
+    expect(new Set(names).size).toBe(1);
+    expect(names[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(waits).toHaveLength(2);
+  });
+
+  it("is sent three times and no more", async () => {
+    const failure = refusal(Code.Unavailable);
+    const { applications, names } = clientOf(Array(10).fill(failure));
+    await expect(applications.createApplication({})).rejects.toBe(failure);
+    expect(names).toHaveLength(3);
+  });
+
+  it.each<[why: string, failure: ConnectError]>([
+    ["it is refused", refusal(Code.PermissionDenied, "PERMISSION_DENIED")],
+    ["it is not valid", refusal(Code.InvalidArgument, "INVALID_REQUEST")],
+    ["its name was used for another one", refusal(Code.InvalidArgument, "IDEMPOTENCY_KEY_REUSED")],
+    ["its name was used with another key", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT")],
+    ["the service failed", refusal(Code.Internal, "INTERNAL")],
+    ["it took too long", refusal(Code.DeadlineExceeded, "DEADLINE_EXCEEDED")],
+    ["the service says that the caller left", refusal(Code.Canceled, "CANCELED")],
+    ["the service asks for a long time", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 60_000)],
+    ["the other side does not speak the protocol", refusal(Code.Internal)],
+  ])("is sent once where %s", async (_why, failure) => {
+    const { applications, names } = clientOf([failure]);
+    await expect(applications.createApplication({})).rejects.toBe(failure);
+    expect(names).toHaveLength(1);
+  });
+
+  it("waits a little, then longer, and no less than the service asks for", async () => {
+    const soon = clientOf(Array(2).fill(refusal(Code.Unavailable)));
+    await soon.applications.createApplication({});
+    const [first = 0, second = 0] = soon.waits;
+    expect(first).toBeGreaterThanOrEqual(100);
+    expect(first).toBeLessThanOrEqual(200);
+    expect(second).toBeGreaterThanOrEqual(200);
+    expect(second).toBeLessThanOrEqual(400);
+
+    const later = clientOf(Array(2).fill(refusal(Code.Unavailable, "STORE_UNAVAILABLE", 1_000)));
+    await later.applications.createApplication({});
+    expect(later.waits.every((wait) => wait > 1_000)).toBe(true);
+  });
+
+  it("keeps the name that it was given", async () => {
+    const { applications, names } = clientOf([refusal(Code.Unavailable)]);
+    await applications.createApplication({}, { headers: { "Idempotency-Key": "mine" } });
+    expect(names).toEqual(["mine", "mine"]);
+  });
+
+  it("is not sent again once it is given up", async () => {
+    const giveUp = new AbortController();
+    const failures = [refusal(Code.Unavailable)];
+    const { applications, names } = clientOf(failures, () => giveUp.abort());
+    const call = applications.createApplication({}, { signal: giveUp.signal });
+    await expect(call).rejects.toMatchObject({ code: Code.Canceled });
+    expect(names).toHaveLength(1);
+  });
+
+  it("has another name each time that it is made", async () => {
+    const { applications, names } = clientOf([]);
+    await applications.createApplication({});
+    await applications.createApplication({});
+    expect(new Set(names).size).toBe(2);
+  });
+});
+
+describe("a call that changes nothing", () => {
+  it("gets no name, and is sent once", async () => {
+    const failure = refusal(Code.Unavailable);
+    const { applications, names } = clientOf([failure]);
+    await expect(applications.getApplication({})).rejects.toBe(failure);
+    expect(names).toEqual([null]);
+  });
+});
