@@ -15,7 +15,7 @@ export async function bootstrapCommand(
   settings: Settings,
   { tenant: tenantId, name, json }: BootstrapFlags,
 ): Promise<string> {
-  const store = await openStore(settings.store);
+  const store = await openStore(settings);
   try {
     const keyring = createKeyring(settings.peppers);
     const made = await bootstrap({ store, keyring, tenantId, name });

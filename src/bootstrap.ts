@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateApplicationRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
 import { ownPermissions } from "./contract.js";
+import { stateOfApplication } from "./events/trail.js";
 import { newId } from "./ids.js";
 import { type Keyring, kindFor, makeKey } from "./keys.js";
 import type { Store } from "./store/store.js";
@@ -37,14 +38,30 @@ export async function bootstrap({
   const now = await store.now();
   const id = newId(now);
   const key = makeKey(kindFor(type), id);
-  const application = await store.applications.create({
-    id,
-    tenantId: tenantId?.toLowerCase() ?? newId(now),
-    name,
-    type,
-    permissions,
-    rules: [],
-    keyHash: keyring.hash(key),
-  });
+  const keyId = newId(now);
+  const application = await store.applications.create(
+    {
+      id,
+      tenantId: tenantId?.toLowerCase() ?? newId(now),
+      name,
+      type,
+      permissions,
+      rules: [],
+      key: { id: keyId, hash: keyring.hash(key) },
+    },
+    {
+      entriesFor: (record) => ({
+        events: [
+          {
+            tenantId: record.tenantId,
+            kind: "application.created",
+            outcome: "success",
+            target: { applicationId: id, keyId },
+            after: stateOfApplication(record),
+          },
+        ],
+      }),
+    },
+  );
   return { tenantId: application.tenantId, applicationId: id, key };
 }

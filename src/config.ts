@@ -2,6 +2,9 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { createSecureContext } from "node:tls";
 import { defaultKeyHeader } from "./key-header.js";
+import { type Network, readNetwork } from "./networks.js";
+import { defaultEventRetention } from "./store/events.js";
+import { originOf } from "./web-origin.js";
 
 /** Everything an operator can set, checked and frozen. */
 export interface Settings {
@@ -16,8 +19,14 @@ export interface Settings {
   readonly keyHeader: string;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number | undefined;
+  /** How long events are kept. */
+  readonly eventRetention: number;
+  /** Whether keys that were made elsewhere, and imported, are looked up. */
+  readonly foreignKeys: boolean;
   readonly grantPolicy: GrantPolicy;
   readonly corsOrigins: readonly string[];
+  /** Those whose word is taken for where a call came from. */
+  readonly trustedProxies: readonly Network[];
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly logLevel: string;
   readonly bodyLimit: number;
@@ -55,8 +64,11 @@ export function readSettings(environment: Environment = process.env): Settings {
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
     sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
     sessionMaxTtl: read("SESSION_MAX_TTL", lifetime),
+    eventRetention: read("EVENT_RETENTION", lifetime) ?? defaultEventRetention,
+    foreignKeys: read("FOREIGN_KEYS", oneOf("accept", "refuse")) === "accept",
     grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",
     corsOrigins: read("CORS_ORIGINS", origins) ?? [],
+    trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],
     tls: readTls(read),
     logLevel:
       read("LOG_LEVEL", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")) ??
@@ -164,21 +176,22 @@ const peppers: Parser<[string, ...string[]]> = (text) => {
 
 /** Headers that mean something else, to HTTP or to one of the protocols. */
 const reservedHeader =
-  /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|x-request-id|(content|accept|access|grpc|connect|sec|proxy)-.*)$/i;
+  /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|x-forwarded-for|x-request-id|(content|accept|access|grpc|connect|sec|proxy)-.*)$/i;
 const headerName: Parser<string> = (text) =>
   /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(text) && !reservedHeader.test(text)
     ? text
     : fail(`must be a header name of letters, digits and -, for example ${defaultKeyHeader}`);
 
-const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const hour = 3_600_000;
+const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hour, d: 24 * hour };
 
 function durationUpTo(hours: number): Parser<number> {
   return (text) => {
-    const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h)?$/.exec(text) ?? [];
+    const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
     const duration = Number(number) * (durationUnits[unit] as number);
-    return duration <= hours * 3_600_000
+    return duration <= hours * hour
       ? duration
-      : fail(`must be a time such as 180 (seconds), 500ms, 3m or 1h, at most ${hours}h`);
+      : fail(`must be a time such as 180 (seconds), 500ms, 3m, 1h or 30d, at most ${hours}h`);
   };
 }
 
@@ -201,10 +214,17 @@ const size: Parser<number> = (text) => {
 const origins: Parser<string[]> = (text) =>
   text.split(",").map((item) => {
     const origin = item.trim();
-    const isOrigin = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
-    return isOrigin
+    return origin === "*" || originOf(origin) === origin
       ? origin
       : fail("must be * or origins joined by commas, for example https://app.example.com");
+  });
+
+const networks: Parser<Network[]> = (text) =>
+  text.split(",").map((item) => {
+    const network = readNetwork(item.trim());
+    return "fault" in network
+      ? fail(`must be networks or addresses joined by commas: "${item.trim()}" ${network.fault}`)
+      : network;
   });
 
 const file: Parser<Buffer> = (path) => {

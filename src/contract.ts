@@ -1,26 +1,37 @@
 import {
   createRegistry,
+  type DescField,
+  type DescMessage,
   type DescMethod,
+  type DescMethodUnary,
   type DescService,
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
 import {
   type Access,
   access,
   CallerKind,
+  http_header,
   known_permissions,
   type Permission,
   permissions,
+  replayable,
 } from "../gen/latchkey/v1/options_pb.js";
 import { file_latchkey_v1_rules } from "../gen/latchkey/v1/rules_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "./store/store.js";
 
 /** The services of the contract. All that is said about a method stands in its proto. */
-export const services: readonly DescService[] = [ApplicationService, SessionService, AccessService];
+export const services: readonly DescService[] = [
+  ApplicationService,
+  SessionService,
+  AccessService,
+  EventService,
+];
 
 /** The validation rules of our own that the protos use. */
 export const validationRules = createRegistry(file_latchkey_v1_rules);
@@ -70,6 +81,32 @@ export function accessOf(method: DescMethod): Access {
     throw new Error(`${name} asks for ${rule.permission}, which no service declares`);
   }
   return rule;
+}
+
+/** Whether a repeated call of a method can be answered as the first one. */
+export function isReplayable(method: DescMethod): method is DescMethodUnary {
+  const says = getOption(method, replayable);
+  if (says && method.methodKind !== "unary") {
+    throw new Error(`${method} has a stream, which cannot be answered as before`);
+  }
+  return says;
+}
+
+/** The HTTP header that carries a field over REST, if one does. */
+export function headerOf(field: DescField): string | undefined {
+  return getOption(field, http_header) || undefined;
+}
+
+/** The headers that carry fields of requests over REST. */
+export const requestHeaders = headersOf(({ input }) => input);
+
+/** The headers that carry fields of answers over REST. */
+export const answerHeaders = headersOf(({ output }) => output);
+
+function headersOf(messageOf: (method: DescMethod) => DescMessage): readonly string[] {
+  const methods = services.flatMap((service) => service.methods);
+  const fields = methods.flatMap((method) => messageOf(method).fields);
+  return [...new Set(fields.flatMap((field) => headerOf(field) ?? []))];
 }
 
 function namespaceOf(permission: string): string {

@@ -102,6 +102,11 @@ function shorten(text: string): string {
   return start.toWellFormed().replaceAll(/lk_[a-z]{3}_[A-Za-z0-9]+/g, "lk_…");
 }
 
+/** A caller's own words within a sentence. */
+export function quote(text: string): string {
+  return JSON.stringify(shorten(text));
+}
+
 /** One answer for every key that is not good, so that nothing is learnt from it. */
 export function unauthenticated(keyHeader: string): Problem {
   const { detail, headers } = askForKey(keyHeader);
@@ -111,6 +116,28 @@ export function unauthenticated(keyHeader: string): Problem {
 export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
   const metadata = missing ? { missing_permissions: missing.join(",") } : {};
   return new Problem("permission_denied", detail, { metadata });
+}
+
+/** For a key that is used by a web page that may not use it, or by whoever is no web page. */
+export function originNotAllowed(origin: string | undefined): Problem {
+  const seen =
+    origin === undefined
+      ? "The key may be used by certain web pages only, and the request has no Origin header."
+      : `The key may not be used from the origin ${quote(origin)}.`;
+  return new Problem(
+    "origin_not_allowed",
+    `${seen} Ask for your origin to be added to the allowed_origins of its application.`,
+  );
+}
+
+/** For a key that is used from an address that it may not be used from. */
+export function addressNotAllowed(address: string): Problem {
+  const seen = address === "" ? "an address that is not known" : `the address ${address}`;
+  return new Problem(
+    "address_not_allowed",
+    `The key may not be used from ${seen}. ` +
+      "Ask for it to be added to the allowed_cidrs of its application.",
+  );
 }
 
 export function bodyTooLarge(limit: number): Problem {
@@ -130,6 +157,37 @@ export function applicationNotFound(id: string): Problem {
   );
 }
 
+export function keyNotFound(id: string): Problem {
+  return new Problem(
+    "key_not_found",
+    `The application has no key ${id} that works. It may have ended: list its keys.`,
+  );
+}
+
+export function tooManyKeys(limit: number): Problem {
+  return new Problem(
+    "too_many_keys",
+    `The application has ${limit} keys that work, which is the most. ` +
+      "End one of them first, or regenerate without a grace period to end all of them.",
+  );
+}
+
+export function versionMismatch(current: string): Problem {
+  return new Problem(
+    "version_mismatch",
+    `The application has changed since you read it: it is at version ${current} now. ` +
+      "Nothing was done. Get it again, and decide anew.",
+    { metadata: { current_version: current } },
+  );
+}
+
+export function sessionNotFound(id: string): Problem {
+  return new Problem(
+    "session_not_found",
+    `There is no session ${id} in the tenant of your key. It may have expired or been ended.`,
+  );
+}
+
 export function nonceNotFound(): Problem {
   return new Problem(
     "nonce_not_found",
@@ -142,6 +200,33 @@ export function nonceUsed(): Problem {
   return new Problem(
     "nonce_used",
     "The session of this nonce is already authorized. A nonce works once: open a new session.",
+  );
+}
+
+/** For a call that came while another with the same key did the work. */
+export function idempotencyConflict(): Problem {
+  return new Problem(
+    "idempotency_conflict",
+    "Another call with this Idempotency-Key is just being answered, and this one did nothing. " +
+      "Send it again soon to get the same answer.",
+    { retryAfter: conflictDelay },
+  );
+}
+
+export function sealedWithOtherKey(): Problem {
+  return new Problem(
+    "idempotency_conflict",
+    "This Idempotency-Key was used with another API key of the same application, and only with " +
+      "that one can the answer be read. Nothing was done now. Find out whether the first call did " +
+      "what you want. If it did not, call again with a new Idempotency-Key.",
+  );
+}
+
+export function idempotencyKeyReused(): Problem {
+  return new Problem(
+    "idempotency_key_reused",
+    "This Idempotency-Key was used for a request that is not the same as this one. " +
+      "Nothing was done. Send a new Idempotency-Key with each request that is not a repetition.",
   );
 }
 
@@ -184,6 +269,7 @@ function whyOf(reason: unknown): string {
 }
 
 const retryDelay = 1_000;
+const conflictDelay = 100;
 
 /** Whatever was thrown, as what the caller may see of it. */
 export function toProblem(reason: unknown): Problem {

@@ -24,10 +24,30 @@ export const problemCatalogue = {
     grpc: Code.PermissionDenied,
     title: "The key does not allow this",
   },
+  origin_not_allowed: {
+    status: 403,
+    grpc: Code.PermissionDenied,
+    title: "The key may not be used from this origin",
+  },
+  address_not_allowed: {
+    status: 403,
+    grpc: Code.PermissionDenied,
+    title: "The key may not be used from this address",
+  },
   application_not_found: {
     status: 404,
     grpc: Code.NotFound,
     title: "There is no such application",
+  },
+  key_not_found: {
+    status: 404,
+    grpc: Code.NotFound,
+    title: "There is no such key",
+  },
+  session_not_found: {
+    status: 404,
+    grpc: Code.NotFound,
+    title: "There is no such session",
   },
   nonce_not_found: {
     status: 404,
@@ -59,6 +79,21 @@ export const problemCatalogue = {
     grpc: Code.AlreadyExists,
     title: "The nonce has been used",
   },
+  too_many_keys: {
+    status: 409,
+    grpc: Code.FailedPrecondition,
+    title: "The application has as many keys as it may have",
+  },
+  idempotency_conflict: {
+    status: 409,
+    grpc: Code.Aborted,
+    title: "The idempotency key is in use",
+  },
+  version_mismatch: {
+    status: 412,
+    grpc: Code.FailedPrecondition,
+    title: "The application has changed",
+  },
   body_too_large: {
     status: 413,
     grpc: Code.ResourceExhausted,
@@ -68,6 +103,11 @@ export const problemCatalogue = {
     status: 415,
     grpc: Code.InvalidArgument,
     title: "The content type is not supported",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    grpc: Code.InvalidArgument,
+    title: "The idempotency key belongs to another request",
   },
   headers_too_large: {
     status: 431,

@@ -19,7 +19,7 @@ interface ServeOptions {
 
 /** Serves in this process. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const store = await openStore(options.settings.store);
+  const store = await openStore(options.settings);
   try {
     await serveFrom(store, options);
   } finally {

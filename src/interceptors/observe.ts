@@ -3,6 +3,7 @@ import { Code, type StreamResponse, type UnaryResponse } from "@connectrpc/conne
 import type { Logger } from "pino";
 import { type Call, callKey } from "../caller.js";
 import { type Problem, toProblem } from "../errors.js";
+import type { Denials } from "../events/denials.js";
 import { oncePer } from "../once-per.js";
 import { withEnd } from "../with-end.js";
 import { createCallLine, millisecondsSince } from "./call-line.js";
@@ -12,9 +13,13 @@ import { withMessage } from "./with-message.js";
 
 /**
  * Writes one line about each call when it ends, and turns whatever was thrown
- * inside into what the caller may see, with the request id on it.
+ * inside into what the caller may see, with the request id on it. Callers that
+ * are refused are noted.
  */
-export function createObserveInterceptor(log: Logger): Interceptor {
+export function createObserveInterceptor(
+  log: Logger,
+  denials?: Pick<Denials, "note">,
+): Interceptor {
   const writeCallLine = createCallLine(log);
   const nameOf = oncePer(({ parent, name }: DescMethod) => `${parent.typeName}/${name}`);
 
@@ -31,6 +36,9 @@ export function createObserveInterceptor(log: Logger): Interceptor {
         writeFailure(log, problem, describe(call, method, started));
       } else {
         writeCallLine(call, method, problem.word, started);
+      }
+      if (isDenial(problem)) {
+        denials?.note(request, problem);
       }
       return problem;
     };
@@ -73,6 +81,11 @@ function observeEach<T>(
     }
     succeed(end.how === "finished" ? "ok" : "canceled");
   });
+}
+
+/** Whether a problem is that the caller may not, or is not known. */
+function isDenial({ code }: Problem): boolean {
+  return code === Code.PermissionDenied || code === Code.Unauthenticated;
 }
 
 /** Whether a problem is none of the caller's doing. */

@@ -1,4 +1,6 @@
 import { cors } from "@connectrpc/connect";
+import { answerHeaders, requestHeaders } from "../contract.js";
+import { idempotencyKeyHeader, replayedHeader } from "../idempotency-key.js";
 import type { Exchange } from "./exchange.js";
 
 const preflightLifetime = 7_200;
@@ -10,10 +12,23 @@ export type Cors = (exchange: Exchange) => boolean;
 export function createCors(origins: readonly string[], keyHeader: string): Cors {
   const allowed = {
     "access-control-allow-methods": "GET, POST, PUT, DELETE",
-    "access-control-allow-headers": [...cors.allowedHeaders, ...traceHeaders, keyHeader].join(", "),
+    "access-control-allow-headers": [
+      ...cors.allowedHeaders,
+      ...traceHeaders,
+      ...requestHeaders,
+      idempotencyKeyHeader,
+      keyHeader,
+    ].join(", "),
     "access-control-max-age": String(preflightLifetime),
   };
-  const exposed = [...cors.exposedHeaders, ...traceHeaders, "WWW-Authenticate", "Retry-After"];
+  const exposed = [
+    ...cors.exposedHeaders,
+    ...traceHeaders,
+    ...answerHeaders,
+    replayedHeader,
+    "WWW-Authenticate",
+    "Retry-After",
+  ];
 
   return (exchange) => {
     const { method, headers } = exchange;

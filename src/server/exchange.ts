@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import type { Awaitable } from "../awaitable.js";
-import type { Call } from "../caller.js";
+import type { Call, Peer } from "../caller.js";
 import { Ending } from "../ending.js";
 import { bodyTooLarge, callerLeft, Problem } from "../errors.js";
 
@@ -18,7 +18,7 @@ export type HeaderList = readonly string[];
  * request with a whole body and a whole answer needs, at the price of little
  * more than that; for streams there is what Node offers.
  */
-export abstract class Exchange {
+export abstract class Exchange implements Peer {
   /** The path without the query. */
   readonly path: string;
   /** The query without its question mark. */
@@ -50,8 +50,11 @@ export abstract class Exchange {
     const mark = address.indexOf("?");
     this.path = mark < 0 ? address : address.slice(0, mark);
     this.query = mark < 0 ? "" : address.slice(mark + 1);
-    this.call = { requestId: requestIdOf(headers), ending: new Ending() };
+    this.call = { requestId: requestIdOf(headers), peer: this, ending: new Ending() };
   }
+
+  /** The address at the other end of the connection. */
+  abstract readonly address: string;
 
   /** The version of HTTP. */
   abstract readonly version: string;

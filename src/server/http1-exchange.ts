@@ -10,6 +10,10 @@ export class Http1Exchange extends Exchange {
     super(request.method ?? "", request.url ?? "/", request.headers);
   }
 
+  get address(): string {
+    return this.request.socket.remoteAddress ?? "";
+  }
+
   protected watchClose(): void {
     this.response.on("close", () => this.closed());
   }

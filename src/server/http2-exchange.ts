@@ -36,6 +36,10 @@ export class Http2Exchange extends Exchange {
     stream.on("error", ignore);
   }
 
+  get address(): string {
+    return this.stream.session?.socket?.remoteAddress ?? "";
+  }
+
   protected watchClose(): void {
     if (this.isWatched) {
       return;

@@ -12,23 +12,30 @@ const encodedPerKept = 4;
 /** What an answer that is kept takes beside its own bytes. */
 const overhead = 300;
 
+/** An answer in its encoding, and what may differ between two of the same version of a record. */
+interface Kept {
+  readonly lastUsedAt: number | undefined;
+  readonly encoded: Buffer;
+}
+
 /** Encodes an answer that shows a record once per version of it, as long as it is asked for often. */
 export function keepEncoded(encode: Encode): Encode {
-  const generations = createGenerations<Buffer>(generationBytes, encodedPerKept);
+  const generations = createGenerations<Kept>(generationBytes, encodedPerKept);
 
   return (answer) => {
     const record = (answer as ShowsRecord)[shownRecord];
     if (!record) {
       return encode(answer);
     }
-    const { id, version } = record;
+    const { id, version, lastUsedAt } = record;
     const kept = generations.get(id, version);
-    if (kept) {
-      return kept;
+    if (kept && kept.lastUsedAt === lastUsedAt) {
+      return kept.encoded;
     }
     const encoded = encode(answer);
     if (generations.takesNext()) {
-      generations.add(id, version, copyOf(encoded), encoded.length + overhead);
+      const entry = { lastUsedAt, encoded: copyOf(encoded) };
+      generations.add(id, version, entry, encoded.length + overhead);
     }
     return encoded;
   };

@@ -1,6 +1,6 @@
 import { readAllBytes, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { asBuffer } from "./as-buffer.js";
+import { asBuffer } from "../as-buffer.js";
 import { listOf } from "./call-request.js";
 import type { Exchange } from "./exchange.js";
 import { Http2Exchange } from "./http2-exchange.js";

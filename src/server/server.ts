@@ -1,20 +1,30 @@
 import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
+import type { DescService } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 import { createAccessHandlers } from "../access/handlers.js";
 import { createApplicationHandlers } from "../applications/handlers.js";
+import { createAddressOf } from "../caller-address.js";
 import type { Settings } from "../config.js";
+import { createDenials } from "../events/denials.js";
+import { createEventHandlers } from "../events/handlers.js";
+import { createTrailOf } from "../events/trail.js";
+import { createWarnings } from "../events/warnings.js";
 import { createGrantGuard } from "../grants.js";
 import { createInterceptors } from "../interceptors/interceptors.js";
 import { createKeyring } from "../keys.js";
+import { createReplay } from "../replay/replay.js";
 import { createSessionHandlers } from "../sessions/handlers.js";
 import type { Clock, Store } from "../store/store.js";
+import { createUses } from "../uses.js";
 import { createCors } from "./cors.js";
 import { createFront } from "./front.js";
 import { createHealthHandlers } from "./health.js";
@@ -31,6 +41,8 @@ interface ServerOptions {
   readonly settings: Settings;
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Milliseconds after which the uses of keys are written at the latest. */
+  readonly usesInterval?: number;
 }
 
 export interface LatchkeyServer {
@@ -47,23 +59,43 @@ export function createServer({
   settings,
   log,
   clock = Date.now,
+  usesInterval,
 }: ServerOptions): LatchkeyServer {
-  const keyring = createKeyring(settings.peppers);
+  const keyring = createKeyring(settings.peppers, settings);
   const grantGuard = createGrantGuard(settings.grantPolicy);
+  const uses = createUses({ applications: store.applications, clock, interval: usesInterval });
+  const addressOf = createAddressOf(settings.trustedProxies);
+  const trailOf = createTrailOf(addressOf);
+  const { keyHeader } = settings;
+  const denials = createDenials({ store, keyring, addressOf, keyHeader, log });
+  const warnings = createWarnings({ events: store.events, log });
   const stopping = new AbortController();
   // Every stream listens for it.
   setMaxListeners(0, stopping.signal);
   const handlerOptions = {
-    ...{ store, keyring, grantGuard, clock, settings },
+    ...{ store, keyring, grantGuard, trailOf, uses, clock, settings },
     stopping: stopping.signal,
   };
+  const replay = createReplay(store.answers, keyHeader);
+  const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
+    implement(service, replay(service, handlers));
   const implementations = [
-    implement(ApplicationService, createApplicationHandlers(handlerOptions)),
-    implement(SessionService, createSessionHandlers(handlerOptions)),
-    implement(AccessService, createAccessHandlers(handlerOptions)),
+    serve(ApplicationService, createApplicationHandlers(handlerOptions)),
+    serve(SessionService, createSessionHandlers(handlerOptions)),
+    serve(AccessService, createAccessHandlers(handlerOptions)),
+    serve(EventService, createEventHandlers(handlerOptions)),
   ];
   const methods = implementations.flatMap(({ service }) => service.methods);
-  const interceptors = createInterceptors({ store, keyring, settings, log, methods });
+  const interceptors = createInterceptors({
+    store,
+    keyring,
+    addressOf,
+    settings,
+    uses,
+    denials,
+    log,
+    methods,
+  });
   const readiness = createReadiness(store, stopping.signal);
 
   const rpcDoors = createRpcDoors({
@@ -88,10 +120,15 @@ export function createServer({
   const listener = createListener({ onExchange: front, tls: settings.tls });
 
   return {
-    listen: () => listener.listen(settings.port, settings.host),
-    close: () => {
+    async listen() {
+      const address = await listener.listen(settings.port, settings.host);
+      warnings.start();
+      return address;
+    },
+    async close() {
       stopping.abort();
-      return listener.close(settings.shutdownGrace);
+      await listener.close(settings.shutdownGrace);
+      await Promise.all([uses.close(), denials.close(), warnings.close()]);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import { asBuffer } from "../as-buffer.js";
+import { asBuffer } from "../../as-buffer.js";
 import { listOf } from "../call-request.js";
 import type { HeaderList } from "../exchange.js";
 import { envelopeSize } from "./envelope.js";
