@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { describeAccess } from "./api-contract/access.js";
 import { describeApplications } from "./api-contract/applications.js";
+import { describeDisabling } from "./api-contract/applications-disable.js";
 import { describeCallers } from "./api-contract/callers.js";
+import { describeEvents } from "./api-contract/events.js";
+import { describeIdempotency } from "./api-contract/idempotency.js";
+import { describeKeyRotation } from "./api-contract/key-rotation.js";
+import { describeLocking } from "./api-contract/locking.js";
+import { describePlaces } from "./api-contract/origins-networks.js";
 import { expectRefused, type Statuses } from "./api-contract/refused.js";
 import { describeSessions } from "./api-contract/sessions.js";
+import { describeManagedSessions } from "./api-contract/sessions-manage.js";
 import type { ApiSubject } from "./api-contract/subject.js";
 import type { Api } from "./support/api.js";
 import { engines, startServer, type TestServer } from "./support/server.js";
@@ -39,8 +46,15 @@ export function describeApi({ client, statuses, connect }: ApiSuiteOptions): voi
       refused: (call, reason) => expectRefused(call, reason, statuses),
     };
     describeApplications(subject);
+    describeKeyRotation(subject);
+    describeLocking(subject);
+    describeIdempotency(subject);
+    describeDisabling(subject);
     describeSessions(subject);
+    describeManagedSessions(subject);
     describeCallers(subject);
+    describePlaces(subject);
     describeAccess(subject);
+    describeEvents(subject);
   });
 }

@@ -92,6 +92,23 @@ describe("a message of JSON over Connect that is not as it should be", () => {
   });
 });
 
+describe("a duration over Connect", () => {
+  const regenerate = (gracePeriod: unknown) =>
+    call(
+      "application/json",
+      JSON.stringify({ id: target.privateId, gracePeriod }),
+      {},
+      `${service}/RegenerateApplicationKey`,
+    );
+
+  it.each(["soon", "1.0000000001s", "315576000001s", "-1s", "0s", "2592001s", 3600, {}])(
+    "of %j is refused as invalid_argument",
+    async (gracePeriod) => {
+      expectError(await regenerate(gracePeriod), 400, "invalid_argument");
+    },
+  );
+});
+
 describe("a message of protobuf over Connect that is not one", () => {
   it.each<[what: string, body: Uint8Array]>([
     ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],

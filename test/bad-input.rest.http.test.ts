@@ -62,7 +62,8 @@ describe("a method that a path does not know", () => {
     ["/applications/key", "GET, HEAD"],
     ["/applications/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a", "GET, HEAD, PUT, DELETE"],
     ["/applications/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a/regenerate", "POST"],
-    ["/sessions", "POST"],
+    ["/sessions", "POST, GET, HEAD"],
+    ["/sessions/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a", "GET, HEAD, DELETE"],
     ["/sessions/authorize", "POST"],
     ["/healthz", "GET, HEAD"],
     ["/readyz", "GET, HEAD"],
@@ -98,7 +99,7 @@ describe("a method that a path does not know", () => {
         expect(answer.headers[name]).toBe(got.headers[name]);
       }
     }
-    const refused = await send(target, "/sessions", { method: "HEAD", headers });
+    const refused = await send(target, "/sessions/authorize", { method: "HEAD", headers });
     expect(refused).toMatchObject({ status: 405, headers: { allow: "POST" }, body: "" });
   });
 });

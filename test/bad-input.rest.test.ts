@@ -251,10 +251,16 @@ describe("content types", () => {
     expect(errors).toHaveProperty("ttl");
   });
 
-  it("a key is regenerated without a body, whatever its type, and with an empty object", async () => {
+  it("a key is regenerated without a body, whatever its type, and with one", async () => {
     const { applicationId, key } = await target.server.createTenant();
     let current = key;
-    for (const [type, body] of [["text/plain"], ["nonsense"], ["application/json", "{}"]]) {
+    for (const [type, body] of [
+      ["text/plain"],
+      ["nonsense"],
+      ["application/json", "{}"],
+      ["application/json", '{"grace_period":null}'],
+      ["application/json", '{"grace_period":"2592000s"}'],
+    ]) {
       const answer = await send(target, `/applications/${applicationId}/regenerate`, {
         method: "POST",
         headers: { "svc-api-key": current, "content-type": type },

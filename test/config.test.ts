@@ -22,9 +22,11 @@ describe("settings", () => {
       store: { kind: "embedded", dataDir: "./data" },
       keyHeader: "SVC-API-KEY",
       sessionTtl: 180_000,
+      foreignKeys: false,
       grantPolicy: "held",
       peppers: [""],
       corsOrigins: [],
+      trustedProxies: [],
     });
   });
 
@@ -45,6 +47,7 @@ describe("settings", () => {
     ["500ms", 500],
     ["3m", 180_000],
     ["2h", 7_200_000],
+    ["30d", 2_592_000_000],
   ])("read the time %s", (text, milliseconds) => {
     expect(readSettings({ SESSION_TTL: text }).sessionTtl).toBe(milliseconds);
   });
@@ -85,6 +88,7 @@ describe("settings", () => {
       LOG_LEVEL: "loud",
       KEY_PEPPER: "short",
       MONGODB_DATABASE: "a/b",
+      TRUSTED_PROXIES: "everybody",
     });
     expect(problems.map((problem) => problem.split(" ")[0]).sort()).toEqual([
       "BODY_LIMIT",
@@ -99,6 +103,7 @@ describe("settings", () => {
       "SESSION_TTL",
       "TLS_CERT",
       "TLS_KEY",
+      "TRUSTED_PROXIES",
       "WORKERS",
     ]);
   });
@@ -107,6 +112,26 @@ describe("settings", () => {
     expect(problemsOf({ WORKERS })).toEqual([
       "WORKERS must be a number of processes from 1 to 128, for example 4",
     ]);
+  });
+
+  it("read the proxies that are trusted, by network or by address", () => {
+    const { trustedProxies } = readSettings({ TRUSTED_PROXIES: "10.0.0.0/8, ::1,::ffff:1.2.3.4" });
+    expect(trustedProxies).toEqual([
+      { start: [10, 0, 0, 0], prefix: 8 },
+      { start: [...Array(15).fill(0), 1], prefix: 128 },
+      { start: [1, 2, 3, 4], prefix: 32 },
+    ]);
+  });
+
+  it.each([
+    ["10.0.0.0/33", '"10.0.0.0/33" must have a prefix from /0 to /32'],
+    ["::1,10.1.0.0/8", '"10.1.0.0/8" has bits beyond its prefix: write 10.0.0.0/8 for the network'],
+    ["loopback", '"loopback" must be a network such as 203.0.113.0/24'],
+    ["::1,", '"" must be a network such as 203.0.113.0/24'],
+    ["*", '"*" must be a network such as 203.0.113.0/24'],
+  ])("refuse TRUSTED_PROXIES=%s", (TRUSTED_PROXIES, why) => {
+    const start = "TRUSTED_PROXIES must be networks or addresses joined by commas";
+    expect(problemsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining(`${start}: ${why}`)]);
   });
 
   it("do not repeat a secret in what they tell", () => {
@@ -125,12 +150,23 @@ describe("settings", () => {
     expect(problemsOf({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
   });
 
-  it.each(["connection", "Transfer-Encoding", "grpc-timeout", "content-type", "x-request-id"])(
+  it.each(["connection", "Transfer-Encoding", "grpc-timeout", "x-forwarded-for", "x-request-id"])(
     "refuse the header %s for keys, which means something else",
     (KEY_HEADER) => {
       expect(problemsOf({ KEY_HEADER })).toHaveLength(1);
     },
   );
+
+  it("keep events for a month, or as long as is said, up to ten years", () => {
+    const day = 24 * 3_600_000;
+    expect(readSettings({}).eventRetention).toBe(30 * day);
+    expect(readSettings({ EVENT_RETENTION: "3650d" }).eventRetention).toBe(3_650 * day);
+    for (const EVENT_RETENTION of ["3651d", "0d", "1w", "-1d"]) {
+      expect(problemsOf({ EVENT_RETENTION })).toEqual([
+        expect.stringContaining("EVENT_RETENTION must be a time such as"),
+      ]);
+    }
+  });
 
   it("need the certificate and its key together", () => {
     expect(problemsOf({ TLS_CERT: "package.json" })).toEqual([

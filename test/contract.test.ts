@@ -20,7 +20,7 @@ import {
   validationRules,
 } from "../src/contract.js";
 import { newId } from "../src/ids.js";
-import { makeKey } from "../src/keys.js";
+import { createKeyring, makeKey } from "../src/keys.js";
 import { readBinding } from "../src/server/rest/binding.js";
 import { createDecoder } from "../src/server/rest/decode.js";
 import { createEncoder } from "../src/server/rest/encode.js";
@@ -72,18 +72,24 @@ describe("the permissions of this service", () => {
       "application:read",
       "application:update",
       "application:delete",
+      "session:read",
+      "session:delete",
       "access:check",
+      "event:read",
     ]);
     expect(ownPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
   });
 
-  it("that change applications, or tell about any key, are not for public ones", () => {
+  it("that change applications, or tell about any key, session or deed, are not for public ones", () => {
     const closed = ownPermissions.filter(({ name }) => !mayHold("public", name));
     expect(closed.map(({ name }) => name)).toEqual([
       "application:create",
       "application:update",
       "application:delete",
+      "session:read",
+      "session:delete",
       "access:check",
+      "event:read",
     ]);
     for (const { holders } of closed) {
       expect(holders).toEqual([CallerKind.PRIVATE, CallerKind.MANAGEMENT]);
@@ -128,11 +134,19 @@ describe("the form of a subject's key", () => {
       `${key}0`,
       ` ${key}`,
       `${key}\n`,
-      key.toUpperCase(),
-      key.replace("_", "-"),
+      key.replace("prv", "PRV"),
       "",
     ];
     expect(others.filter(isTaken)).toEqual([]);
+  });
+
+  it("may be any that was made elsewhere and can be looked up", () => {
+    const keyring = createKeyring([""], { foreignKeys: true });
+    const texts = ["a".repeat(15), "a".repeat(16), "a".repeat(200), "a".repeat(201)];
+    const odd = [`lk_${"a".repeat(20)}`, `${"a".repeat(20)} b`, `LK_${"~!".repeat(20)}`];
+    for (const text of [...texts, ...odd]) {
+      expect(isTaken(text)).toBe(keyring.acceptsForeign(text));
+    }
   });
 });
 

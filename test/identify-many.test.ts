@@ -46,8 +46,10 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
     const id = newId(Date.now());
     const key = makeKey(kind, id);
     made[name] = key;
-    const keyHash = hashedBy.hash(key);
-    const application = anApplication({ id, type: "private", name, keyHash, ...fields });
+    const application = anApplication({
+      ...{ id, type: "private", name, key: { id: newId(Date.now()), hash: hashedBy.hash(key) } },
+      ...fields,
+    });
     return store.applications.create(application);
   }
 
@@ -159,4 +161,20 @@ describe("what the store is asked", () => {
     const found = await identifyMany([wrong, shop]);
     expect(found.map((caller) => caller?.application.name)).toEqual([undefined, "shop"]);
   });
+});
+
+it("a look-up that fails while others are waited for fails the whole, and nothing else", async () => {
+  const { store } = server;
+  const { findMany } = store.applications;
+  const applications = {
+    findForeign: () => Promise.reject(new Error("away")),
+    findMany: async (ids: readonly string[]) => {
+      await new Promise(setImmediate);
+      return findMany(ids);
+    },
+  };
+  const foreign = createKeyring([""], { foreignKeys: true });
+  const identifyAny = createIdentifyMany(changed(store, { applications }), foreign);
+  const own = makeKey("prv", newId(Date.now()));
+  await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
 });

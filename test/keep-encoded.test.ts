@@ -3,8 +3,8 @@ import { keepEncoded } from "../src/server/keep-encoded.js";
 import { type ShowsRecord, shownRecord } from "../src/shown-record.js";
 
 /** An answer that shows a record. */
-function answerOf(id: string, version: number): ShowsRecord {
-  return { [shownRecord]: { id, version } };
+function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord {
+  return { [shownRecord]: { id, version, lastUsedAt } };
 }
 
 /** Encodes answers one after the other as 1, 2, 3. */
@@ -33,6 +33,14 @@ it("is kept for its own record and version only", () => {
   expect(encode(answerOf("a", 1))).toBe(kept);
   expect(encode(answerOf("a", 2))).not.toBe(kept);
   expect(encode(answerOf("b", 1))).not.toBe(kept);
+});
+
+it("is kept no longer once the record was used again", () => {
+  const { encode } = counting();
+  repeat(100, () => encode(answerOf("a", 1, 5)));
+  const kept = encode(answerOf("a", 1, 5));
+  expect(encode(answerOf("a", 1, 5))).toBe(kept);
+  expect(encode(answerOf("a", 1, 6))).not.toBe(kept);
 });
 
 it("is kept in memory of its own, not with all that was made beside it", () => {

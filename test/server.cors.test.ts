@@ -55,6 +55,8 @@ describe("with CORS_ORIGINS", () => {
         "traceparent",
         "tracestate",
         "x-request-id",
+        "if-match",
+        "idempotency-key",
       ]),
     );
   });
@@ -97,6 +99,8 @@ describe("with CORS_ORIGINS", () => {
           "retry-after",
           "x-request-id",
           "traceparent",
+          "etag",
+          "idempotent-replayed",
         ]),
       );
     }
@@ -180,6 +184,6 @@ describe("without CORS_ORIGINS", () => {
   it("OPTIONS that is no preflight is a method that paths do not know", async () => {
     server = await startServer();
     const answer = await send(server, "/sessions", { method: "OPTIONS", headers: { origin: app } });
-    expect([answer.status, answer.headers.allow]).toEqual([405, "POST"]);
+    expect([answer.status, answer.headers.allow]).toEqual([405, "POST, GET, HEAD"]);
   });
 });

@@ -65,6 +65,7 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
       "grpc.reflection.v1alpha.ServerReflection",
       "latchkey.v1.AccessService",
       "latchkey.v1.ApplicationService",
+      "latchkey.v1.EventService",
       "latchkey.v1.SessionService",
     ]);
   });

@@ -28,6 +28,8 @@ describe("whoami where KEY_HEADER names another header", () => {
       authorized: true,
       permissions: expect.arrayContaining(["access:check"]),
       rules: [],
+      allowed_origins: [],
+      allowed_cidrs: [],
     });
     const path = "/latchkey.v1.AccessService/WhoAmI";
     const answer = await callRaw(server, path, { headers, body: envelope("") });

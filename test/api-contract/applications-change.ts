@@ -24,6 +24,7 @@ export function describeChanging(subject: ApiSubject): void {
       const { key: _key, ...before } = publicOne;
       expect(updated).toEqual({
         ...before,
+        version: expect.any(String),
         name: "renamed",
         permissions: [],
         rules: [expect.objectContaining(containerRule)],

@@ -60,9 +60,14 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       const tenant = await createTenant();
       const other = await createTenant();
       const limited = await tenant.make("private", { rules });
+      const limits = { permissions, allowedCidrs: ["203.0.113.0/24"] };
+      const placed = await tenant.make("private", limits);
       const stream = open(tenant.root.key);
       const checks = [
         { key: tenant.backend.key, permission },
+        { key: placed.key, permission, address: "203.0.113.7" },
+        { key: placed.key, permission, address: "::1" },
+        { key: placed.key, permission },
         { key: limited.key, permission, token: { container: "/pci/" } },
         { key: limited.key, permission },
         { key: (await tenant.open()).key, permission },
@@ -204,6 +209,15 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         "permission_denied",
         ({ root, backend: { id } }) =>
           api.updateApplication(root.key, { id, name: "backend", permissions }),
+      ],
+      [
+        "network is no longer allowed",
+        "address_not_allowed",
+        ({ root, backend: { id } }) =>
+          api.updateApplication(root.key, {
+            ...{ id, name: "backend", permissions: ["access:check"] },
+            allowedCidrs: ["203.0.113.0/24"],
+          }),
       ],
     ])("ends at the next check when its caller's %s", async (_what, reason, end) => {
       const tenant = await createTenant();

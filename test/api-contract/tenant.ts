@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
-import { type Api, keyOf } from "../support/api.js";
+import { type Api, type Key, keyOf } from "../support/api.js";
 import type { TestServer } from "../support/server.js";
 
 /** What a key is made to hold. */
@@ -9,6 +9,8 @@ export interface GrantsInit {
   readonly permissions?: string[];
   readonly rules?: MessageInitShape<typeof AccessRuleSchema>[];
   readonly expiresAt?: Timestamp;
+  readonly allowedOrigins?: string[];
+  readonly allowedCidrs?: string[];
 }
 
 export interface MadeApplication {
@@ -33,7 +35,7 @@ export async function createTenant(server: TestServer, api: Api) {
   const shop = await make("public", { permissions: ["token:create"] });
 
   /** Opens a session, and authorizes it where grants are given. */
-  async function open(grants?: GrantsInit, application = shop) {
+  async function open(grants?: GrantsInit, application: { readonly key: Key } = shop) {
     const { sessionKey, nonce, expiresAt } = await api.createSession(application.key);
     if (grants) {
       await api.authorizeSession(backend.key, { nonce, ...grants });

@@ -322,6 +322,15 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
         ({ root, backend }) => api.regenerateApplicationKey(root.key, backend),
       ],
       ["permission is taken away", "permission_denied", (tenant) => rename(tenant, tenant.backend)],
+      [
+        "network is no longer allowed",
+        "address_not_allowed",
+        ({ root, backend: { id } }) =>
+          api.updateApplication(root.key, {
+            ...{ id, name: "backend", permissions: ["access:check"] },
+            allowedCidrs: ["203.0.113.0/24"],
+          }),
+      ],
     ])("ends when its caller's %s", async (_what, reason, end) => {
       const tenant = await createTenant();
       const watcher = await watch(tenant, tenant.backend.key);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createResumeTokens } from "../../src/access/resume-token.js";
-import { Problem } from "../../src/errors.js";
+import { Problem } from "../src/errors.js";
+import { createResumeTokens } from "../src/resume-token.js";
 
-const tokens = createResumeTokens("this store");
+const tokens = createResumeTokens("this store", "credentials");
 
 function refusalOf(open: () => string): Problem {
   try {
@@ -23,7 +23,7 @@ describe("a resume token", () => {
       fc.property(fc.uuid(), fc.string({ unit: "grapheme" }), (tenant, position) => {
         const token = tokens.seal(tenant, position);
         expect(token).toMatch(/^[\w-]+$/);
-        expect(createResumeTokens("this store").open(tenant, token)).toBe(position);
+        expect(createResumeTokens("this store", "credentials").open(tenant, token)).toBe(position);
       }),
     );
   });
@@ -51,11 +51,17 @@ describe("a resume token", () => {
     expect(Buffer.from(token, "base64url").includes("1234567890")).toBe(false);
   });
 
-  it("opens for no other tenant, and for no other data", () => {
+  it("of a long place tells its length no more exactly", () => {
+    const lengths = [60, 70, 80].map((size) => tokens.seal("a tenant", "9".repeat(size)).length);
+    expect(new Set(lengths).size).toBe(1);
+  });
+
+  it("opens for no other tenant, for no other data, and for nothing else that is watched", () => {
     const token = tokens.seal("a tenant", "1");
     for (const open of [
       () => tokens.open("another tenant", token),
-      () => createResumeTokens("another store").open("a tenant", token),
+      () => createResumeTokens("another store", "credentials").open("a tenant", token),
+      () => createResumeTokens("this store", "events").open("a tenant", token),
     ]) {
       const { word, violations } = refusalOf(open);
       expect(word).toBe("invalid_request");

@@ -1,0 +1,9 @@
+import { describeEventLists } from "./events-list.js";
+import { describeTrail } from "./events-trail.js";
+import type { ApiSubject } from "./subject.js";
+
+/** What happened in a tenant, as those see it who may. */
+export function describeEvents(subject: ApiSubject): void {
+  describeTrail(subject);
+  describeEventLists(subject);
+}

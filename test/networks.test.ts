@@ -1,0 +1,204 @@
+import { BlockList, isIPv6 } from "node:net";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { isInOneOf, type Network, readAddress, readNetwork, showAddress } from "../src/networks.js";
+
+function networkOf(text: string): Network {
+  const network = readNetwork(text);
+  if ("fault" in network) {
+    throw new Error(`${text} ${network.fault}`);
+  }
+  return network;
+}
+
+function holds(network: string, address: string): boolean {
+  const read = readAddress(address);
+  return read !== undefined && isInOneOf([networkOf(network)], read);
+}
+
+/** Addresses of both kinds, many of them with zeros to shorten. */
+const byte = fc.oneof(fc.constant(0), fc.nat(255));
+const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join("."));
+const group = fc.oneof(fc.constant(0), fc.nat(0xffff));
+const ipv6 = fc
+  .array(group, { minLength: 8, maxLength: 8 })
+  .map((groups) => groups.map((it) => it.toString(16)).join(":"));
+const spelled = fc.oneof(ipv4, ipv6, fc.ipV4(), fc.ipV6());
+
+describe("an address", () => {
+  it("is read back as it was shown, and has one spelling only", () => {
+    fc.assert(
+      fc.property(spelled, (text) => {
+        const shown = showAddress(readAddress(text) ?? []);
+        expect(readAddress(shown)).toEqual(readAddress(text));
+        expect(readAddress(text.toUpperCase())).toEqual(readAddress(text));
+        expect(shown).toBe(showAddress(readAddress(shown) ?? []));
+      }),
+    );
+  });
+
+  it("is the one that Node takes it for", () => {
+    fc.assert(
+      fc.property(ipv6, (text) => {
+        const list = new BlockList();
+        list.addAddress(text, "ipv6");
+        const shown = showAddress(readAddress(text) ?? []);
+        expect(list.check(shown, isIPv6(shown) ? "ipv6" : "ipv4")).toBe(true);
+      }),
+    );
+  });
+
+  it.each([
+    ["2001:0DB8:0:0:0:0:0:1", "2001:db8::1"],
+    ["::", "::"],
+    ["::1", "::1"],
+    ["1::", "1::"],
+    ["64:ff9b::192.0.2.33", "64:ff9b::c000:221"],
+    ["fe80::1%eth0", "fe80::1"],
+    ["::ffff:192.0.2.33", "192.0.2.33"],
+    ["::FFFF:c000:0221", "192.0.2.33"],
+    ["0:0:0:0:0:ffff:192.0.2.33", "192.0.2.33"],
+    ["::ffff:127.0.0.1%lo", "127.0.0.1"],
+    ["192.0.2.33", "192.0.2.33"],
+  ])("%s is %s", (text, shown) => {
+    expect(showAddress(readAddress(text) ?? [])).toBe(shown);
+  });
+
+  it.each([
+    "",
+    " ",
+    "localhost",
+    "256.0.0.1",
+    "1.2.3",
+    "01.2.3.4",
+    "1.2.3.4 ",
+    "1.2.3.4:80",
+    "1.2.3.4%eth0",
+    "::1::",
+    ":::",
+    "1:2:3:4:5:6:7",
+    "1:2:3:4:5:6:7:8:9",
+    "::ffff:1.2.3.256",
+    "[::1]",
+    "10.0.0.0/8",
+    "unknown",
+  ])("is not %p", (text) => {
+    expect(readAddress(text)).toBeUndefined();
+  });
+
+  it("is never made of anything else, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%[]") }), (text) => {
+        const address = readAddress(text);
+        expect([undefined, 4, 16]).toContain(address?.length);
+        expect(address?.every((byte) => byte >= 0 && byte <= 255)).not.toBe(false);
+      }),
+    );
+  });
+});
+
+describe("a network", () => {
+  /** An address, cut off after some bits, and another address that is likely to be near. */
+  const cases = fc.oneof(ipv4, ipv6).chain((text) => {
+    const bits = isIPv6(text) ? 128 : 32;
+    const near = (other: string) => [other, text.replace(/[^.:]*$/, "7"), text];
+    return fc.record({
+      start: fc.constant(text),
+      prefix: fc.nat(bits),
+      address: (bits === 32 ? ipv4 : ipv6).chain((it) => fc.constantFrom(...near(it))),
+    });
+  });
+
+  it("holds the addresses that Node finds in it", () => {
+    fc.assert(
+      fc.property(cases, ({ start, prefix, address }) => {
+        // To Node, an address of IPv4 in IPv6 is in the networks of both.
+        fc.pre(![start, address].some((it) => it.startsWith("0:0:0:0:0:ffff:")));
+        const kind = isIPv6(start) ? "ipv6" : "ipv4";
+        const list = new BlockList();
+        list.addSubnet(start, prefix, kind);
+        expect(holds(meantBy(start, prefix), address)).toBe(list.check(address, kind));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  /** The network that the address is in, which the fault of a wrong one names. */
+  function meantBy(start: string, prefix: number): string {
+    const text = `${start}/${prefix}`;
+    const network = readNetwork(text);
+    if (!("fault" in network)) {
+      return text;
+    }
+    const [, meant = ""] = /write (\S+) for the network/.exec(network.fault) ?? [];
+    expect(meant.endsWith(`/${prefix}`)).toBe(true);
+    return meant;
+  }
+
+  it("is refused with bits beyond its prefix, and the one that is meant is named", () => {
+    for (const [text, meant, alone] of [
+      ["10.1.2.3/8", "10.0.0.0/8", "10.1.2.3"],
+      ["10.1.2.3/31", "10.1.2.2/31", "10.1.2.3"],
+      ["10.1.2.3/0", "0.0.0.0/0", "10.1.2.3"],
+      ["2001:db8::1/32", "2001:db8::/32", "2001:db8::1"],
+      ["2001:DB8:ffff::/33", "2001:db8:8000::/33", "2001:db8:ffff::"],
+      ["::ffff:10.1.2.3/104", "10.0.0.0/8", "10.1.2.3"],
+      ["::ffff:10.1.2.3/64", "::/64", "::ffff:a01:203"],
+    ] as const) {
+      const words = `write ${meant} for the network, ${alone} for the address alone`;
+      expect(readNetwork(text)).toEqual({ fault: expect.stringContaining(words) });
+    }
+  });
+
+  it.each([
+    ["203.0.113.7", "203.0.113.7", "203.0.113.6"],
+    ["203.0.113.7/32", "203.0.113.7", "203.0.113.6"],
+    ["2001:db8::7", "2001:DB8:0::7", "2001:db8::6"],
+    ["203.0.113.0/24", "203.0.113.255", "203.0.114.0"],
+    ["203.0.113.128/25", "203.0.113.128", "203.0.113.127"],
+    ["0.0.0.0/0", "255.255.255.255", "::1"],
+    ["::/0", "2001:db8::1", "10.0.0.1"],
+    ["2001:db8::/32", "2001:db8:ffff::", "2001:db9::"],
+    ["10.0.0.0/8", "::ffff:10.1.2.3", "::ffff:11.1.2.3"],
+    ["::ffff:10.0.0.0/104", "10.1.2.3", "11.1.2.3"],
+    ["::ffff:10.1.2.3", "10.1.2.3", "10.1.2.4"],
+    ["::ffff:0:0/96", "10.1.2.3", "::1"],
+    ["fe80::/10", "fe80::1%eth0", "fec0::1"],
+  ])("%s holds %s and not %s", (network, inside, outside) => {
+    expect(holds(network, inside)).toBe(true);
+    expect(holds(network, outside)).toBe(false);
+  });
+
+  it("says which prefixes there are", () => {
+    for (const [text, most] of [
+      ["10.0.0.0/33", 32],
+      ["10.0.0.0/", 32],
+      ["10.0.0.0/08", 32],
+      ["10.0.0.0/-1", 32],
+      ["10.0.0.0/255.0.0.0", 32],
+      ["::/129", 128],
+      ["::/1e1", 128],
+      ["::/ 8", 128],
+    ] as const) {
+      expect(readNetwork(text)).toEqual({ fault: `must have a prefix from /0 to /${most}` });
+    }
+  });
+
+  it.each(["", "/8", "10.0.0/8", "300.0.0.0/8", "10.0.0.0/8/8", "fe80::%eth0/10", "*", ":/0"])(
+    "is not %p",
+    (text) => {
+      expect(readNetwork(text)).toEqual({ fault: expect.stringMatching(/^must be a network/) });
+    },
+  );
+
+  it("is read from any text, or refused with words", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%") }), (text) => {
+        const network = readNetwork(text);
+        expect("fault" in network ? network.fault.length : network.prefix).toBeGreaterThanOrEqual(
+          0,
+        );
+      }),
+    );
+  });
+});
