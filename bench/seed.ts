@@ -92,7 +92,7 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
 async function openStore(environment: StoreEnvironment): Promise<Store> {
   const { readSettings } = await loadBuilt<typeof import("../src/config.js")>("config.js");
   const { openStore } = await loadBuilt<typeof import("../src/open-store.js")>("open-store.js");
-  return openStore(readSettings(environment).store);
+  return openStore(readSettings(environment));
 }
 
 type Creator = (
@@ -114,7 +114,7 @@ async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
       id,
       tenantId: first.tenant_id,
       createdBy: first.application_id,
-      keyHash: keyring.hash(key),
+      key: { id: newId(Date.now()), hash: keyring.hash(key) },
     });
     return { id, key };
   };

@@ -16,11 +16,10 @@ const { name, permissions, rules } = JSON.parse(privateApplication);
 const update = JSON.stringify({ name, permissions, rules });
 
 export async function loadsOf(target: Target): Promise<Record<Path, Load>> {
-  const { encodeCursor } =
-    await loadBuilt<typeof import("../../src/applications/cursor.js")>("applications/cursor.js");
+  const { encodeCursor } = await loadBuilt<typeof import("../../src/cursor.js")>("cursor.js");
   const { keys } = target;
   const pageAfter = (id: string) => {
-    const path = `/applications?size=${pageSize}&start=${encodeCursor(keys.tenantId, id)}`;
+    const path = `/applications?size=${pageSize}&start=${encodeCursor(keys.tenantId, { after: id }, "newest")}`;
     return { ...get(path, target), requests: [{ key: keys.management }] };
   };
   return {
