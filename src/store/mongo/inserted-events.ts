@@ -32,12 +32,6 @@ const inserts = {
   },
 };
 
-/**
- * How many events the server may answer at once, which then wait in memory to
- * be read. However large they are, it answers no more than 16 MB.
- */
-const batchSize = 16;
-
 /** The driver can leave undecoded what is in a list, so the document comes as the only one of its list. */
 function open(
   db: Db,
@@ -45,6 +39,7 @@ function open(
   documents: Document | readonly string[],
 ): EventStream<InsertedEvent> {
   const fields = { operationType: 1, tenant_id: tenant, documents };
-  const options = { batchSize, fieldsAsRaw: { documents: true } };
+  // However many events wait in memory to be read, the server answers no more than 16 MB of them at once.
+  const options = { fieldsAsRaw: { documents: true } };
   return openEventStream(db, [inserts, { $project: fields }], start, options);
 }
