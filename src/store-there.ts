@@ -2,14 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Settings } from "./config.js";
-import { openStore } from "./open-store.js";
-import { holdsStore } from "./store/lmdb/folder.js";
+import { holdsStore, openStore } from "./open-store.js";
 import type { Store } from "./store/store.js";
 
 /** Opens the store that the settings name, or throws where there is none yet: a folder would become one. */
 export async function openStoreThere(settings: Settings): Promise<Store> {
   const { store } = settings;
-  if (store.kind === "embedded" && !(await holdsStore(store.dataDir))) {
+  if (store.kind === "embedded" && !(await holdsStore(store))) {
     throw new Error(`${store.dataDir} has no data: let DATA_DIR name the folder that has.`);
   }
   return openStore(settings);
@@ -17,8 +16,7 @@ export async function openStoreThere(settings: Settings): Promise<Store> {
 
 /** Opens the same to look at only: where there is none yet, an empty one elsewhere, which goes when it is closed. */
 export async function openStoreToLookAt(settings: Settings): Promise<Store> {
-  // A database is known to be there only when it is opened.
-  if (settings.store.kind !== "embedded" || (await holdsStore(settings.store.dataDir))) {
+  if (await holdsStore(settings.store)) {
     return openStore(settings);
   }
   const dataDir = await mkdtemp(join(tmpdir(), "latchkey-"));

@@ -28,7 +28,7 @@ export interface TestStore {
   /** Opens the same data once more, as another process would. */
   another(): Promise<Store>;
   /** Sweeps from now on; of an engine that tells an expiry no sooner, and whose tests do not sweep else. */
-  sweep?(): Promise<unknown>;
+  sweep?(): Promise<Store>;
   /** Closes all that was opened, and removes the data. */
   destroy(): Promise<void>;
 }

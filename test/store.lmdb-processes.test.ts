@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { open } from "lmdb";
 import { newId } from "../src/ids.js";
-import { openLmdbStore } from "../src/store/lmdb.js";
 import { StoreUnavailable } from "../src/store/store.js";
 import { anApplication, createBoth, must, times } from "./store-contract/fixtures.js";
 import { scriptCommand, useChildren } from "./support/child.js";
@@ -27,34 +26,6 @@ function run(task: string, argument = "") {
 }
 
 describe("what LMDB acknowledged", () => {
-  it("is there after the process was killed, whenever that was", async () => {
-    const lines: Record<string, string>[] = [];
-    const told = (what: string) => lines.flatMap((line) => line[what] ?? []);
-    for (let round = 0; round < 5; round++) {
-      const writer = start(child("churn"));
-      await writer.line(20);
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 200));
-      await writer.kill();
-      lines.push(...writer.lines());
-
-      const store = await openLmdbStore({ path: folder.path() });
-      // Whether a deletion took effect nobody can tell before it is acknowledged.
-      const doubtful = new Set([...told("deleting"), ...told("with")]);
-      for (const id of told("created").filter((id) => !doubtful.has(id))) {
-        expect(await store.applications.find(id)).toBeDefined();
-      }
-      for (const id of told("authorized").filter((id) => !doubtful.has(id))) {
-        expect((await store.sessions.find(id))?.session.authorizedAt).toBeDefined();
-      }
-      for (const id of told("deleted")) {
-        expect(await store.applications.find(id)).toBeUndefined();
-      }
-      await store.ping();
-      await store.close();
-    }
-    expect(told("deleted").length).toBeGreaterThan(5);
-  }, 60_000);
-
   it("was told in the log of changes, and nothing else was, when the process was killed", async () => {
     const writer = start(child("churn"));
     await writer.line(200);
@@ -89,6 +60,8 @@ describe("what LMDB acknowledged", () => {
   const claim = "was synced to the disk before, once for all that waited at the same time";
   if (canTrace) {
     it(claim, expectSyncs);
+  } else {
+    it.skip(`${claim}: not looked at, as strace is not there or may not trace`, expectSyncs);
   }
 
   async function expectSyncs(): Promise<void> {
@@ -205,6 +178,8 @@ describe("processes that share the data in LMDB", () => {
     expect(await store.applications.find(id)).toBeDefined();
     await other.kill();
     expect(await store.applications.create(anApplication())).toBeDefined();
+    // What was given up is not made up for.
+    expect(await store.applications.find(id)).toBeDefined();
   }, 60_000);
 
   it("need not close the store to end", async () => {

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "@jest/globals";
-import { changeRetention, type Store, StoreUnavailable } from "../src/store/store.js";
+import { changeRetention } from "../src/store/changes.js";
+import { type Store, StoreUnavailable } from "../src/store/store.js";
 import { aGrant, anApplication, aSession, createBoth, times } from "./store-contract/fixtures.js";
 import { createTestClock } from "./support/clock.js";
 import { useFollowers } from "./support/follow.js";

@@ -44,13 +44,8 @@ describe("following a MongoDB that fails", () => {
   it("claims nothing that a stream which lags has not told", async () => {
     const follower = follow(store, application.tenantId, { beat: 1 });
     await follower.next();
-    const lag = { blockConnection: true, blockTimeMS: 1_000 };
-    const { count } = await fail({ times: 1 }, { failCommands: ["getMore"], ...lag });
-    await failing.admin.db("admin").command({
-      waitForFailPoint: "failCommand",
-      timesEntered: count + 1,
-      maxTimeMS: 10_000,
-    });
+    const lags = await failing.lag("getMore");
+    await lags();
     await update(store, application);
     const acknowledged = performance.now();
     for (;;) {

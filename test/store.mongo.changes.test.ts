@@ -23,7 +23,7 @@ import { followMarked } from "./store-contract/followed.js";
 import { createTestClock } from "./support/clock.js";
 import { type Follower, useFollowers } from "./support/follow.js";
 import { useMongo } from "./support/mongo.js";
-import { until } from "./support/until.js";
+import { hasStreams } from "./support/mongo-streams.js";
 
 const { createDatabase, open } = useMongo();
 const follow = useFollowers();
@@ -324,19 +324,6 @@ describe("a position in MongoDB", () => {
 });
 
 describe("the change stream", () => {
-  const streamsOn = (db: Db) => {
-    const ns = { $regex: `^${db.databaseName}\\.` };
-    const match = { ns, "cursor.tailable": true };
-    const operations = { $currentOp: { allUsers: true, idleCursors: true } };
-    return db.client
-      .db("admin")
-      .aggregate([operations, { $match: match }])
-      .toArray();
-  };
-
-  const hasStreams = (db: Db, count: number) =>
-    until(async () => (await streamsOn(db)).length === count, 10_000);
-
   it("is one for all who follow, and closes when the last of them leaves", async () => {
     const db = createDatabase();
     const store = await open(db);

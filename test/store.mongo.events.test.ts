@@ -1,16 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import type { Db } from "mongodb";
 import { createEventIds, firstIdAt } from "../src/store/mongo/event-ids.js";
 import { StoreUnavailable } from "../src/store/store.js";
 import { aFullEvent, anEvent, day, listEvents } from "./store-contract/event-fixtures.js";
-import { anApplication, hour, must, times } from "./store-contract/fixtures.js";
+import { hour, must, times } from "./store-contract/fixtures.js";
 import { createTestClock } from "./support/clock.js";
-import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { useEventFollowers } from "./support/follow.js";
 import { useMongo } from "./support/mongo.js";
 import { plansOf } from "./support/mongo-plans.js";
+import { hasStreams } from "./support/mongo-streams.js";
 import { until } from "./support/until.js";
 
 const { createDatabase, open } = useMongo();
@@ -131,25 +130,13 @@ describe("an event in MongoDB", () => {
       expect(must(plan).stages).not.toContain("SORT");
       expect(must(plan).docsExamined).toBeLessThanOrEqual(3);
     }
-    const before = { tenantId, size: 2, until: now - 2 * 60_000 };
+    const before = { tenantId, size: 2, until: now - 11 * 60_000 };
     const [plan] = await plansOf(db, () => store.events.list(before));
     expect(must(plan).keysExamined).toBeLessThanOrEqual(1);
   });
 });
 
 describe("those who follow events in MongoDB", () => {
-  const streamsOn = (db: Db) => {
-    const match = { ns: { $regex: `^${db.databaseName}\\.` }, "cursor.tailable": true };
-    const operations = { $currentOp: { allUsers: true, idleCursors: true } };
-    return db.client
-      .db("admin")
-      .aggregate([operations, { $match: match }])
-      .toArray();
-  };
-
-  const hasStreams = (db: Db, count: number) =>
-    until(async () => (await streamsOn(db)).length === count, 10_000);
-
   it("share one stream, which closes when the last of them leaves", async () => {
     const db = createDatabase();
     const store = await open(db);
@@ -205,54 +192,5 @@ describe("those who follow events in MongoDB", () => {
     const { position } = await follower.next();
     await store.events.add([anEvent()]);
     await until(async () => (await follower.next()).position > position, 10_000);
-  });
-});
-
-describe("those who follow events in a MongoDB that fails", () => {
-  let failing: FailingMongo;
-
-  beforeAll(async () => {
-    failing = await startFailingMongo();
-  });
-
-  afterAll(() => failing?.stop());
-
-  it("hear that it is unavailable, and can go on where they were", async () => {
-    const { store, fail } = failing;
-    const { tenantId } = anApplication();
-    const follower = follow(store, tenantId);
-    await follower.next();
-    const ended = expect(follower.step()).rejects.toBeInstanceOf(StoreUnavailable);
-    const failCommands = ["aggregate", "getMore"];
-    await fail("alwaysOn", { failCommands, errorCode: 11_600 });
-    await ended;
-    await expect(follow(store, tenantId).next()).rejects.toBeInstanceOf(StoreUnavailable);
-    await fail("off");
-    await until(
-      () =>
-        store.ping().then(
-          () => true,
-          () => false,
-        ),
-      10_000,
-    );
-    await store.events.add([anEvent({ tenantId, kind: "meanwhile" })]);
-    const again = follow(store, tenantId, { after: follower.position() });
-    expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
-  });
-
-  it("hear that they have missed some where the server does not remember them", async () => {
-    const { store, fail } = failing;
-    const { tenantId } = anApplication();
-    const quick = follow(store, tenantId);
-    await quick.next();
-    const namespace = "latchkey.$cmd.aggregate";
-    await fail({ times: 1 }, { failCommands: ["aggregate"], namespace, errorCode: 286 });
-    const stale = follow(store, tenantId, { after: "000000010000000100000001" });
-    expect(await stale.next()).toMatchObject({ events: [], missed: true });
-    await store.events.add([anEvent({ tenantId, kind: "later" })]);
-    for (const one of [quick, stale]) {
-      expect(await one.next()).toMatchObject({ events: [{ kind: "later" }], missed: false });
-    }
   });
 });

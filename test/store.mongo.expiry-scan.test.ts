@@ -51,6 +51,7 @@ describe("scans for what has expired", () => {
             db,
             timeOf(() => now),
             from,
+            {},
             limit,
           );
           told.push(

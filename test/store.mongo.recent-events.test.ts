@@ -34,7 +34,8 @@ describe("the recent events of MongoDB", () => {
     expect(pushAll(1, 9, 10)).toBe(5);
     expect(pushAll(10, 3, 4_000)).toBe(10);
     expect(pushAll(13, 2, 20_000)).toBe(13);
-    const { events, mark } = recent.read(markOf(13), must(tenants[0]), 9);
+    expect(recent.read(markOf(12), must(tenants[0]), 9)).toBeUndefined();
+    const { events, mark } = must(recent.read(markOf(13), must(tenants[0]), 9));
     expect(events).toMatchObject([{ requestId: "14" }]);
     expect(mark).toBe(markOf(14));
   });
@@ -54,7 +55,7 @@ describe("the recent events of MongoDB", () => {
           for (const tenantId of tenants) {
             const told: string[] = [];
             for (let mark = markOf(0); mark < recent.mark; ) {
-              const reading = recent.read(mark, tenantId, limit);
+              const reading = must(recent.read(mark, tenantId, limit));
               const taken = reading.events.reduce((sum, { reason = "" }) => sum + reason.length, 0);
               expect(reading.events.length).toBeLessThanOrEqual(limit);
               expect(reading.events.length === 1 || taken <= 2 ** 20).toBe(true);

@@ -34,8 +34,8 @@ describeStore("MongoDB", async (clock) => {
       for (const store of opened) {
         await store.close();
       }
-      for (const name of ["applications", "sessions", "events", "answers", "marks"]) {
-        await db.collection(name).deleteMany();
+      for (const { collectionName } of await db.collections()) {
+        await db.collection(collectionName).deleteMany();
       }
     },
   };

@@ -1,4 +1,5 @@
-import type { FollowOptions, Grants } from "./store.js";
+import type { FollowOptions } from "./changes.js";
+import type { Grants } from "./store.js";
 
 /** How long events are kept where the operator does not say, in milliseconds. */
 export const defaultEventRetention = 30 * 24 * 3_600_000;

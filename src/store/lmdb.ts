@@ -82,6 +82,7 @@ export async function openLmdbStore({
       sessions,
       applications,
       index: sessionIndex,
+      takeExpired: sweeper.takeExpired,
     }),
     changes: createChangeFeed(environment, log),
     events: createEventStore(environment, eventLog, eventIndex, applications, clock),

@@ -7,6 +7,9 @@ import { connect, prepare } from "./mongo/connect.js";
 import { answersName, eventsName, marksName } from "./mongo/event-collections.js";
 import { createEventWriter } from "./mongo/event-writer.js";
 import { createEventStore } from "./mongo/events.js";
+import { createTakeExpired } from "./mongo/expired-sessions.js";
+import { watchPool } from "./mongo/pool-use.js";
+import { createRateCounts, rateCountsName } from "./mongo/rate-counts.js";
 import { limits, reach } from "./mongo/reach.js";
 import { createTransactionRunner } from "./mongo/run-transaction.js";
 import { applicationsName, sessionsName } from "./mongo/schema.js";
@@ -15,11 +18,14 @@ import { createSessionStore } from "./mongo/sessions.js";
 import { databaseTime, timeOf } from "./mongo/time.js";
 import { createTransactions } from "./mongo/transactions.js";
 import { createTransfer } from "./mongo/transfer.js";
+import type { Reads } from "./reads.js";
 import type { Clock, Store } from "./store.js";
 
 export interface MongoStoreOptions {
   readonly uri: string;
   readonly database: string;
+  /** How callers are looked up, and lists read: by linearizable reads where nothing is said. */
+  readonly reads?: Reads | undefined;
   /** Replaces the database's clock; for tests. */
   readonly clock?: Clock | undefined;
   /** Milliseconds for which events are kept. */
@@ -32,9 +38,10 @@ export interface MongoStoreOptions {
  * first; any number of instances may do so at once.
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
-  const { uri, database, clock, eventRetention = defaultEventRetention } = options;
+  const { uri, database, reads = "linearizable", clock } = options;
+  const { eventRetention = defaultEventRetention } = options;
   const id = await prepare(uri, database, eventRetention);
-  const client = await connect(uri);
+  const { client, freshRead } = await connect(uri, reads);
   // Stated here, where no `w=1` or `readPreference` in the URI reaches.
   const db = client.db(database, {
     writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
@@ -42,14 +49,22 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     readPreference: "primary",
   });
   const time = clock ? timeOf(clock) : databaseTime;
+
+  async function databaseNow(): Promise<number> {
+    const { localTime } = await reach(() => db.command({ hello: 1, ...limits }));
+    return localTime.getTime();
+  }
+  const now = clock ?? databaseNow;
+
   const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
-  const answers = createAnswerDocuments(db.collection(answersName), time);
+  const answers = createAnswerDocuments(db.collection(answersName), time, freshRead);
   const runTransaction = createTransactionRunner(client);
   const transactions = createTransactions({ runTransaction, events: eventWriter, answers });
   const sessionSweep = createSessionSweep(db.collection(sessionsName));
   const applications = createApplicationStore({
     documents: db.collection(applicationsName),
     time,
+    freshRead,
     transactions,
     sessionSweep,
   });
@@ -57,19 +72,17 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     documents: db.collection(sessionsName),
     applications,
     time,
+    freshRead,
     transactions,
+    takeExpired: createTakeExpired({
+      documents: db.collection(sessionsName),
+      marks: db.collection(marksName),
+      now,
+    }),
   });
 
   const momentOf = clock ?? ((wallTime: Date) => wallTime.getTime());
-  const changes = createChangeFeed({ db, time, momentOf });
-
-  async function now() {
-    if (clock) {
-      return clock();
-    }
-    const { localTime } = await reach(() => db.command({ hello: 1, ...limits }));
-    return localTime.getTime();
-  }
+  const changes = createChangeFeed({ db, time, freshRead, momentOf });
 
   const events = createEventStore({
     runTransaction,
@@ -79,6 +92,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     marks: db.collection(marksName),
     events: eventWriter,
     time,
+    freshRead,
     clock: clock ?? Date.now,
     now,
     retention: eventRetention,
@@ -91,6 +105,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     changes,
     events,
     answers,
+    rateCounts: createRateCounts(db.collection(rateCountsName), time),
     transfer: createTransfer({
       applications: db.collection(applicationsName),
       sessions: db.collection(sessionsName),
@@ -98,11 +113,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
       time,
       now,
     }),
+    connections: watchPool(client),
     now,
 
     async ping() {
       const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
-      await reach(() => db.collection(applicationsName).findOne({}, first));
+      // As callers are looked up: who cannot answer that is not ready, though it may answer other reads.
+      const reading = { ...first, ...freshRead() };
+      await reach(() => db.collection(applicationsName).findOne({}, reading));
     },
 
     async close() {

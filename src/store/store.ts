@@ -1,5 +1,7 @@
 import type { Awaitable } from "../awaitable.js";
+import type { ChangeFeed } from "./changes.js";
 import type { EventStore } from "./events.js";
+import type { RateCounts } from "./rate-counts.js";
 import type { AnswerStore, Trail } from "./trail.js";
 import type { TransferStore } from "./transfer.js";
 
@@ -30,7 +32,12 @@ export interface Store {
   readonly changes: ChangeFeed;
   readonly events: EventStore;
   readonly answers: AnswerStore;
+  /** Absent where only the processes of one machine share the store. */
+  readonly rateCounts?: RateCounts;
   readonly transfer: TransferStore;
+
+  /** How its connections are used now; absent where it needs none. */
+  readonly connections?: () => ConnectionUse;
 
   /** The store's clock. */
   now(): Awaitable<number>;
@@ -40,6 +47,13 @@ export interface Store {
 
   /** Resolves when all that was acknowledged is safe and nothing is held open. */
   close(): Promise<void>;
+}
+
+export interface ConnectionUse {
+  /** Connections that do something for a call. */
+  readonly inUse: number;
+  /** Calls that wait for a connection. */
+  readonly waiting: number;
 }
 
 export interface ApplicationStore {
@@ -130,65 +144,16 @@ export interface SessionStore {
 
   /** Ends a session. Answers whether it was there. */
   delete(tenantId: string, id: string, trail?: Trail<SessionRecord>): Promise<boolean>;
-}
 
-export interface ChangeFeed {
   /**
-   * Follows what happens to the credentials of a tenant, from a position or
-   * from when it is first asked for a batch. Answers one at once, then one
-   * with each change, and one without changes where none come for `beat`
-   * milliseconds.
-   *
-   * A change is told after it took effect and at least once. Where some may
-   * have been missed, because the position is too old or the reader too slow,
-   * the next batch says so. An expiry is told within seconds of its moment,
-   * not of the sweep. What ends an application is not told again of each of
-   * its sessions. Ends when the signal is given.
+   * How many sessions came to their end by themselves since it was last asked,
+   * as far as they are still kept: each is told once, to whichever process asks first.
    */
-  follow(options: FollowOptions): AsyncIterable<ChangeBatch>;
+  takeExpired(): Awaitable<number>;
 }
-
-export interface FollowOptions {
-  readonly tenantId: string;
-  /** The position of an earlier batch, of these data. */
-  readonly after?: string | undefined;
-  readonly beat: number;
-  readonly signal: AbortSignal;
-}
-
-export interface ChangeBatch {
-  /** In their order, at most {@link largestBatch}. */
-  readonly changes: readonly Change[];
-  /** Whether changes before these may be missing: what was known before this batch is to be forgotten. */
-  readonly missed: boolean;
-  /** What to follow from after this batch. */
-  readonly position: string;
-  /**
-   * The moment up to which nothing is missing, as `performance.now()` tells
-   * time, and never before the feed was first asked. Absent where more follows
-   * at once.
-   */
-  readonly completeUntil?: number | undefined;
-}
-
-/** How many changes a batch may hold. */
-export const largestBatch = 1_000;
-
-/** How long changes are kept for those that come back, in milliseconds. */
-export const changeRetention = 10 * 60_000;
 
 /** How long what has expired is kept, so that it can be told from what never was, in milliseconds. */
 export const expiredRetention = 10 * 60_000;
-
-/** Something that makes what was known of a key wrong. */
-export interface Change {
-  readonly kind: "updated" | "regenerated" | "deleted" | "expired" | "authorized";
-  readonly applicationId: string;
-  /** Absent where it is about the application. */
-  readonly sessionId?: string | undefined;
-  /** When it took effect: of an expiry, the moment that was set for it. */
-  readonly at: number;
-}
 
 export const applicationTypes = ["private", "public", "management"] as const;
 export type ApplicationType = (typeof applicationTypes)[number];

@@ -8,6 +8,9 @@ export interface Trail<R> {
   /** An answer that is kept under this id refuses the change with {@link AnswerKept}, before anything of it is tried. */
   readonly answerId?: string | undefined;
 
+  /** Whether nobody waits for the change any more: it is then not tried, nor tried again. */
+  isGivenUp?(): boolean;
+
   /** What to write, once the outcome of the change is known. It may be asked again if the change is tried again. */
   entriesFor(outcome: R): TrailEntries;
 }

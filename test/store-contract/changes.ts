@@ -1,13 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import {
-  type ApplicationRecord,
-  changeRetention,
-  largestBatch,
-  type SessionRecord,
-} from "../../src/store/store.js";
+import { changeRetention, largestBatch } from "../../src/store/changes.js";
+import type { ApplicationRecord, SessionRecord } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import { useFollowers } from "../support/follow.js";
+import { endsWithSignal } from "./ends-with-signal.js";
 import {
   aGrant,
   aKey,
@@ -191,24 +188,8 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("ends when the signal is given, whether it waits or not", async () => {
-      const { store } = subject();
-      const end = { done: true, value: undefined };
-      const waits = follow(store, randomUUID());
-      await waits.next();
-      const waited = waits.step();
-      waits.stop();
-      expect(await waited).toEqual(end);
-      expect(await waits.step()).toEqual(end);
-
-      const pauses = follow(store, randomUUID());
-      await pauses.next();
-      pauses.stop();
-      expect(await pauses.step()).toEqual(end);
-
-      const stopped = follow(store, randomUUID(), { signal: AbortSignal.abort() });
-      expect(await stopped.step()).toEqual(end);
-    });
+    it("ends when the signal is given, whether it waits or not", () =>
+      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
 
     it("may be slow, and holds up no other", async () => {
       const { store, application, tenantId, follower, mark, untilMarked } = await createFollowed();

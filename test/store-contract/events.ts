@@ -5,6 +5,7 @@ import type { EventQuery, EventRecord, NewEvent, Party } from "../../src/store/e
 import type { Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import { useEventFollowers } from "../support/follow.js";
+import { endsWithSignal } from "./ends-with-signal.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
 import { must, oddTexts, times } from "./fixtures.js";
 
@@ -320,24 +321,8 @@ export function describeEvents(subject: () => Subject): void {
       }
     });
 
-    it("ends when the signal is given, whether it waits or not", async () => {
-      const { store } = subject();
-      const end = { done: true, value: undefined };
-      const waits = follow(store, randomUUID());
-      await waits.next();
-      const waited = waits.step();
-      waits.stop();
-      expect(await waited).toEqual(end);
-      expect(await waits.step()).toEqual(end);
-
-      const pauses = follow(store, randomUUID());
-      await pauses.next();
-      pauses.stop();
-      expect(await pauses.step()).toEqual(end);
-
-      const stopped = follow(store, randomUUID(), { signal: AbortSignal.abort() });
-      expect(await stopped.step()).toEqual(end);
-    });
+    it("ends when the signal is given, whether it waits or not", () =>
+      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
   });
 
   describe("one who comes back with a position among events", () => {

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import type { ApplicationRecord, SessionRecord } from "../../src/store/store.js";
+import {
+  type ApplicationRecord,
+  type SessionRecord,
+  StoreUnavailable,
+} from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import { useEventFollowers } from "../support/follow.js";
 import { anEvent, listEvents } from "./event-fixtures.js";
@@ -58,6 +62,14 @@ export function describeTrails(subject: () => Subject): void {
         await attempt(aTrail(answerId)).catch(() => {});
         expect(await left()).toEqual({ events: [], answer: undefined });
       }
+    });
+
+    it("is not there where nobody waited for the change any more, nor is the change", async () => {
+      const { store, change, answerId, left } = await prepared();
+      const given = change.make(store, { ...aTrail(answerId), isGivenUp: () => true });
+      await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
+      expect(await change.tookEffect()).toBe(false);
+      expect(await left()).toEqual({ events: [], answer: undefined });
     });
 
     it("takes the change with it where it cannot be made", async () => {

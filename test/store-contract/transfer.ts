@@ -409,6 +409,28 @@ export function describeTransfer(subject: () => Subject): void {
       expect((await exportAll(store)).sessions).toEqual([]);
     });
 
+    it("judges what comes again among the same records by what was written before", async () => {
+      const { store } = subject();
+      const application = anImportedApplication();
+      const session = anImportedSession(application);
+      const event = { ...anEvent(), at, id: newId(at) };
+      const again = {
+        applications: [application, application, { ...application, name: "till" }],
+        sessions: [session, session, { ...session, permissions: ["other:use"] }],
+        events: [event, event, { ...event, kind: "other" }],
+      };
+      const outcomes = ["added", "same", "differs"];
+      expect(await importAll(store, again)).toEqual({
+        applications: outcomes,
+        sessions: outcomes,
+        events: outcomes,
+      });
+      const { applications, sessions } = await importAll(store, again, { replace: true });
+      expect([applications, sessions]).toEqual(times(2, () => ["same", "same", "replaced"]));
+      expect(await store.applications.find(application.id)).toMatchObject({ name: "till" });
+      expect((await exportAll(store)).events).toEqual([event]);
+    });
+
     it("of a dry run tells what would be, and writes nothing", async () => {
       const { store } = subject();
       const [there, added] = [anImportedApplication(), anImportedApplication()];

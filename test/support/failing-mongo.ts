@@ -13,6 +13,8 @@ export interface FailingMongo {
   readonly application: ApplicationRecord;
   /** Makes commands of the store fail, by our name of which the server knows them. */
   fail(mode: unknown, data?: Document): Promise<Document>;
+  /** Makes the next command of a name take a second, and resolves to what resolves when it has come. */
+  lag(command: string): Promise<() => Promise<unknown>>;
   stop(): Promise<void>;
 }
 
@@ -20,17 +22,26 @@ export async function startFailingMongo(): Promise<FailingMongo> {
   const mongod = await startMongod();
   const admin = await new MongoClient(mongod.uri).connect();
   const store = await openMongoStore({ uri: mongod.uri, database: "latchkey" });
+  const fail: FailingMongo["fail"] = (mode, data = {}) =>
+    admin.db("admin").command({
+      configureFailPoint: "failCommand",
+      mode,
+      data: { appName: "latchkey", ...data },
+    });
   return {
     mongod,
     admin,
     store,
     application: await store.applications.create(anApplication()),
-    fail: (mode, data = {}) =>
-      admin.db("admin").command({
-        configureFailPoint: "failCommand",
-        mode,
-        data: { appName: "latchkey", ...data },
-      }),
+    fail,
+
+    async lag(command) {
+      const lag = { blockConnection: true, blockTimeMS: 1_000 };
+      const { count } = await fail({ times: 1 }, { failCommands: [command], ...lag });
+      const come = { waitForFailPoint: "failCommand", timesEntered: count + 1, maxTimeMS: 10_000 };
+      return () => admin.db("admin").command(come);
+    },
+
     async stop() {
       await store.close();
       await admin.close();

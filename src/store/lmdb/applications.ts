@@ -115,8 +115,9 @@ export function createApplicationStore({
     },
 
     async list(query) {
-      const isSearch = query.filter !== undefined || query.order !== undefined;
-      return isSearch && !query.ids ? search(query) : read(() => list(query, clock()));
+      const { ids, filter, order = "newest" } = query;
+      const isSearch = filter !== undefined || order !== "newest";
+      return isSearch && !ids ? search(query) : read(() => list(query, clock()));
     },
 
     async update(tenantId, id, change, trail) {

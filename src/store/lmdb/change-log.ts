@@ -1,4 +1,5 @@
-import { type Change, type Clock, changeRetention } from "../store.js";
+import { type Change, changeRetention } from "../changes.js";
+import type { Clock } from "../store.js";
 import type { Environment } from "./environment.js";
 import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
 

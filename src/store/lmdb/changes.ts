@@ -1,4 +1,4 @@
-import { type ChangeFeed, largestBatch } from "../store.js";
+import { type ChangeFeed, largestBatch } from "../changes.js";
 import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
 import { createLogFeed } from "./log-feed.js";

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { idFromBytes, writeId } from "../../ids.js";
 import { StoreUnavailable } from "../store.js";
+import { adviceFor } from "./advice.js";
 import { Refused, thrownByCallback } from "./callback.js";
 import { prepareFolder, syncFolder } from "./folder.js";
 import { upgrade } from "./upgrade.js";
@@ -194,8 +195,9 @@ function createEnvironment(
     if (typeof (error as { code?: unknown }).code !== "number") {
       return error;
     }
-    const message = `The data in ${path} cannot be reached: ${messageOf(error)}.`;
-    return new StoreUnavailable(message, { cause: error });
+    const { code } = error as { code: number };
+    const message = `The data in ${path} cannot be reached: ${messageOf(error)}. ${adviceFor(code)}`;
+    return new StoreUnavailable(message.trimEnd(), { cause: error });
   }
 
   function refuseIfClosed(): void {

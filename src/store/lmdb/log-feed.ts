@@ -1,5 +1,5 @@
 import { nextTurn } from "../../next-turn.js";
-import type { FollowOptions } from "../store.js";
+import type { FollowOptions } from "../changes.js";
 import type { Environment } from "./environment.js";
 import { createLogWatch } from "./log-watch.js";
 import type { LogEntry, NumberedLog } from "./numbered-log.js";

@@ -22,6 +22,7 @@ export interface SessionStoreParts {
   readonly log: ChangeLog;
   readonly trails: TrailWriter;
   readonly clock: Clock;
+  readonly takeExpired: SessionStore["takeExpired"];
 }
 
 export function createSessionStore({
@@ -32,6 +33,7 @@ export function createSessionStore({
   log,
   trails,
   clock,
+  takeExpired,
 }: SessionStoreParts): SessionStore {
   const { read, write } = environment;
 
@@ -158,6 +160,8 @@ export function createSessionStore({
         return true;
       });
     },
+
+    takeExpired,
   };
 }
 

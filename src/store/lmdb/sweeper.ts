@@ -56,12 +56,15 @@ export function startSweeper(options: SweeperOptions) {
   const { read, write, tables } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
+  let expiredSessions = 0;
 
   function due(table: Tables["sessionEnds"], limit = batchSize): Buffer[] {
     return [...table.getKeys({ end: after(momentBytes(clock())), limit })];
   }
 
-  function endSessions(): void {
+  /** Answers how many there were. */
+  function endSessions(): number {
+    let ended = 0;
     for (const key of due(tables.sessionEnds)) {
       const id = idFromBytes(idAtEnd(key));
       const record = sessions.find(id);
@@ -69,9 +72,11 @@ export function startSweeper(options: SweeperOptions) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
         tables.endedSessions.put(momentKey(clock() + expiredRetention, id), nothing);
+        ended++;
       }
       tables.sessionEnds.remove(key);
     }
+    return ended;
   }
 
   function endApplications(): void {
@@ -143,15 +148,21 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  async function repeat(table: Tables["sessionEnds"], work: () => void): Promise<void> {
+  async function repeat<T>(
+    table: Tables["sessionEnds"],
+    work: () => T,
+    onDone: (done: T) => void = () => {},
+  ): Promise<void> {
     while (!stopped && read(() => due(table, 1).length > 0)) {
-      await write(work);
+      onDone(await write(work));
     }
   }
 
   async function sweep(): Promise<void> {
     const { sessionEnds, applicationEnds, endedSessions, endedApplications } = tables;
-    await repeat(sessionEnds, endSessions);
+    await repeat(sessionEnds, endSessions, (ended) => {
+      expiredSessions += ended;
+    });
     await repeat(applicationEnds, endApplications);
     await repeat(endedSessions, removeEndedSessions);
     await repeat(endedApplications, removeEndedApplications);
@@ -178,6 +189,13 @@ export function startSweeper(options: SweeperOptions) {
   timer.unref();
 
   return {
+    /** How many sessions this process has ended since it was last asked. */
+    takeExpired(): number {
+      const taken = expiredSessions;
+      expiredSessions = 0;
+      return taken;
+    },
+
     async stop(): Promise<void> {
       stopped = true;
       clearInterval(timer);

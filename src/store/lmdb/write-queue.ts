@@ -8,15 +8,21 @@ interface Entry {
   readonly reject: (reason: unknown) => void;
   /** When to give up, as `performance.now()` tells time. */
   readonly until: number;
+  /** Those that share its transaction. */
+  readonly batch: Batch;
   outcome?: { readonly result: unknown } | { readonly reason: unknown };
 }
+
+/** What one transaction does, in its order. What is given up is taken out. */
+type Batch = Set<Entry>;
 
 /**
  * Runs work in transactions. All that waits when one begins shares it, and
  * with it the sync of its commit, yet work that throws takes back only its own
  * writes. What is not done in time is given up: a commit can hang for as long
  * as another process, stopped at the wrong moment, holds the lock, and after
- * an error in the very last page written.
+ * an error in the very last page written. What was given up before its
+ * transaction began is not done later, when nobody expects it any more.
  */
 export interface WriteQueue {
   /** Resolves when what the work wrote is on disk. */
@@ -31,15 +37,15 @@ export function createWriteQueue(
   timeout: number,
   onWrite: () => void,
 ): WriteQueue {
-  let gathering: Entry[] | undefined;
+  let gathering: Batch | undefined;
   /** In the order in which they are to be given up. */
   const waiting = new Set<Entry>();
   let timer: NodeJS.Timeout | undefined;
   let attempts = 0;
 
   /** Begins to gather what the next transaction will do. */
-  function gather(): Entry[] {
-    const batch: Entry[] = [];
+  function gather(): Batch {
+    const batch: Batch = new Set();
     root
       .transaction(() => {
         gathering = undefined;
@@ -63,7 +69,7 @@ export function createWriteQueue(
 
   // A transaction of its own for each would cost more than most of the work
   // does. That something throws is rare: then all is taken back and done again.
-  function runAll(batch: readonly Entry[]): void {
+  function runAll(batch: Batch): void {
     attempts++;
     try {
       root.transactionSync(() => {
@@ -87,7 +93,7 @@ export function createWriteQueue(
     }
   }
 
-  function settle(batch: readonly Entry[]): void {
+  function settle(batch: Batch): void {
     // A transaction that cannot even begin does not run what was gathered for it.
     if (gathering === batch) {
       gathering = undefined;
@@ -115,6 +121,7 @@ export function createWriteQueue(
         return;
       }
       waiting.delete(entry);
+      entry.batch.delete(entry);
       entry.reject(lateness(timeout));
     }
   }
@@ -123,9 +130,9 @@ export function createWriteQueue(
     run(work) {
       return new Promise((resolve, reject) => {
         const until = performance.now() + timeout;
-        const entry = { work, resolve, reject, until } as Entry;
         gathering ??= gather();
-        gathering.push(entry);
+        const entry = { work, resolve, reject, until, batch: gathering } as Entry;
+        gathering.add(entry);
         waiting.add(entry);
         timer ??= setTimeout(giveUp, timeout);
       });

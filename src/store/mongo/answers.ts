@@ -1,5 +1,6 @@
 import { Binary, type ClientSession, type Collection } from "mongodb";
 import type { AnswerStore, NewAnswer } from "../trail.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
 import { alive, type Time } from "./time.js";
 
@@ -19,11 +20,12 @@ export interface AnswerDocuments extends AnswerStore {
 export function createAnswerDocuments(
   documents: Collection<AnswerDocument>,
   time: Time,
+  freshRead: FreshRead,
 ): AnswerDocuments {
   return {
     async find(id) {
       const filter = { _id: idOf(id), ...alive(time) };
-      const found = await reach(() => documents.findOne(filter, limits));
+      const found = await reach(() => documents.findOne(filter, { ...limits, ...freshRead() }));
       return found ? found.sealed.value() : undefined;
     },
 

@@ -2,21 +2,30 @@ import type { Collection, Document, Sort } from "mongodb";
 import { foldName } from "../application-search.js";
 import type { ApplicationFilter, ApplicationPage, ListOrder, ListQuery, Place } from "../store.js";
 import { type ApplicationDocument, date, present, toApplication, uuid } from "./documents.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
 import { byExpiry, byTenant, searches } from "./schema.js";
 import { alive, expired, type Time } from "./time.js";
 
+interface ApplicationList {
+  readonly documents: Collection<ApplicationDocument>;
+  readonly time: Time;
+  readonly freshRead: FreshRead;
+}
+
 /** Reads applications of a tenant, in the order that is asked for. */
 export async function listApplications(
-  documents: Collection<ApplicationDocument>,
-  time: Time,
+  list: ApplicationList,
   query: ListQuery,
 ): Promise<ApplicationPage> {
+  const { documents, time, freshRead } = list;
   const { size, from, order = "newest" } = query;
   const skip = "page" in from ? (from.page - 1) * size : 0;
   const filter = { ...among(query), ...alive(time) };
-  const options = { sort: sorts[order], skip, limit: size + 1, hint: indexOf(query), ...limits };
-  const found = await reach(() => documents.find(filter, options).toArray());
+  const options = { sort: sorts[order], skip, limit: size + 1, hint: indexOf(query) };
+  const found = await reach(() =>
+    documents.find(filter, { ...options, ...limits, ...freshRead() }).toArray(),
+  );
   const items = found.slice(0, size).map(toApplication);
   const more = found.length > size;
   if (!("page" in from)) {
@@ -28,21 +37,21 @@ export async function listApplications(
   if (!more && (items.length > 0 || skip === 0)) {
     return { items, more, total: seen };
   }
-  const total = await count(documents, time, query);
+  const total = await count(list, query);
   return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
 }
 
 /** Counts in the index; only what has expired and is not yet swept, which is little, is read. */
 async function count(
-  documents: Collection<ApplicationDocument>,
-  time: Time,
+  { documents, time, freshRead }: ApplicationList,
   query: ListQuery,
 ): Promise<number> {
   const all = among(query);
+  const reading = { ...limits, ...freshRead() };
   const [there, gone] = await Promise.all([
-    reach(() => documents.countDocuments(all, { hint: indexOf(query), ...limits })),
+    reach(() => documents.countDocuments(all, { hint: indexOf(query), ...reading })),
     reach(() =>
-      documents.countDocuments({ ...all, ...expired(time) }, { hint: byExpiry, ...limits }),
+      documents.countDocuments({ ...all, ...expired(time) }, { hint: byExpiry, ...reading }),
     ),
   ]);
   return Math.max(there - gone, 0);

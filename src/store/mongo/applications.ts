@@ -16,6 +16,7 @@ import {
   uuid,
 } from "./documents.js";
 import { createFindForeign } from "./foreign-keys.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
 import { noteUses } from "./note-uses.js";
@@ -28,13 +29,14 @@ import type { Transactions } from "./transactions.js";
 export interface ApplicationStoreOptions {
   readonly documents: Collection<ApplicationDocument>;
   readonly time: Time;
+  readonly freshRead: FreshRead;
   readonly transactions: Transactions;
   readonly sessionSweep: SessionSweep;
 }
 
 export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
-  const { documents, time, transactions, sessionSweep } = options;
-  const find = createLookup(documents, time, toApplication);
+  const { documents, time, freshRead, transactions, sessionSweep } = options;
+  const find = createLookup(documents, time, freshRead, toApplication);
 
   /** Reads an application as it is now, and the present moment with it. */
   async function readNow(tenantId: string, id: string, session: ClientSession | undefined) {
@@ -75,7 +77,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         expires_at: date(application.expiresAt),
         version: 1,
       };
-      const created = await transactions.change(trail, async (session) =>
+      const created = await transactions.change(application.id, trail, async (session) =>
         toApplication(await insert(documents, fields, moments(), session)),
       );
       return created as ApplicationRecord;
@@ -96,20 +98,21 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         return undefined;
       }
       const filter = { _id: uuid(id), ...expired(time) };
-      const found = await reach(() => documents.findOne(filter, limits));
+      const found = await reach(() => documents.findOne(filter, { ...limits, ...freshRead() }));
       return found ? toApplication(found) : undefined;
     },
 
-    findForeign: createFindForeign(documents, find),
+    findForeign: createFindForeign(documents, freshRead, find),
 
-    list: (query) => listApplications(documents, time, query),
+    list: (query) => listApplications(options, query),
 
     async update(tenantId, id, change, trail) {
       let before: ApplicationRecord | undefined;
-      const changed = await transactions.change(trail, async (session) => {
+      const changed = await transactions.change(id, trail, async (session, settled) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
+            await settled();
             return undefined;
           }
           before = read.current;
@@ -133,10 +136,11 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     },
 
     async delete(tenantId, id, check, trail) {
-      const deleted = await transactions.change(trail, async (session) => {
+      const deleted = await transactions.change(id, trail, async (session, settled) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
+            await settled();
             return undefined;
           }
           check?.(read.current);

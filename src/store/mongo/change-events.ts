@@ -1,5 +1,5 @@
 import type { Binary, Document, ResumeToken } from "mongodb";
-import type { Change } from "../store.js";
+import type { Change } from "../changes.js";
 import { fromUuid, subjectOf } from "./documents.js";
 import { applicationsName, sessionsName } from "./schema.js";
 import { longAgo } from "./session-sweep.js";

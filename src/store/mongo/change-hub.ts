@@ -1,18 +1,20 @@
-import { type Db, MongoServerError } from "mongodb";
+import type { Db } from "mongodb";
 import { type Bell, createBell } from "../../bell.js";
-import { StoreUnavailable } from "../store.js";
 import { type ChangeEvent, eventPipeline } from "./change-events.js";
 import { createChangePublisher, type PublisherOptions } from "./change-publisher.js";
 import { type EventStream, openEventStream, type Step } from "./event-stream.js";
 import { scanExpiries } from "./expiry-scan.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { markOf, type Position } from "./position.js";
 import { reach } from "./reach.js";
 import type { RecentChanges } from "./recent-changes.js";
+import { asFailure, type Hub } from "./shared-hub.js";
 import type { Time } from "./time.js";
 
 export interface ChangeSource extends Pick<PublisherOptions, "momentOf"> {
   readonly db: Db;
   readonly time: Time;
+  readonly freshRead: FreshRead;
 }
 
 /**
@@ -21,19 +23,13 @@ export interface ChangeSource extends Pick<PublisherOptions, "momentOf"> {
  * a scan counts once the stream has told all that the scan could have seen.
  * Then nothing that took effect before the scan began is missing.
  */
-export interface ChangeHub {
+export interface ChangeHub extends Hub {
   readonly recent: RecentChanges;
   /** The moment up to which all is published, as `performance.now()` tells time. */
   readonly completeUntil: number;
-  /** Why it publishes no more. */
-  readonly failure: Error | undefined;
 
   /** Rings a bell when there is something for a tenant, and whenever `completeUntil` moves; soon, at first. */
   join(tenantId: string, bell: Bell): void;
-  leave(bell: Bell): void;
-
-  /** Publishes no more, for a reason that followers are told. Resolves when nothing is held open. */
-  stop(reason?: Error): Promise<void>;
 }
 
 /** How long to wait between scans, in milliseconds. */
@@ -57,7 +53,7 @@ function publishFrom(
   stream: EventStream<ChangeEvent>,
   first: Step<ChangeEvent>,
 ): ChangeHub {
-  const { db, time, momentOf } = source;
+  const { db, time, freshRead, momentOf } = source;
   const publisher = createChangePublisher({ start, momentOf });
   const { recent } = publisher;
   const scanBell = createBell();
@@ -77,7 +73,8 @@ function publishFrom(
 
   async function scan() {
     while (isRunning) {
-      const found = await scanExpiries(db, time, recent.position.scannedTo);
+      // What a primary of the past has to tell is all there was, and yet not all there is.
+      const found = await scanExpiries(db, time, recent.position.scannedTo, freshRead());
       const seen = markOf(found.clusterTime, 1);
       while (isRunning && passed < seen) {
         await streamBell.wait();
@@ -90,7 +87,7 @@ function publishFrom(
   }
 
   const loops = [readStream(), scan()].map((loop) =>
-    loop.catch((error) => void stop(asFailure(error))),
+    loop.catch((error) => void stop(asFailure(error, "changes"))),
   );
 
   function stop(reason?: Error): Promise<void> {
@@ -128,11 +125,4 @@ function publishFrom(
     leave: publisher.leave,
     stop,
   };
-}
-
-/** The server may refuse to go on, as where the stream fell behind its memory; to start anew then helps. */
-function asFailure(error: unknown): Error {
-  return error instanceof MongoServerError
-    ? new StoreUnavailable("MongoDB tells no more changes now.", { cause: error })
-    : (error as Error);
 }

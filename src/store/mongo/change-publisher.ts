@@ -1,5 +1,5 @@
 import type { Bell } from "../../bell.js";
-import { changeRetention } from "../store.js";
+import { changeRetention } from "../changes.js";
 import { type ChangeEvent, type TenantChange, toTenantChange } from "./change-events.js";
 import type { Step } from "./event-stream.js";
 import type { ExpiryScan } from "./expiry-scan.js";

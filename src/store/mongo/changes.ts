@@ -1,15 +1,15 @@
-import { type Bell, createBell } from "../../bell.js";
+import type { Bell } from "../../bell.js";
 import {
   type ChangeBatch,
   type ChangeFeed,
   changeRetention,
   type FollowOptions,
   largestBatch,
-} from "../store.js";
+} from "../changes.js";
 import type { ChangeHub, ChangeSource } from "./change-hub.js";
 import { clusterTimeOfMark, formatPosition, type Position, parsePosition } from "./position.js";
 import { resumeChanges } from "./resume-changes.js";
-import { createSharedHub } from "./shared-hub.js";
+import { createSharedHub, followHub } from "./shared-hub.js";
 
 export interface MongoChangeFeed extends ChangeFeed {
   /** Ends all who follow. */
@@ -20,31 +20,13 @@ export function createChangeFeed(source: ChangeSource): MongoChangeFeed {
   const shared = createSharedHub((after: Position | undefined) => resumeChanges(source, after));
 
   return {
-    async *follow(options) {
+    follow(options) {
       const { tenantId, after, signal } = options;
-      if (signal.aborted) {
-        return;
-      }
-      const bell = createBell();
-      const loan = shared.borrow(after === undefined ? undefined : parsePosition(after));
-      let hub: ChangeHub | undefined;
-      // Also at once where nobody asks for the next batch any more.
-      const leave = () => {
-        hub?.leave(bell);
-        loan.release();
-        bell.ring();
-      };
-      signal.addEventListener("abort", leave);
-      try {
-        hub = (await Promise.race([loan.hub, bell.wait()])) ?? undefined;
-        if (hub && !signal.aborted) {
-          hub.join(tenantId, bell);
-          yield* read(hub, bell, options);
-        }
-      } finally {
-        signal.removeEventListener("abort", leave);
-        leave();
-      }
+      const position = after === undefined ? undefined : parsePosition(after);
+      return followHub(shared, position, signal, (hub, bell) => {
+        hub.join(tenantId, bell);
+        return read(hub, bell, options);
+      });
     },
 
     close: () => shared.close(),

@@ -1,4 +1,7 @@
 import { MongoClient, type MongoClientOptions, MongoServerError } from "mongodb";
+import type { Reads } from "../reads.js";
+import { clientName } from "./abandoned-transactions.js";
+import { createFreshRead, type FreshRead } from "./fresh-reads.js";
 import { prepareSchema, readDataId } from "./schema.js";
 
 /**
@@ -14,9 +17,17 @@ const defaultOptions: MongoClientOptions = {
   waitQueueTimeoutMS: 2_000,
 };
 
+export interface Connection {
+  readonly client: MongoClient;
+  readonly freshRead: FreshRead;
+}
+
 /** Connects, with our defaults for what the URI leaves open. */
-export async function connect(uri: string): Promise<MongoClient> {
-  return connectWith(uri, unlessGiven(uri, defaultOptions));
+export async function connect(uri: string, reads: Reads): Promise<Connection> {
+  const client = createClient(uri, unlessGiven(uri, defaultOptions));
+  const freshRead = createFreshRead(client, reads);
+  await open(client, uri);
+  return { client, freshRead };
 }
 
 /**
@@ -28,10 +39,8 @@ export async function prepare(
   database: string,
   eventRetention: number,
 ): Promise<string> {
-  const client = await connectWith(uri, {
-    ...unlessGiven(uri, defaultOptions),
-    socketTimeoutMS: 0,
-  });
+  const client = createClient(uri, { ...unlessGiven(uri, defaultOptions), socketTimeoutMS: 0 });
+  await open(client, uri);
   try {
     const hello = await client.db("admin").command({ hello: 1 });
     if (!hello.setName && hello.msg !== "isdbgrid") {
@@ -50,10 +59,9 @@ export async function prepare(
   }
 }
 
-async function connectWith(uri: string, options: MongoClientOptions): Promise<MongoClient> {
-  const client = createClient(uri, options);
+async function open(client: MongoClient, uri: string): Promise<void> {
   try {
-    return await client.connect();
+    await client.connect();
   } catch (cause) {
     const hint =
       cause instanceof MongoServerError
@@ -65,7 +73,8 @@ async function connectWith(uri: string, options: MongoClientOptions): Promise<Mo
 
 function createClient(uri: string, options: MongoClientOptions): MongoClient {
   try {
-    return new MongoClient(uri, { ...options, retryWrites: true });
+    const driverInfo = { name: clientName };
+    return new MongoClient(uri, { ...options, retryWrites: true, driverInfo });
   } catch (cause) {
     const hint = "it should look like mongodb://user:password@host:27017/?replicaSet=name";
     throw problem("MONGODB_URI is not a connection string for MongoDB", hint, cause);

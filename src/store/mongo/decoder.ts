@@ -1,4 +1,5 @@
 import { BSON, type Document } from "mongodb";
+import { cacheCounts } from "../../cache-counts.js";
 import { createGenerations } from "../../generations.js";
 import { idFromBytes } from "../../ids.js";
 
@@ -24,6 +25,7 @@ export function createDecoder<D extends Document, R>(
   const generations = createGenerations<{ bytes: Uint8Array; record: R }>(
     generationBytes,
     madePerKept,
+    cacheCounts.records,
   );
   const make = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
 

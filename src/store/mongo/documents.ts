@@ -1,10 +1,10 @@
 import { Binary, type Document, Long, UUID } from "mongodb";
 import { idFromBytes } from "../../ids.js";
+import type { Change } from "../changes.js";
 import { ruleFields } from "../rule-fields.js";
 import type {
   ApplicationRecord,
   ApplicationType,
-  Change,
   Grants,
   KeyRecord,
   RuleRecord,

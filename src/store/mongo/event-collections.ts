@@ -1,4 +1,4 @@
-import type { CollectionSpec } from "./schema.js";
+import type { CollectionSpec } from "./collection-spec.js";
 
 /** What the collections of the trail are like, and of the marks that tell how far ends were told. */
 export const eventsName = "events";

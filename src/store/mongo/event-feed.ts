@@ -1,14 +1,14 @@
 import type { Db } from "mongodb";
-import { type Bell, createBell } from "../../bell.js";
+import type { Bell } from "../../bell.js";
 import { nextTurn } from "../../next-turn.js";
+import type { FollowOptions } from "../changes.js";
 import { type EventBatch, type EventStore, largestEventBatch } from "../events.js";
-import type { FollowOptions } from "../store.js";
 import { type CatchUp, createCatchUp } from "./event-catch-up.js";
 import { type EventHub, startEventHub } from "./event-hub.js";
 import { readPresent } from "./expiry-scan.js";
 import { clusterTimeOfMark, lastOrdinal, markOf } from "./position.js";
 import type { EventReading } from "./recent-events.js";
-import { createSharedHub } from "./shared-hub.js";
+import { createSharedHub, followHub } from "./shared-hub.js";
 import type { Time } from "./time.js";
 import { createTurns, type Turns } from "./turns.js";
 
@@ -36,32 +36,11 @@ export function createEventFeed(db: Db, time: Time): EventFeed {
   const source = { db, time, turns: createTurns(mostCatchUps) };
 
   return {
-    async *follow(options) {
-      const { signal } = options;
-      if (signal.aborted) {
-        return;
-      }
-      const bell = createBell();
-      const loan = shared.borrow(undefined);
-      let hub: EventHub | undefined;
-      // Also at once where nobody asks for the next batch any more.
-      const leave = () => {
-        hub?.leave(bell);
-        loan.release();
-        bell.ring();
-      };
-      signal.addEventListener("abort", leave);
-      try {
-        hub = (await Promise.race([loan.hub, bell.wait()])) ?? undefined;
-        if (hub && !signal.aborted) {
-          hub.join(bell);
-          yield* read(source, hub, bell, options);
-        }
-      } finally {
-        signal.removeEventListener("abort", leave);
-        leave();
-      }
-    },
+    follow: (options) =>
+      followHub(shared, undefined, options.signal, (hub, bell) => {
+        hub.join(bell);
+        return read(source, hub, bell, options);
+      }),
 
     close: () => shared.close(),
   };
@@ -83,10 +62,11 @@ async function* read(
 
   /** Reads what all read, or what is before that. */
   async function readNext(): Promise<EventReading | undefined> {
-    if (hub.recent.covers(mark)) {
+    const told = hub.recent.read(mark, tenantId, largestEventBatch);
+    if (told) {
       await catchUp?.close();
       catchUp = undefined;
-      return hub.recent.read(mark, tenantId, largestEventBatch);
+      return told;
     }
     const own = catchUp ?? createCatchUp(source.db, tenantId, mark);
     catchUp = own;
@@ -105,7 +85,7 @@ async function* read(
         dueAt = performance.now() + beat;
         yield { events, missed, position: mark };
         missed = false;
-      } else if (hub.recent.covers(mark)) {
+      } else if (mark >= hub.recent.mark) {
         await bell.wait(dueAt - performance.now());
         // What has come with it is told with it.
         await nextTurn();

@@ -1,6 +1,5 @@
 import { type Db, MongoServerError, Timestamp } from "mongodb";
 import type { Bell } from "../../bell.js";
-import { StoreUnavailable } from "../store.js";
 import { fromUuid } from "./documents.js";
 import type { EventStream, Step } from "./event-stream.js";
 import { readPresent } from "./expiry-scan.js";
@@ -8,7 +7,7 @@ import { type InsertedEvent, openInsertedEvents } from "./inserted-events.js";
 import { clusterTimeOf, markOf, timestampOf } from "./position.js";
 import { reach } from "./reach.js";
 import { createRecentEvents, type RecentEvents } from "./recent-events.js";
-import type { Hub } from "./shared-hub.js";
+import { asFailure, type Hub } from "./shared-hub.js";
 import type { Time } from "./time.js";
 
 /** Publishes the events that are added to all who follow, from one change stream. */
@@ -16,7 +15,6 @@ export interface EventHub extends Hub {
   readonly recent: RecentEvents;
   /** Rings a bell when there is something for a tenant, or whenever the stream moves where none is named. */
   join(bell: Bell, tenantId?: string): void;
-  leave(bell: Bell): void;
 }
 
 /** Whoever is further back than that reads for itself. */
@@ -84,7 +82,7 @@ function publishFrom(
     }
   }
 
-  const reading = read().catch((error) => void stop(asFailure(error)));
+  const reading = read().catch((error) => void stop(asFailure(error, "events")));
 
   function stop(reason?: Error): Promise<void> {
     if (isRunning) {
@@ -114,11 +112,4 @@ function publishFrom(
     leave: (bell) => void bells.delete(bell),
     stop,
   };
-}
-
-/** The server may refuse to go on, as where the stream fell behind its memory; to start anew then helps. */
-function asFailure(error: unknown): Error {
-  return error instanceof MongoServerError
-    ? new StoreUnavailable("MongoDB tells no more events now.", { cause: error })
-    : (error as Error);
 }

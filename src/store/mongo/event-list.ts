@@ -11,12 +11,14 @@ import {
 } from "./event-collections.js";
 import { decodeEvent, type EventDocument } from "./event-documents.js";
 import { firstIdAt } from "./event-ids.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
 import type { Time } from "./time.js";
 
 export interface EventListOptions {
   readonly documents: Collection<EventDocument>;
   readonly time: Time;
+  readonly freshRead: FreshRead;
   /** The clock that the ids are made by. */
   readonly clock: Clock;
   /** Milliseconds for which an event is kept. */
@@ -24,7 +26,7 @@ export interface EventListOptions {
 }
 
 /** By how many milliseconds the clocks of the instances and the database may differ. */
-const largestSkew = 60_000;
+const largestSkew = 10 * 60_000;
 
 /** How many events the server may answer at once. However large they are, it answers no more than 16 MB. */
 const batchSize = 32;
@@ -32,7 +34,7 @@ const batchSize = 32;
 export function createEventList(
   options: EventListOptions,
 ): (query: EventQuery) => Promise<EventPage> {
-  const { documents } = options;
+  const { documents, freshRead } = options;
 
   return async (query) => {
     const { size } = query;
@@ -44,6 +46,7 @@ export function createEventList(
       batchSize,
       raw: true,
       ...limits,
+      ...freshRead(),
     });
     return reach(() => readPage(found, size));
   };

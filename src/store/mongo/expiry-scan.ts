@@ -1,4 +1,4 @@
-import type { Binary, Db, Document } from "mongodb";
+import type { AggregateOptions, Binary, Db, Document } from "mongodb";
 import type { TenantChange } from "./change-events.js";
 import { fromUuid, subjectOf } from "./documents.js";
 import { clusterTimeOf } from "./position.js";
@@ -42,17 +42,18 @@ export async function scanExpiries(
   db: Db,
   time: Time,
   from: number,
+  reading: AggregateOptions = {},
   limit = largestScan,
 ): Promise<ExpiryScan> {
   const begunAt = performance.now();
-  const { ended, present } = await findEnded(db, time, from, limit);
+  const { ended, present } = await findEnded(db, time, from, limit, reading);
   const cut = ended.filter((found) => found.length === limit);
   const isAll = cut.length === 0;
   // Of the last moment there may be more than were found.
   const full = Math.min(...cut.map((found) => (found.at(-1)?.expires_at.getTime() ?? from) - 1));
   const until = isAll ? Math.max(present.now, from) : full;
   if (!isAll && until <= from) {
-    return scanExpiries(db, time, from, 2 * limit);
+    return scanExpiries(db, time, from, reading, 2 * limit);
   }
   const expiries = ended
     .flat()
@@ -72,7 +73,13 @@ export async function readPresent(db: Db, time: Time): Promise<Present> {
  * collection is read in the order of its index, as to sort both together would
  * be done in the server's memory.
  */
-async function findEnded(db: Db, time: Time, from: number, limit: number) {
+async function findEnded(
+  db: Db,
+  time: Time,
+  from: number,
+  limit: number,
+  reading: AggregateOptions = {},
+) {
   const now = time();
   const ended = [
     { $match: { expires_at: { $gt: new Date(from) }, $expr: { $lte: ["$expires_at", now] } } },
@@ -87,7 +94,7 @@ async function findEnded(db: Db, time: Time, from: number, limit: number) {
   ];
   return reach(() =>
     db.client.withSession(async (session) => {
-      const options = { session, batchSize: 2 * limit + 2, ...limits };
+      const options = { session, batchSize: 2 * limit + 2, ...limits, ...reading };
       const documents = db.collection(applicationsName).aggregate(pipeline, options);
       const found = await documents.toArray();
       const last = found.pop();

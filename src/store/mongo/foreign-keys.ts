@@ -1,19 +1,23 @@
-import type { Collection, Document } from "mongodb";
+import type { Collection, Document, FindOptions } from "mongodb";
 import { createBatcher } from "../batch.js";
 import type { ApplicationStore } from "../store.js";
 import { type ApplicationDocument, fromUuid, hash } from "./documents.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
 import { byForeignHash } from "./schema.js";
 
 /** Finds the applications that keys made elsewhere belong to, many at a time. */
 export function createFindForeign(
   documents: Collection<ApplicationDocument>,
+  freshRead: FreshRead,
   find: ApplicationStore["find"],
 ): ApplicationStore["findForeign"] {
   const lookup = createBatcher((hashes: readonly string[]) =>
     findOwners(
       documents,
       hashes.map((text) => Buffer.from(text, "base64")),
+      {},
+      freshRead(),
     ),
   );
   const findAlive = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
@@ -35,9 +39,10 @@ export async function findOwners(
   documents: Collection<ApplicationDocument>,
   hashes: readonly Uint8Array[],
   among: Document = {},
+  reading: FindOptions = {},
 ): Promise<Map<string, string[]>> {
   const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
-  const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits };
+  const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits, ...reading };
   const found = await reach(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();
   for (const { _id, foreign_hashes = [] } of found) {

@@ -25,7 +25,8 @@ export interface Imported<D extends Document, R> {
 /**
  * Imports records: reads what is there, judges, and writes all that is to be
  * written in one command. Where others come between, what was to be written is
- * read and judged again.
+ * read and judged again. So is a record that comes again among the same ones,
+ * by what is written of it the first time.
  */
 export async function importDocuments<
   D extends Document & { readonly _id: Binary },
@@ -42,10 +43,15 @@ export async function importDocuments<
       documents,
       pending.map((at) => idAt(records, at)),
     );
-    const writes: AnyBulkWriteOperation<Document>[] = [];
+    const writes = new Map<string, AnyBulkWriteOperation<Document>>();
     const written: number[] = [];
+    const again: number[] = [];
     for (const at of pending) {
       const record = records[at] as R;
+      if (writes.has(record.id) && !dryRun) {
+        again.push(at);
+        continue;
+      }
       const current = there.get(record.id);
       const outcome = judge(current, record);
       // Of what is the same now, the attempt before was ours.
@@ -54,7 +60,8 @@ export async function importDocuments<
       }
       if (isWritten(outcome)) {
         const document = toDocument(record, current);
-        writes.push(
+        writes.set(
+          record.id,
           current
             ? { replaceOne: { filter: unchanged(current), replacement: document } }
             : { insertOne: { document } },
@@ -62,8 +69,9 @@ export async function importDocuments<
         written.push(at);
       }
     }
-    const isDone = dryRun || (await writeAll(documents as unknown as Collection, writes));
-    pending = isDone ? [] : written;
+    const isDone =
+      dryRun || (await writeAll(documents as unknown as Collection, [...writes.values()]));
+    pending = isDone ? again : [...written, ...again];
   }
   return outcomes;
 }

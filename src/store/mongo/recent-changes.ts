@@ -1,4 +1,4 @@
-import type { Change } from "../store.js";
+import type { Change } from "../changes.js";
 import { latest, type Position } from "./position.js";
 
 /** What was published. Without a tenant it says to all that changes may be missing. */

@@ -26,8 +26,12 @@ export interface RecentEvents {
 
   /** Whether all that was published after a mark is there. */
   covers(mark: string): boolean;
-  /** Reads what is a tenant's and after a mark that is covered: so many at most, and fewer where they are large. */
-  read(after: string, tenantId: string, limit: number): EventReading;
+  /**
+   * Reads what is a tenant's and after a mark: so many at most, and fewer where
+   * they are large. Answers `undefined` where that is not covered, so that who
+   * was told so a while ago cannot miss what was forgotten since.
+   */
+  read(after: string, tenantId: string, limit: number): EventReading | undefined;
 }
 
 /** How much is kept; the newest event always is. */
@@ -66,6 +70,8 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
     return low;
   }
 
+  const covers = (after: string) => after >= floor;
+
   return {
     get mark() {
       return mark;
@@ -82,9 +88,12 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
       mark = to;
     },
 
-    covers: (after) => after >= floor,
+    covers,
 
     read(after, tenantId, limit) {
+      if (!covers(after)) {
+        return undefined;
+      }
       const room = createRoom();
       const events: EventRecord[] = [];
       let reached = after;

@@ -1,4 +1,5 @@
-import { changeRetention, StoreUnavailable } from "../store.js";
+import { changeRetention } from "../changes.js";
+import { StoreUnavailable } from "../store.js";
 import { type ChangeHub, type ChangeSource, startChangeHub } from "./change-hub.js";
 import { type Present, readPresent } from "./expiry-scan.js";
 import { clusterTimeOfMark, lastOrdinal, markOf, type Position, timestampOf } from "./position.js";

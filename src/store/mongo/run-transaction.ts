@@ -1,8 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import { type ClientSession, type MongoClient, MongoError, type TransactionOptions } from "mongodb";
 import { StoreUnavailable } from "../store.js";
+import { createAbandonedEnder } from "./abandoned-transactions.js";
 import { limits, reach } from "./reach.js";
-import { createTurns } from "./turns.js";
+import { createTurns, createTurnsByKey } from "./turns.js";
 
 /** What each transaction asks for, whatever the URI says. */
 const options: TransactionOptions = {
@@ -14,6 +15,9 @@ const options: TransactionOptions = {
 
 /** How long after it began a transaction may be tried again, in milliseconds. The driver would try for two minutes. */
 const patience = 5_000;
+
+/** For how long a transaction meets with others before it doubts that they are alive, in milliseconds. */
+const trust = 1_000;
 
 /** The longest wait before the next attempt, in milliseconds. */
 const longestPause = 50;
@@ -27,52 +31,72 @@ export type TransactionWork<R> = (
 /**
  * Runs work in a transaction: what it leaves uncommitted, or throws in, has no
  * effect. Work that another transaction came between is run anew, and a commit
- * that was not answered is asked for again. What the work throws reaches the
- * caller as it is.
+ * that was not answered is asked for again, while the work is not given up:
+ * what a caller was told not to wait for is not to happen at some later time.
+ * What the work throws reaches the caller as it is.
  */
-export type RunTransaction = <R>(work: TransactionWork<R>) => Promise<R>;
+export type RunTransaction = <R>(work: TransactionWork<R>, options?: RunOptions) => Promise<R>;
+
+export interface RunOptions {
+  /** What is changed: those who meet with others that change the same go on one by one. */
+  readonly subject?: string | undefined;
+  readonly isGivenUp?: (() => boolean) | undefined;
+}
 
 export function createTransactionRunner(client: MongoClient): RunTransaction {
   // Those that met with another would meet again: of many who change the same
   // document, one would be served at a time and the others try in vain.
-  const oneByOne = createTurns(1);
+  const oneByOne = createTurnsByKey(1);
+  const fewAtOnce = createTurns(mostAtOnce(client.options.maxPoolSize));
+  const endAbandoned = createAbandonedEnder(client);
 
-  return async (work) => {
-    const deadline = performance.now() + patience;
-    const run = () => {
-      refuseAfter(deadline);
-      return runOnce(client, deadline, work);
-    };
+  return async (work, { subject = "", isGivenUp = () => false } = {}) => {
+    const begunAt = performance.now();
+    const deadline = begunAt + patience;
+    const isTooLate = () => performance.now() > deadline || isGivenUp();
+    const run = () =>
+      fewAtOnce(() => {
+        refuseIf(isTooLate());
+        return runOnce(client, isTooLate, work);
+      });
     for (let attempt = 1; ; attempt++) {
       try {
-        return await (attempt === 1 ? run() : oneByOne(run));
+        return await (attempt === 1 ? run() : oneByOne(subject, run));
       } catch (error) {
         if (!hasLabel(error, "TransientTransactionError")) {
           throw error;
         }
-        refuseAfter(deadline, error);
+        refuseIf(isTooLate(), error);
+        if (isConflict(error) && performance.now() > begunAt + trust) {
+          await endAbandoned();
+        }
         await setTimeout(Math.random() * Math.min(2 ** attempt, longestPause));
       }
     }
   };
 }
 
-function refuseAfter(deadline: number, cause?: unknown): void {
-  if (performance.now() > deadline) {
+/** So few that a commit, with which others are let go, finds a connection. */
+function mostAtOnce(poolSize: number): number {
+  return poolSize === 0 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(poolSize * 0.75));
+}
+
+function refuseIf(isTooLate: boolean, cause?: unknown): void {
+  if (isTooLate) {
     throw new StoreUnavailable("MongoDB has not made the change in time.", { cause });
   }
 }
 
 async function runOnce<R>(
   client: MongoClient,
-  deadline: number,
+  isTooLate: () => boolean,
   work: TransactionWork<R>,
 ): Promise<R> {
   const session = client.startSession();
   session.startTransaction(options);
   let isOver = false;
   try {
-    return await work(session, () => commit(session, deadline));
+    return await work(session, () => commit(session, isTooLate));
   } catch (error) {
     // The server has ended it, or does not answer: to say so once more is nothing to wait for.
     isOver = error instanceof StoreUnavailable || hasLabel(error, "TransientTransactionError");
@@ -85,15 +109,15 @@ async function runOnce<R>(
   }
 }
 
-async function commit(session: ClientSession, deadline: number): Promise<void> {
+async function commit(session: ClientSession, isTooLate: () => boolean): Promise<void> {
   for (;;) {
     try {
       return await reach(() => session.commitTransaction());
     } catch (error) {
-      if (!hasLabel(error, "UnknownTransactionCommitResult")) {
+      if (!isUnanswered(error)) {
         throw error;
       }
-      if (performance.now() > deadline) {
+      if (isTooLate()) {
         const message = "MongoDB has not said whether it made the change.";
         throw new StoreUnavailable(message, { cause: error });
       }
@@ -102,8 +126,30 @@ async function commit(session: ClientSession, deadline: number): Promise<void> {
   }
 }
 
+/**
+ * Whether a commit may have been made, or may yet be. That is also so where it
+ * could not be sent, of which the driver takes no note: it then takes the
+ * transaction for committed and would leave it open.
+ */
+function isUnanswered(error: unknown): boolean {
+  return (
+    hasLabel(error, "UnknownTransactionCommitResult") ||
+    (error instanceof StoreUnavailable && !hasLabel(error, "TransientTransactionError"))
+  );
+}
+
+/** Whether another transaction has changed the same, and is not over. */
+function isConflict(error: unknown): boolean {
+  const cause = causeOf(error);
+  return cause instanceof MongoError && cause.code === 112;
+}
+
 /** Whether the driver says so of an error, or of the one that was made of it. */
 function hasLabel(error: unknown, label: string): boolean {
-  const cause = error instanceof StoreUnavailable ? error.cause : error;
+  const cause = causeOf(error);
   return cause instanceof MongoError && cause.hasErrorLabel(label);
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof StoreUnavailable ? error.cause : error;
 }

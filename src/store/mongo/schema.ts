@@ -9,8 +9,10 @@ import {
 } from "mongodb";
 import { foldName, heldPermissions, idleSince } from "../application-search.js";
 import { applicationTypes, expiredRetention } from "../store.js";
+import type { CollectionSpec, Index } from "./collection-spec.js";
 import { type ApplicationDocument, fromUuid } from "./documents.js";
 import { trailCollections } from "./event-collections.js";
+import { rateCountCollection } from "./rate-counts.js";
 
 export const applicationsName = "applications";
 export const sessionsName = "sessions";
@@ -20,22 +22,6 @@ export const byApplication = { application_id: 1, _id: -1 } as const;
 export const byExpiry = { expires_at: 1 } as const;
 export const byForeignHash = { foreign_hashes: 1 } as const;
 export const byEnd = { expires_at: 1, _id: 1 } as const;
-
-export interface Index {
-  readonly key: Readonly<Record<string, 1 | -1>>;
-  readonly options: {
-    readonly expireAfterSeconds?: number;
-    readonly partialFilterExpression?: Document;
-    readonly sparse?: boolean;
-  };
-}
-
-export interface CollectionSpec {
-  readonly name: string;
-  readonly indexes: readonly Index[];
-  readonly schema: Document;
-  readonly options?: Document;
-}
 
 const sweep: Index = {
   key: byExpiry,
@@ -204,7 +190,11 @@ const majority = { writeConcern: { w: "majority" } };
 
 /** Makes collections and indexes, or changes those that differ; again, where another instance came between. */
 export async function prepareSchema(db: Db, eventRetention: number): Promise<void> {
-  const collections = [...credentialCollections, ...trailCollections(eventRetention)];
+  const collections = [
+    ...credentialCollections,
+    ...trailCollections(eventRetention),
+    rateCountCollection,
+  ];
   for (let attempt = 1; ; attempt++) {
     try {
       for (const { name, schema, indexes, options } of collections) {

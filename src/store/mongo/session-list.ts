@@ -7,6 +7,7 @@ import {
   StoreUnavailable,
 } from "../store.js";
 import { type SessionDocument, toSession, uuid } from "./documents.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
 import { byApplication, byTenant } from "./schema.js";
 import { deadSessions } from "./session-sweep.js";
@@ -22,6 +23,7 @@ export interface SessionList {
   readonly documents: Collection<SessionDocument>;
   readonly applications: ApplicationStore;
   readonly time: Time;
+  readonly freshRead: FreshRead;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface SessionList {
  * more reads where these are many.
  */
 export async function listSessions(list: SessionList, query: SessionQuery): Promise<SessionPage> {
-  const { documents, time } = list;
+  const { documents, time, freshRead } = list;
   const { size, applicationId } = query;
   const hint = applicationId === undefined ? byTenant : byApplication;
   const items: SessionRecord[] = [];
@@ -40,7 +42,7 @@ export async function listSessions(list: SessionList, query: SessionQuery): Prom
   for (let reads = 0; reads < mostReads; reads++) {
     const limit = reads === 0 ? size + 1 : Math.max(size + 1, leastAgain);
     const filter = { ...among({ ...query, after }, dead), ...alive(time) };
-    const options = { sort: { _id: -1 }, limit, hint, ...limits } as const;
+    const options = { sort: { _id: -1 }, limit, hint, ...limits, ...freshRead() } as const;
     const found = await reach(() => documents.find(filter, options).toArray());
     const sessions = found.map(toSession);
     items.push(...(await withoutDead(list.applications, sessions, dead)));

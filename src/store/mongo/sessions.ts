@@ -16,6 +16,7 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
+import type { FreshRead } from "./fresh-reads.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
 import { limits, limitsIn, reach } from "./reach.js";
@@ -27,12 +28,14 @@ export interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;
   readonly applications: ApplicationStore;
   readonly time: Time;
+  readonly freshRead: FreshRead;
   readonly transactions: Transactions;
+  readonly takeExpired: SessionStore["takeExpired"];
 }
 
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
-  const { documents, applications, time, transactions } = options;
-  const lookup = createLookup(documents, time, toSession);
+  const { documents, applications, time, freshRead, transactions } = options;
+  const lookup = createLookup(documents, time, freshRead, toSession);
 
   /** The application of a session, where it keeps the session alive. */
   async function ownerOf(session: SessionRecord): Promise<ApplicationRecord | undefined> {
@@ -48,7 +51,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   return {
     create(session, trail) {
-      return transactions.change(trail, async (transaction) => {
+      return transactions.change(session.id, trail, async (transaction) => {
         const application = await applications.find(session.applicationId);
         if (application?.tenantId !== session.tenantId) {
           return undefined;
@@ -79,7 +82,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       if (!isId(id)) {
         return undefined;
       }
-      const document = await reach(() => documents.findOne({ _id: uuid(id) }, limits));
+      const reading = { ...limits, ...freshRead() };
+      const document = await reach(() => documents.findOne({ _id: uuid(id) }, reading));
       if (!document) {
         return undefined;
       }
@@ -106,21 +110,29 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         expires_at: date(grant.expiresAt),
       });
       let isUsed = false;
-      const authorized = await transactions.change(trail, async (transaction) => {
-        const spent = await reach(() =>
-          documents.findOneAndUpdate(
-            { ...shown, authorized_at: { $exists: false } },
-            [{ $set: { ...fields, authorized_at: time() } }],
-            { returnDocument: "after", ...limitsIn(transaction) },
-          ),
-        );
-        const found = spent ?? (await reach(() => documents.findOne(shown, limitsIn(transaction))));
-        const session = found && toSession(found);
-        // Asked last, at no loss: a nonce spent on a dead session opens nothing.
-        const isAlive = session && (await ownerOf(session)) !== undefined;
-        isUsed = isAlive === true && !spent;
-        return isAlive && spent ? session : undefined;
-      });
+      const authorized = await transactions.change(
+        grant.sessionId,
+        trail,
+        async (transaction, settled) => {
+          const spent = await reach(() =>
+            documents.findOneAndUpdate(
+              { ...shown, authorized_at: { $exists: false } },
+              [{ $set: { ...fields, authorized_at: time() } }],
+              { returnDocument: "after", ...limitsIn(transaction) },
+            ),
+          );
+          const found =
+            spent ?? (await reach(() => documents.findOne(shown, limitsIn(transaction))));
+          const session = found && toSession(found);
+          // Asked last, at no loss: a nonce spent on a dead session opens nothing.
+          const isAlive = session && (await ownerOf(session)) !== undefined;
+          isUsed = isAlive === true && !spent;
+          if (!spent) {
+            await settled();
+          }
+          return isAlive && spent ? session : undefined;
+        },
+      );
       if (authorized) {
         return "authorized";
       }
@@ -131,14 +143,19 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     async delete(tenantId, id, trail) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
-      const deleted = await transactions.change(trail, async (transaction) => {
+      const deleted = await transactions.change(id, trail, async (transaction, settled) => {
         const found = await reach(() => documents.findOneAndDelete(filter, limitsIn(transaction)));
         const session = found && toSession(found);
+        if (!session) {
+          await settled();
+        }
         // Asked last, at no loss: whoever deletes a dead session finds none.
         return session && (await ownerOf(session)) ? session : undefined;
       });
       return deleted !== undefined;
     },
+
+    takeExpired: options.takeExpired,
   };
 }
 

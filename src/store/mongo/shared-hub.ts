@@ -1,7 +1,10 @@
+import { MongoServerError } from "mongodb";
+import { type Bell, createBell } from "../../bell.js";
 import { StoreUnavailable } from "../store.js";
 
-/** Tells many what one reads. */
+/** Tells many what one reads, and rings the bells of those who joined when there is something to tell. */
 export interface Hub {
+  leave(bell: Bell): void;
   /** Why it tells no more. */
   readonly failure: Error | undefined;
   /** Tells no more, for a reason that followers are told. Resolves when nothing is held open. */
@@ -97,3 +100,44 @@ export function createSharedHub<H extends Hub, P>(
 }
 
 const closed = () => new StoreUnavailable("The store is closed.");
+
+/**
+ * Borrows a hub for as long as one follows. `read` joins it, with the bell that
+ * it is given, and tells what there is to tell.
+ */
+export async function* followHub<H extends Hub, P, B>(
+  shared: SharedHub<H, P>,
+  after: P,
+  signal: AbortSignal,
+  read: (hub: H, bell: Bell) => AsyncIterable<B>,
+): AsyncGenerator<B, void, void> {
+  if (signal.aborted) {
+    return;
+  }
+  const bell = createBell();
+  const loan = shared.borrow(after);
+  let hub: H | undefined;
+  // Also at once where nobody asks for the next batch any more.
+  const leave = () => {
+    hub?.leave(bell);
+    loan.release();
+    bell.ring();
+  };
+  signal.addEventListener("abort", leave);
+  try {
+    hub = (await Promise.race([loan.hub, bell.wait()])) ?? undefined;
+    if (hub && !signal.aborted) {
+      yield* read(hub, bell);
+    }
+  } finally {
+    signal.removeEventListener("abort", leave);
+    leave();
+  }
+}
+
+/** Why a hub stops. The server may refuse to go on, as where the stream fell behind its memory; to start anew then helps. */
+export function asFailure(error: unknown, told: string): Error {
+  return error instanceof MongoServerError
+    ? new StoreUnavailable(`MongoDB tells no more ${told} now.`, { cause: error })
+    : (error as Error);
+}

@@ -1,4 +1,5 @@
-import type { ClientSession } from "mongodb";
+import { type ClientSession, MongoError } from "mongodb";
+import { StoreUnavailable } from "../store.js";
 import { AnswerKept, type Trail } from "../trail.js";
 import type { AnswerDocuments } from "./answers.js";
 import type { EventWriter } from "./event-writer.js";
@@ -13,10 +14,23 @@ export interface Transactions {
    * the other. Throws {@link AnswerKept}.
    */
   change<R>(
+    /** The id of what is changed. */
+    subject: string,
     trail: Trail<R> | undefined,
-    work: (session: ClientSession | undefined) => Promise<R | undefined>,
+    work: ChangeWork<R>,
   ): Promise<R | undefined>;
 }
+
+/**
+ * What a transaction reads may be undone by the next primary. So work that
+ * has written nothing, and answers `undefined` for what it read, waits until
+ * that is `settled`. For work that throws of its own accord, which must have
+ * written nothing either, that is waited for here.
+ */
+export type ChangeWork<R> = (
+  session: ClientSession | undefined,
+  settled: () => Promise<void>,
+) => Promise<R | undefined>;
 
 export interface TransactionParts {
   readonly runTransaction: RunTransaction;
@@ -28,18 +42,19 @@ export function createTransactions(parts: TransactionParts): Transactions {
   const { runTransaction, events, answers } = parts;
 
   return {
-    async change(trail, work) {
+    async change(subject, trail, work) {
       if (!trail) {
-        return work(undefined);
+        return work(undefined, nothingToSettle);
       }
       const { answerId } = trail;
-      return runTransaction(async (session, commit) => {
+      const isGivenUp = () => trail.isGivenUp?.() ?? false;
+      const workAndTrail = async (session: ClientSession, commit: () => Promise<void>) => {
         if (answerId !== undefined && (await answers.isKept(answerId, session))) {
           // So that whoever is told so finds it: what was read here may have been yet to reach a majority.
           await commit();
           throw new AnswerKept("The change was made before.");
         }
-        const outcome = await work(session);
+        const outcome = await settledIfRefused(work(session, commit), commit);
         if (outcome === undefined) {
           return undefined;
         }
@@ -50,7 +65,23 @@ export function createTransactions(parts: TransactionParts): Transactions {
         }
         await commit();
         return outcome;
-      });
+      };
+      return runTransaction(workAndTrail, { subject, isGivenUp });
     },
   };
 }
+
+/** Makes sure of what was read where the work itself throws for it, and not the database. */
+async function settledIfRefused<R>(working: Promise<R>, settled: () => Promise<void>): Promise<R> {
+  try {
+    return await working;
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable || error instanceof MongoError)) {
+      await settled();
+    }
+    throw error;
+  }
+}
+
+/** Without a transaction nothing is read but what a majority has. */
+async function nothingToSettle(): Promise<void> {}

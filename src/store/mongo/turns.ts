@@ -23,3 +23,24 @@ export function createTurns(limit: number): Turns {
     }
   };
 }
+
+/** The same, for each key by itself. */
+export type TurnsByKey = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+
+export function createTurnsByKey(limit: number): TurnsByKey {
+  const inUse = new Map<string, { readonly turns: Turns; users: number }>();
+
+  return async (key, work) => {
+    const entry = inUse.get(key) ?? { turns: createTurns(limit), users: 0 };
+    inUse.set(key, entry);
+    entry.users++;
+    try {
+      return await entry.turns(work);
+    } finally {
+      entry.users--;
+      if (entry.users === 0) {
+        inUse.delete(key);
+      }
+    }
+  };
+}

@@ -1,0 +1,62 @@
+import type { Collection, Document } from "mongodb";
+import type { RateCounts } from "../rate-counts.js";
+import type { CollectionSpec } from "./collection-spec.js";
+import { reach } from "./reach.js";
+import type { Time } from "./time.js";
+
+export interface RateCountDocument {
+  readonly _id: string;
+  /** How many tokens the bucket held at a moment. */
+  readonly tokens: number;
+  readonly at: Date;
+  /** How many were drawn then. */
+  readonly drawn: number;
+  /** When it is full again, and so need not be remembered. */
+  readonly expires_at: Date;
+}
+
+export const rateCountsName = "rate_counts";
+
+export const rateCountCollection: CollectionSpec = {
+  name: rateCountsName,
+  indexes: [{ key: { expires_at: 1 }, options: { expireAfterSeconds: 0 } }],
+  schema: {
+    bsonType: "object",
+    required: ["_id", "tokens", "at", "drawn", "expires_at"],
+    properties: {
+      _id: { bsonType: "string" },
+      tokens: { bsonType: "number" },
+      at: { bsonType: "date" },
+      drawn: { bsonType: "number" },
+      expires_at: { bsonType: "date" },
+    },
+  },
+};
+
+/** Nobody waits for other members or for disks: what a failure takes along is a few calls too many. */
+const writeConcern = { w: 1, journal: false } as const;
+
+/** Whoever asks has given up by then. */
+const maxTimeMS = 500;
+
+export function createRateCounts(documents: Collection<RateCountDocument>, time: Time): RateCounts {
+  return {
+    async draw(name, { count, interval, burst }, most) {
+      const perMillisecond = count / interval;
+      const now = time();
+      const passed = { $max: [0, { $subtract: [now, { $ifNull: ["$at", now] }] }] };
+      const held = { $ifNull: ["$tokens", burst] };
+      const refilled = { $add: [held, { $multiply: [passed, perMillisecond] }] };
+      const update: Document[] = [
+        { $set: { tokens: { $min: [burst, refilled] }, at: now } },
+        { $set: { drawn: { $min: [most, { $floor: "$tokens" }] } } },
+        { $set: { tokens: { $subtract: ["$tokens", "$drawn"] } } },
+        { $set: { expires_at: { $add: [now, Math.ceil(burst / perMillisecond)] } } },
+      ];
+      const options = { upsert: true, returnDocument: "after", writeConcern, maxTimeMS } as const;
+      const found = await reach(() => documents.findOneAndUpdate({ _id: name }, update, options));
+      const { drawn = 0, tokens = 0 } = found ?? {};
+      return { tokens: drawn, wait: Math.max(1, Math.ceil((1 - tokens) / perMillisecond)) };
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** How often something may happen: so many times in an interval, and so many times at once. */
+export interface Rate {
+  readonly count: number;
+  /** In milliseconds. */
+  readonly interval: number;
+  readonly burst: number;
+}
+
+/** Token buckets that all processes have in common that share the store. */
+export interface RateCounts {
+  /**
+   * Takes up to so many tokens out of the bucket of this name, in one atomic
+   * step. A bucket that nobody has taken from is full. It is refilled by the
+   * store's clock, so that those of the processes may differ. What was taken
+   * just before a failure of the store may be forgotten.
+   */
+  draw(name: string, rate: Rate, most: number): Promise<Drawn>;
+}
+
+export interface Drawn {
+  readonly tokens: number;
+  /** In how many milliseconds there will be another one, where these were all. */
+  readonly wait: number;
+}
