@@ -1,10 +1,28 @@
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { createSecureContext } from "node:tls";
 import { defaultKeyHeader } from "./key-header.js";
-import { type Network, readNetwork } from "./networks.js";
+import { readLimits } from "./limit-settings.js";
+import type { Limits } from "./limits.js";
+import type { Network } from "./networks.js";
+import { type RateLimitSettings, readRateLimits } from "./rate-limit-settings.js";
+import {
+  count,
+  databaseName,
+  delay,
+  headerName,
+  lifetime,
+  mongoUri,
+  networks,
+  oneOf,
+  origins,
+  peppers,
+  port,
+  sizeUpTo,
+  text,
+} from "./setting-parsers.js";
+import { createSettingReader, type SettingReader } from "./setting-reader.js";
 import { defaultEventRetention } from "./store/events.js";
-import { originOf } from "./web-origin.js";
+import type { Reads } from "./store/reads.js";
+import { readTls, type TlsSettings } from "./tls-settings.js";
 
 /** Everything an operator can set, checked and frozen. */
 export interface Settings {
@@ -27,21 +45,36 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   /** Those whose word is taken for where a call came from. */
   readonly trustedProxies: readonly Network[];
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls: TlsSettings | undefined;
   readonly logLevel: string;
+  /** Absent where nothing is counted. */
+  readonly metrics: MetricsSettings | undefined;
   readonly bodyLimit: number;
+  readonly limits: Limits;
   readonly requestTimeout: number;
   readonly shutdownGrace: number;
+  readonly rateLimits: RateLimitSettings;
+}
+
+export interface MetricsSettings {
+  /** Where they are told; on the port of the service where there is none. */
+  readonly port: number | undefined;
+  readonly host: string;
 }
 
 export type StoreSettings =
-  | { readonly kind: "mongodb"; readonly uri: string; readonly database: string }
+  | {
+      readonly kind: "mongodb";
+      readonly uri: string;
+      readonly database: string;
+      readonly reads: Reads;
+    }
   | { readonly kind: "embedded"; readonly dataDir: string };
 
 /** `held`: nobody gives what it does not hold. `open`: no such check. */
 export type GrantPolicy = "held" | "open";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<NodeJS.Dict<string>>;
 
 /** Settings that cannot be used; the message has a line for each problem. */
 export class ConfigError extends Error {
@@ -52,13 +85,19 @@ export class ConfigError extends Error {
   }
 }
 
+/** They share the places for readers in an embedded store. */
+const mostWorkers = 128;
+
 /** Reads settings from environment variables, or throws all that is wrong with them at once. */
 export function readSettings(environment: Environment = process.env): Settings {
-  const read = createReader(environment);
+  const read = createSettingReader(environment);
+  const processes =
+    read("WORKERS", count("processes", 1, mostWorkers, 4)) ??
+    Math.min(availableParallelism(), mostWorkers);
   const settings: Settings = {
     host: read("HOST", text),
     port: read("PORT", port) ?? 8080,
-    workers: read("WORKERS", workers) ?? Math.min(availableParallelism(), mostWorkers),
+    workers: processes,
     store: readStore(read),
     peppers: read("KEY_PEPPER", peppers) ?? [""],
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
@@ -73,12 +112,21 @@ export function readSettings(environment: Environment = process.env): Settings {
     logLevel:
       read("LOG_LEVEL", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")) ??
       "info",
-    bodyLimit: read("BODY_LIMIT", size) ?? 1024 * 1024,
-    requestTimeout: read("REQUEST_TIMEOUT", delay) ?? 10_000,
+    metrics: readMetrics(read),
+    bodyLimit: read("BODY_LIMIT", sizeUpTo("64mb")) ?? 1024 * 1024,
+    limits: readLimits(read),
+    requestTimeout: read("REQUEST_TIMEOUT", delay) ?? usualRequestTimeout,
     shutdownGrace: read("SHUTDOWN_GRACE", delay) ?? 10_000,
+    rateLimits: readRateLimits(read, processes),
   };
+  if (settings.rateLimits.areShared && settings.store.kind !== "mongodb") {
+    read.problems.push("RATE_LIMIT_SCOPE=shared needs MONGODB_URI: processes count together there");
+  }
   if (settings.sessionMaxTtl !== undefined && settings.sessionMaxTtl < settings.sessionTtl) {
     read.problems.push("SESSION_MAX_TTL must be at least as long as SESSION_TTL");
+  }
+  if (settings.limits.bodyBudget < settings.bodyLimit) {
+    read.problems.push("BODY_BUDGET must be at least as large as BODY_LIMIT");
   }
   if (read.problems.length > 0) {
     throw new ConfigError(read.problems);
@@ -86,163 +134,28 @@ export function readSettings(environment: Environment = process.env): Settings {
   return Object.freeze(settings);
 }
 
-/** Turns the text of a variable into a value, or throws what the text must be. */
-type Parser<T> = (text: string) => T;
-
-interface Reader {
-  /** The value of a variable, or `undefined` where it is unset, empty or wrong. */
-  <T>(name: string, parse: Parser<T>): T | undefined;
-  isSet(name: string): boolean;
-  readonly problems: string[];
-}
-
-function createReader(environment: Environment): Reader {
-  const problems: string[] = [];
-  const isSet = (name: string) => (environment[name] ?? "") !== "";
-  function read<T>(name: string, parse: Parser<T>): T | undefined {
-    if (!isSet(name)) {
-      return undefined;
-    }
-    try {
-      return parse(environment[name] ?? "");
-    } catch (error) {
-      problems.push(`${name} ${(error as Error).message}`);
-      return undefined;
-    }
-  }
-  return Object.assign(read, { isSet, problems });
-}
-
-function readStore(read: Reader): StoreSettings {
+function readStore(read: SettingReader): StoreSettings {
   const uri = read("MONGODB_URI", mongoUri);
   const database = read("MONGODB_DATABASE", databaseName) ?? "latchkey";
+  const reads = read("MONGODB_READS", oneOf("linearizable", "majority")) ?? "linearizable";
   const dataDir = read("DATA_DIR", text) ?? "./data";
-  return uri === undefined ? { kind: "embedded", dataDir } : { kind: "mongodb", uri, database };
+  return uri === undefined
+    ? { kind: "embedded", dataDir }
+    : { kind: "mongodb", uri, database, reads };
 }
 
-function readTls(read: Reader): Settings["tls"] {
-  const cert = read("TLS_CERT", file);
-  const key = read("TLS_KEY", file);
-  if (read.isSet("TLS_CERT") !== read.isSet("TLS_KEY")) {
-    read.problems.push("TLS_CERT and TLS_KEY go together: set both or none");
-  }
-  if (!cert || !key) {
-    return undefined;
-  }
-  try {
-    createSecureContext({ cert, key });
-  } catch {
-    read.problems.push("TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files");
-  }
-  return { cert, key };
-}
-
-const text: Parser<string> = (text) => text;
-
-const port: Parser<number> = (text) => {
-  const number = Number(text);
-  return /^\d+$/.test(text) && number <= 65_535
-    ? number
-    : fail("must be a port from 0 to 65535, for example 8080");
-};
-
-/** They share the places for readers in an embedded store. */
-const mostWorkers = 128;
-const workers: Parser<number> = (text) => {
-  const number = Number(text);
-  return /^\d+$/.test(text) && number >= 1 && number <= mostWorkers
-    ? number
-    : fail(`must be a number of processes from 1 to ${mostWorkers}, for example 4`);
-};
-
-const mongoUri: Parser<string> = (text) =>
-  /^mongodb(\+srv)?:\/\/./.test(text)
-    ? text
-    : fail("must be a MongoDB address, for example mongodb://localhost:27017/?replicaSet=rs0");
-
-const databaseName: Parser<string> = (text) =>
-  /^[A-Za-z0-9_-]{1,38}$/.test(text)
-    ? text
-    : fail("must be a database name of at most 38 letters, digits, - and _");
-
-const peppers: Parser<[string, ...string[]]> = (text) => {
-  const list = text.split(",").map((pepper) => pepper.trim());
-  const [first = "", ...older] = list;
-  if (list.some((pepper) => pepper !== "" && pepper.length < 16)) {
-    fail("must be secrets of at least 16 characters, newest first, joined by commas");
-  }
-  return [first, ...older];
-};
-
-/** Headers that mean something else, to HTTP or to one of the protocols. */
-const reservedHeader =
-  /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|x-forwarded-for|x-request-id|(content|accept|access|grpc|connect|sec|proxy)-.*)$/i;
-const headerName: Parser<string> = (text) =>
-  /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(text) && !reservedHeader.test(text)
-    ? text
-    : fail(`must be a header name of letters, digits and -, for example ${defaultKeyHeader}`);
-
-const hour = 3_600_000;
-const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hour, d: 24 * hour };
-
-function durationUpTo(hours: number): Parser<number> {
-  return (text) => {
-    const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
-    const duration = Number(number) * (durationUnits[unit] as number);
-    return duration <= hours * hour
-      ? duration
-      : fail(`must be a time such as 180 (seconds), 500ms, 3m, 1h or 30d, at most ${hours}h`);
+/** A port of their own is open to this machine alone, unless it is said otherwise. */
+function readMetrics(read: SettingReader): Settings["metrics"] {
+  const isOff = read("METRICS", oneOf("on", "off")) === "off";
+  const metrics = {
+    port: read("METRICS_PORT", port),
+    host: read("METRICS_HOST", text) ?? "127.0.0.1",
   };
-}
-
-/** How long to wait for something. */
-const delay = durationUpTo(24);
-/** How long something may last. */
-const lifetime = durationUpTo(10 * 365 * 24);
-
-const sizeUnits: Record<string, number> = { b: 1, kb: 1024, mb: 1024 * 1024 };
-const smallestSize = 1024;
-const largestSize = 64 * 1024 * 1024;
-const size: Parser<number> = (text) => {
-  const [, number, unit = "b"] = /^([1-9]\d{0,8})(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
-  const bytes = Number(number) * (sizeUnits[unit] as number);
-  return bytes >= smallestSize && bytes <= largestSize
-    ? bytes
-    : fail("must be a size from 1kb to 64mb, for example 1mb");
-};
-
-const origins: Parser<string[]> = (text) =>
-  text.split(",").map((item) => {
-    const origin = item.trim();
-    return origin === "*" || originOf(origin) === origin
-      ? origin
-      : fail("must be * or origins joined by commas, for example https://app.example.com");
-  });
-
-const networks: Parser<Network[]> = (text) =>
-  text.split(",").map((item) => {
-    const network = readNetwork(item.trim());
-    return "fault" in network
-      ? fail(`must be networks or addresses joined by commas: "${item.trim()}" ${network.fault}`)
-      : network;
-  });
-
-const file: Parser<Buffer> = (path) => {
-  try {
-    return readFileSync(path);
-  } catch {
-    return fail(`names a file that cannot be read: ${path}`);
+  if (read.isSet("METRICS_HOST") && !read.isSet("METRICS_PORT")) {
+    read.problems.push("METRICS_HOST goes with METRICS_PORT: set both, or METRICS_PORT alone");
   }
-};
-
-function oneOf<const T extends string>(...values: T[]): Parser<T> {
-  return (text) => values.find((value) => value === text) ?? fail(`must be ${list(values)}`);
+  return isOff ? undefined : metrics;
 }
 
-function list(values: readonly string[]): string {
-  return `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
-}
-
-function fail(message: string): never {
-  throw new Error(message);
-}
+/** So that a call that is answered is answered within ten seconds, with all that comes before and after it. */
+const usualRequestTimeout = 9_000;
