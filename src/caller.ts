@@ -19,7 +19,12 @@ export interface Peer {
   /** The address at the other end of the connection. */
   readonly address: string;
   readonly headers: IncomingHttpHeaders;
+  /** Where calls come over one: told when one has a key that works. */
+  readonly connection?: { noteGoodKey(): void };
 }
+
+/** How a call comes. */
+export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 
 /** What is known of a call while it is under way. */
 export interface Call {
@@ -27,10 +32,14 @@ export interface Call {
   readonly peer: Peer;
   /** Its end before the answer, if it comes to that. */
   readonly ending: Ending;
+  /** By REST, until a door to the others says otherwise. */
+  protocol: ProtocolName;
   /** Set by authentication. */
   caller?: Caller | undefined;
   /** Lets the caller in once more, or throws: a stream can outlive the right to it. Set for streams. */
   readmit?: () => Promise<void>;
+  /** Set for streams, which are let in many times and count as one call. */
+  isCounted?: boolean;
   /** Set where the call is refused before anything of its message is read. */
   refusal?: Error;
   /** Whom the call is about, where its handler has said so: a refusal tells it. */
@@ -48,7 +57,7 @@ export interface KeepAnswer {
 }
 
 export const callKey = createContextKey<Call>(
-  { requestId: "", peer: { address: "", headers: {} }, ending: new Ending() },
+  { requestId: "", peer: { address: "", headers: {} }, ending: new Ending(), protocol: "rest" },
   { description: "the call under way" },
 );
 

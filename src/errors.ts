@@ -48,11 +48,12 @@ export class Problem extends ConnectError {
     { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemFacts = {},
   ) {
     const { status, grpc, title } = problemCatalogue[word];
-    super(detail, grpc, headers, undefined, cause);
+    const sent = retryAfter === undefined ? headers : { ...headers, ...retryHeader(retryAfter) };
+    super(detail, grpc, sent, undefined, cause);
     this.status = status;
     this.title = title;
     this.violations = violations;
-    this.headers = headers;
+    this.headers = sent;
     this.retryAfter = retryAfter;
     this.facts = metadata;
   }
@@ -79,6 +80,11 @@ export class Problem extends ConnectError {
       this.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) });
     }
   }
+}
+
+/** In whole seconds, as HTTP has it, and no sooner than that. */
+function retryHeader(retryAfter: number): Readonly<Record<string, string>> {
+  return { "retry-after": String(Math.ceil(retryAfter / 1_000)) };
 }
 
 /** How much is told at once: over gRPC an error travels in headers, which clients take only so many of. */
@@ -113,6 +119,15 @@ export function unauthenticated(keyHeader: string): Problem {
   return new Problem("unauthenticated", detail, { headers });
 }
 
+/** For a call that comes too soon after others: `wait` milliseconds sooner than it may, counted from `now`. */
+export function rateLimited(detail: string, wait: number, now: number): Problem {
+  const seconds = Math.ceil(wait / 1_000);
+  return new Problem("rate_limited", `${detail} Try again in ${seconds} s.`, {
+    retryAfter: wait,
+    headers: { "x-ratelimit-reset": String(Math.ceil((now + wait) / 1_000)) },
+  });
+}
+
 export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
   const metadata = missing ? { missing_permissions: missing.join(",") } : {};
   return new Problem("permission_denied", detail, { metadata });
@@ -144,6 +159,17 @@ export function bodyTooLarge(limit: number): Problem {
   return new Problem("body_too_large", `The body may have at most ${limit} bytes. Send less.`);
 }
 
+/** For a body that there is no room for beside all others. Nothing of it was done. */
+export function overloaded(): Problem {
+  const detail =
+    "More is being sent to this instance than it can hold, and nothing was done. Try again soon.";
+  return new Problem("overloaded", detail, { retryAfter: retryDelay });
+}
+
+export function arrivesTooSlowly(): Problem {
+  return new Problem("request_timeout", "The request took too long to arrive. Send it again.");
+}
+
 /** For a path that knows only these methods. */
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = methods.join(", ");
@@ -169,6 +195,14 @@ export function tooManyKeys(limit: number): Problem {
     "too_many_keys",
     `The application has ${limit} keys that work, which is the most. ` +
       "End one of them first, or regenerate without a grace period to end all of them.",
+  );
+}
+
+export function tooManyStreams(limit: number): Problem {
+  return new Problem(
+    "too_many_streams",
+    `You have ${limit} streams open at this instance, which is the most. ` +
+      "End one of them first, or let several readers share one.",
   );
 }
 
@@ -230,6 +264,11 @@ export function idempotencyKeyReused(): Problem {
   );
 }
 
+/** For a call that has taken all the time that it has. What it was to change may have changed, or change yet. */
+export function outOfTime(detail: string): Problem {
+  return new Problem("deadline_exceeded", detail, { retryAfter: retryDelay });
+}
+
 /** For a call whose caller left. */
 export function callerLeft(): Problem {
   return new Problem("canceled", "The caller went away before the answer.");
@@ -253,6 +292,8 @@ export function unreadable(reason: unknown, bodyLimit: number): Problem {
   switch (code) {
     case Code.ResourceExhausted:
       return bodyTooLarge(bodyLimit);
+    case Code.Unavailable:
+      return overloaded();
     case Code.Unimplemented:
     case Code.Canceled:
       return toProblem(reason);

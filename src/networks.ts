@@ -26,6 +26,20 @@ export function showAddress(address: Address): string {
   return isOfIPv4(address) ? address.join(".") : showIPv6(address);
 }
 
+/** How many bytes the addresses of IPv6 of one home have in common. */
+const homeBytes = 8;
+
+/**
+ * The name of all addresses that are counted as one: whoever has an address of
+ * IPv6 mostly has all that begin with the same 64 bits, and could come from a
+ * new one each time. An address of IPv4 is a home of its own.
+ */
+export function homeOf(address: Address): string {
+  return isOfIPv4(address)
+    ? showAddress(address)
+    : `${Buffer.from(address.slice(0, homeBytes)).toString("hex")}/${homeBytes * 8}`;
+}
+
 /** Reads a network in CIDR notation. An address is the network of itself alone. */
 export function readNetwork(text: string): Network | NetworkFault {
   const [address = "", length, ...rest] = text.split("/");

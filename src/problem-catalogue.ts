@@ -99,6 +99,11 @@ export const problemCatalogue = {
     grpc: Code.ResourceExhausted,
     title: "The body is too large",
   },
+  url_too_long: {
+    status: 414,
+    grpc: Code.ResourceExhausted,
+    title: "The URL is too long",
+  },
   unsupported_media_type: {
     status: 415,
     grpc: Code.InvalidArgument,
@@ -108,6 +113,16 @@ export const problemCatalogue = {
     status: 422,
     grpc: Code.InvalidArgument,
     title: "The idempotency key belongs to another request",
+  },
+  rate_limited: {
+    status: 429,
+    grpc: Code.ResourceExhausted,
+    title: "Too many requests came",
+  },
+  too_many_streams: {
+    status: 429,
+    grpc: Code.ResourceExhausted,
+    title: "The caller has as many streams as it may have",
   },
   headers_too_large: {
     status: 431,
@@ -128,6 +143,11 @@ export const problemCatalogue = {
     status: 503,
     grpc: Code.Unavailable,
     title: "The service is shutting down",
+  },
+  overloaded: {
+    status: 503,
+    grpc: Code.Unavailable,
+    title: "The service has too much to read",
   },
   store_unavailable: {
     status: 503,

@@ -1,7 +1,14 @@
 import { BlockList, isIPv6 } from "node:net";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { isInOneOf, type Network, readAddress, readNetwork, showAddress } from "../src/networks.js";
+import {
+  homeOf,
+  isInOneOf,
+  type Network,
+  readAddress,
+  readNetwork,
+  showAddress,
+} from "../src/networks.js";
 
 function networkOf(text: string): Network {
   const network = readNetwork(text);
@@ -94,6 +101,38 @@ describe("an address", () => {
         expect(address?.every((byte) => byte >= 0 && byte <= 255)).not.toBe(false);
       }),
     );
+  });
+});
+
+describe("the home of an address", () => {
+  const homeIn = (text: string) => homeOf(readAddress(text) ?? []);
+
+  it.each([
+    ["203.0.113.7", "203.0.113.7"],
+    ["::ffff:203.0.113.7", "203.0.113.7"],
+    ["2001:db8:1:2:3:4:5:6", "20010db800010002/64"],
+    ["2001:db8:1:2::1", "20010db800010002/64"],
+    ["2001:db8:1:3::1", "20010db800010003/64"],
+    ["fe80::1%eth0", "fe80000000000000/64"],
+  ])("of %s is %s", (address, home) => {
+    expect(homeIn(address)).toBe(home);
+  });
+
+  it("is shared by all addresses of IPv6 that begin with the same 64 bits, and by no others", () => {
+    fc.assert(
+      fc.property(ipv6, ipv6, (one, other) => {
+        fc.pre(![one, other].some((it) => it.startsWith("0:0:0:0:0:ffff:")));
+        const halfOf = (text: string) => text.split(":").slice(0, 4).join(":");
+        expect(homeIn(one) === homeIn(other)).toBe(halfOf(one) === halfOf(other));
+        const neighbour = `${halfOf(one)}:${other.split(":").slice(4).join(":")}`;
+        fc.pre(!neighbour.startsWith("0:0:0:0:0:ffff:"));
+        expect(homeIn(neighbour)).toBe(homeIn(one));
+      }),
+    );
+  });
+
+  it("is each address of IPv4 itself", () => {
+    fc.assert(fc.property(ipv4, (text) => expect(homeIn(text)).toBe(text)));
   });
 });
 

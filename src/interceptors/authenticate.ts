@@ -2,17 +2,37 @@ import { whenThere } from "../awaitable.js";
 import { callKey } from "../caller.js";
 import { unauthenticated } from "../errors.js";
 import type { Identify } from "../identify.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Finds out whose key came with a call, and refuses the call where it is nobody's. */
-export function createAuthenticateInterceptor(identify: Identify, keyHeader: string): Interceptor {
+/**
+ * Finds out whose key came with a call, and refuses the call where it is
+ * nobody's. How many such calls came is asked only then, so that good keys are
+ * let in from wherever bad ones come.
+ */
+export function createAuthenticateInterceptor(
+  identify: Identify,
+  keyHeader: string,
+  rateLimits: RateLimits,
+): Interceptor {
   const header = keyHeader.toLowerCase();
-  return (next) => (request) =>
-    whenThere(identify(request.header.get(header) ?? ""), (caller) => {
-      if (!caller) {
-        throw unauthenticated(keyHeader);
+  return (next) => (request) => {
+    const key = request.header.get(header) ?? "";
+    return whenThere(identify(key), (caller) => {
+      const call = request.contextValues.get(callKey);
+      if (caller) {
+        call.caller = caller;
+        call.peer.connection?.noteGoodKey();
+        return next(request);
       }
-      request.contextValues.get(callKey).caller = caller;
-      return next(request);
+      // Nobody guesses who sends no key, or whose key worked when the stream was opened.
+      const isGuess = key !== "" && !call.caller;
+      return whenThere(
+        isGuess ? rateLimits.countFailure(request.contextValues) : undefined,
+        (refusal) => {
+          throw refusal ?? unauthenticated(keyHeader);
+        },
+      );
     });
+  };
 }

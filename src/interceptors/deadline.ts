@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { callKey } from "../caller.js";
-import { callerLeft, Problem } from "../errors.js";
+import { callerLeft, outOfTime } from "../errors.js";
 import { createTimeouts } from "../timeouts.js";
 import type { Interceptor } from "./interceptor.js";
 
@@ -23,8 +23,9 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
       return answer;
     }
     return new Promise((resolve, reject) => {
+      // Whoever still works for the call can see that it is over.
       const expiry = timeouts.start(() =>
-        reject(new Problem("deadline_exceeded", "The request took too long. Try again.")),
+        ending.end(outOfTime("The request took too long. Try again.")),
       );
       const settle = () => {
         expiry.cancel();

@@ -1,67 +1,88 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { type Call, callKey } from "../caller.js";
+import { callKey } from "../caller.js";
+import { nameOfMethod } from "../contract.js";
 import { type Problem, toProblem } from "../errors.js";
 import type { Denials } from "../events/denials.js";
+import type { CallMetrics } from "../metrics/call-metrics.js";
 import { oncePer } from "../once-per.js";
+import { traceIdIn } from "../tracing/trace-id.js";
+import type { CallSpan, Tracing } from "../tracing/tracing.js";
 import { withEnd } from "../with-end.js";
-import { createCallLine, millisecondsSince } from "./call-line.js";
+import { createCallLine } from "./call-line.js";
 import { reasonOf } from "./deadline.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./with-message.js";
 
+/** Those who want to know of calls, beside the log. */
+interface Observers {
+  readonly denials?: Pick<Denials, "note"> | undefined;
+  readonly calls?: CallMetrics | undefined;
+  readonly tracing?: Tracing | undefined;
+}
+
 /**
- * Writes one line about each call when it ends, and turns whatever was thrown
- * inside into what the caller may see, with the request id on it. Callers that
- * are refused are noted.
+ * Writes one line about each call when it ends, counts it, makes a span of it,
+ * and turns whatever was thrown inside into what the caller may see, with the
+ * request id on it. Callers that are refused are noted.
  */
 export function createObserveInterceptor(
   log: Logger,
-  denials?: Pick<Denials, "note">,
+  { denials, calls, tracing }: Observers = {},
 ): Interceptor {
   const writeCallLine = createCallLine(log);
-  const nameOf = oncePer(({ parent, name }: DescMethod) => `${parent.typeName}/${name}`);
+  const factsOf = oncePer((method: DescMethod) => ({
+    name: nameOfMethod(method),
+    counts: calls?.of(method),
+  }));
 
   return (next) => (request) => {
     const call = request.contextValues.get(callKey);
     const started = performance.now();
-    const method = nameOf(request.method);
+    const { name, counts } = factsOf(request.method);
+    const span = tracing?.beginCall(request.method, call, request.requestMethod);
     call.logged = true;
+    counts?.begin();
 
+    const end = (code: string, problem?: Problem) => {
+      const milliseconds = performance.now() - started;
+      counts?.end(call.protocol, code, milliseconds);
+      span?.end(problem);
+      const traceId = span?.traceId ?? traceIdIn(call.peer.headers.traceparent);
+      writeCallLine({ call, method: name, code, milliseconds, traceId, problem });
+    };
     const explain = (reason: unknown): Problem => {
       const problem = toProblem(reason);
       problem.describeFor(call.requestId);
-      if (isOurs(problem)) {
-        writeFailure(log, problem, describe(call, method, started));
-      } else {
-        writeCallLine(call, method, problem.word, started);
-      }
+      end(problem.word, problem);
       if (isDenial(problem)) {
         denials?.note(request, problem);
       }
       return problem;
     };
 
-    const fail = (reason: unknown): never => {
-      throw explain(reason);
-    };
     const succeed = (response: UnaryResponse | StreamResponse) => {
       if (response.stream) {
-        const end = (code: string) => writeCallLine(call, method, code, started);
-        return withMessage(response, observeEach(response.message, request.signal, end, explain));
+        const messages = span ? runEach(response.message, span) : response.message;
+        return withMessage(response, observeEach(messages, request.signal, end, explain));
       }
-      writeCallLine(call, method, "ok", started);
+      end("ok");
       return response;
     };
 
     let response: ReturnType<typeof next>;
     try {
-      response = next(request);
+      response = span ? span.run(() => next(request)) : next(request);
     } catch (reason) {
-      return fail(reason);
+      throw explain(reason);
     }
-    return response instanceof Promise ? response.then(succeed, fail) : succeed(response);
+    if (!(response instanceof Promise)) {
+      return succeed(response);
+    }
+    return response.then(succeed, (reason) => {
+      throw explain(reason);
+    });
   };
 }
 
@@ -83,30 +104,20 @@ function observeEach<T>(
   });
 }
 
+/** The same messages, each made as a part of a span. */
+function runEach<T>(messages: AsyncIterable<T>, span: CallSpan): AsyncIterable<T> {
+  const source = messages[Symbol.asyncIterator]();
+  const iterator: AsyncIterator<T> = {
+    next: () => span.run(() => source.next()),
+    return: async () => {
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
 /** Whether a problem is that the caller may not, or is not known. */
 function isDenial({ code }: Problem): boolean {
   return code === Code.PermissionDenied || code === Code.Unauthenticated;
-}
-
-/** Whether a problem is none of the caller's doing. */
-function isOurs({ code }: Problem): boolean {
-  return code === Code.Internal || code === Code.Unavailable;
-}
-
-function describe({ requestId, caller }: Call, method: string, started: number) {
-  return {
-    request_id: requestId,
-    method,
-    duration_ms: millisecondsSince(started),
-    application_id: caller?.application.id,
-    session_id: caller?.session?.id,
-  };
-}
-
-function writeFailure(log: Logger, { code, word, cause }: Problem, line: object): void {
-  if (code === Code.Internal) {
-    log.error({ ...line, code: word, err: cause });
-  } else {
-    log.warn({ ...line, code: word, err: cause });
-  }
 }

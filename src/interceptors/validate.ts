@@ -1,5 +1,5 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { checkMessage } from "../validation.js";
+import { checkItems, checkMessage } from "../validation.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./with-message.js";
 
@@ -8,10 +8,11 @@ import { withMessage } from "./with-message.js";
  * sends many in one stream, the handler checks each of them, so that one bad
  * message does not end the stream.
  */
-export function createValidateInterceptor(): Interceptor {
+export function createValidateInterceptor(itemLimit: number): Interceptor {
   return (next) => (request) => {
     const { input, methodKind } = request.method;
     if (!request.stream) {
+      checkItems(input, request.message, itemLimit);
       checkMessage(input, request.message);
     } else if (methodKind === "server_streaming") {
       return next(withMessage(request, checkEach(input, request.message)));

@@ -1,0 +1,99 @@
+import type { Awaitable } from "../awaitable.js";
+import { createGenerations } from "../generations.js";
+import { inTime } from "../in-time.js";
+import type { Rate, RateCounts } from "../store/rate-counts.js";
+import { createBuckets, generationSize } from "./buckets.js";
+import type { StoreContact } from "./store-contact.js";
+
+/** Token buckets by name, as many processes share them. */
+export interface SharedBuckets {
+  /** Takes a token and answers 0, or answers in how many milliseconds there will be one. */
+  take(name: string): Awaitable<number>;
+}
+
+/** What this process has drawn of a bucket and not given away, or until when there is nothing to draw. */
+interface Allotment {
+  tokens: number;
+  goodUntil: number;
+  emptyUntil: number;
+  /** Resolves when more is drawn, with 0, or where that is all there was with the time until there is another. */
+  asking: Promise<number> | undefined;
+}
+
+function createAllotment(): Allotment {
+  return { tokens: 0, goodUntil: 0, emptyUntil: 0, asking: undefined };
+}
+
+/** As many tokens are drawn at once as come in so many milliseconds: few enough to share them fairly. */
+const drawnAhead = 100;
+
+/** How long tokens may lie here before they are given away, in milliseconds, so that none are saved up. */
+const freshness = 1_000;
+
+/** How long the store may take, in milliseconds. */
+const patience = 500;
+
+/**
+ * Buckets that are filled by what they draw from those in the store, some
+ * tokens at a time, so that few calls wait for it. Nobody is refused because
+ * the store does not answer: this process counts by itself until it does.
+ */
+export function createSharedBuckets(
+  kind: string,
+  rate: Rate,
+  counts: RateCounts,
+  contact: StoreContact,
+): SharedBuckets {
+  const most = Math.min(rate.burst, Math.ceil((rate.count / rate.interval) * drawnAhead));
+  const allotments = createGenerations<Allotment>(generationSize, 1);
+  const ownBuckets = createBuckets(rate);
+
+  function allotmentOf(name: string): Allotment {
+    return allotments.get(name, 0) ?? allotments.add(name, 0, createAllotment(), 1);
+  }
+
+  async function ask(name: string, allotment: Allotment): Promise<number> {
+    try {
+      const drawing = counts.draw(`${kind} ${name}`, rate, most);
+      const { tokens, wait } = await inTime(drawing, patience, giveUp);
+      const now = performance.now();
+      allotment.tokens = tokens;
+      allotment.goodUntil = now + freshness;
+      const isAll = tokens < most;
+      allotment.emptyUntil = isAll ? now + wait : 0;
+      contact.regain();
+      return isAll ? wait : 0;
+    } catch (err) {
+      contact.lose(err);
+      return 0;
+    } finally {
+      allotment.asking = undefined;
+    }
+  }
+
+  function take(name: string): Awaitable<number> {
+    if (contact.isLost()) {
+      return ownBuckets.take(name);
+    }
+    const allotment = allotmentOf(name);
+    const now = performance.now();
+    if (allotment.tokens > 0 && now < allotment.goodUntil) {
+      allotment.tokens--;
+      return 0;
+    }
+    if (now < allotment.emptyUntil) {
+      return Math.ceil(allotment.emptyUntil - now);
+    }
+    allotment.asking ??= ask(name, allotment);
+    // Those who come away empty-handed are refused: to wait for single tokens would make a queue of them.
+    return allotment.asking.then((wait) =>
+      allotment.tokens > 0 || wait === 0 ? take(name) : wait,
+    );
+  }
+
+  return { take };
+}
+
+function giveUp(): never {
+  throw new Error(`no answer for ${patience} ms`);
+}

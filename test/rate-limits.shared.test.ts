@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { createTenant, type Tenant } from "./api-contract/tenant.js";
+import { createRestApi } from "./support/api-rest.js";
+import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
+import { send } from "./support/http.js";
+import { uri, useMongo } from "./support/mongo.js";
+import { startServer, type TestServer } from "./support/server.js";
+
+const hour = 3_600_000;
+const started: TestServer[] = [];
+
+afterAll(() => Promise.all(started.map((server) => server.close())));
+
+/** Starts an instance that counts with others. */
+async function start(store: TestServer["store"], limits: Record<string, string>) {
+  const environment = { MONGODB_URI: uri, RATE_LIMIT_SCOPE: "shared", ...limits };
+  const server = await startServer("mongo", { environment, store });
+  started.push(server);
+  return server;
+}
+
+async function ask(server: TestServer, key: string): Promise<number> {
+  const { status, headers } = await send(server, "/whoami", { headers: { "svc-api-key": key } });
+  if (status === 429) {
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  }
+  return status;
+}
+
+describe("buckets in MongoDB", () => {
+  const mongo = useMongo();
+
+  it("give as many tokens as they hold, and say when there will be another", async () => {
+    let now = 1_000_000;
+    const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
+    const rate = { count: 10, interval: 1_000, burst: 5 };
+    const draw = (most: number) => rateCounts?.draw("a", rate, most);
+    expect(await draw(3)).toMatchObject({ tokens: 3 });
+    expect(await draw(3)).toMatchObject({ tokens: 2 });
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
+    now += 40;
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 60 });
+    now += 60;
+    expect(await draw(3)).toMatchObject({ tokens: 1 });
+    now -= 500;
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
+    now += hour;
+    expect(await draw(9)).toMatchObject({ tokens: 5 });
+  });
+
+  it("give no token twice, however many draw at once and whatever their clocks say", async () => {
+    const db = mongo.createDatabase();
+    const stores = [await mongo.open(db), await mongo.open(db)];
+    const rate = { count: 1, interval: hour, burst: 50 };
+    const now = Date.now();
+    const clock = jest.spyOn(Date, "now");
+    const draws = Array.from({ length: 100 }, (_, i) => {
+      clock.mockReturnValue(i % 2 === 0 ? now + hour : now - hour);
+      return stores[i % 2]?.rateCounts?.draw("b", rate, 3);
+    });
+    const drawn = (await Promise.all(draws)).map((it) => it?.tokens ?? 0);
+    clock.mockRestore();
+    expect(drawn.reduce((sum, tokens) => sum + tokens, 0)).toBe(50);
+  });
+
+  it("are swept when they are full again", async () => {
+    const db = mongo.createDatabase();
+    const store = await mongo.open(db);
+    await store.rateCounts?.draw("c", { count: 2, interval: 1_000, burst: 10 }, 1);
+    const [document] = await db.collection("rate_counts").find().toArray();
+    expect(document?.expires_at - document?.at).toBe(5_000);
+    const [, index] = await db.collection("rate_counts").indexes();
+    expect(index).toMatchObject({ key: { expires_at: 1 }, expireAfterSeconds: 0 });
+  });
+});
+
+describe("two instances that count together", () => {
+  const mongo = useMongo();
+  const limits = { RATE_LIMIT_PRIVATE: "1/h:10", RATE_LIMIT_FAILURES: "1/h:6" };
+  let instances: TestServer[];
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    const db = mongo.createDatabase();
+    instances = [
+      await start(await mongo.open(db), limits),
+      await start(await mongo.open(db), limits),
+    ];
+    const [first] = instances as [TestServer, TestServer];
+    tenant = await createTenant(first, createRestApi(first.url));
+  });
+
+  /** Asks each instance in turn, so many times, and answers how often each status came. */
+  async function askInTurn(key: string, count: number): Promise<Record<number, number>> {
+    const counts: Record<number, number> = {};
+    for (let i = 0; i < count; i++) {
+      const status = await ask(instances[i % 2] as TestServer, key);
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  it("let a key be used as often as one may", async () => {
+    expect(await askInTurn(tenant.backend.key, 16)).toEqual({ 200: 10, 429: 6 });
+  });
+
+  it("refuse as many wrong keys as one does, before they say that there are too many", async () => {
+    expect(await askInTurn("guess", 10)).toEqual({ 401: 6, 429: 4 });
+    expect(await ask(instances[0] as TestServer, tenant.root.key)).toBe(200);
+  });
+});
+
+describe("an instance that cannot count with others", () => {
+  let mongo: FailingMongo;
+
+  beforeAll(async () => {
+    mongo = await startFailingMongo();
+  });
+
+  afterAll(async () => {
+    await Promise.all(started.splice(0).map((server) => server.close()));
+    await mongo.stop();
+  });
+
+  it.each<[what: string, data: object]>([
+    ["fails", { failCommands: ["findAndModify"], errorCode: 10107 }],
+    [
+      "does not answer",
+      { failCommands: ["findAndModify"], blockConnection: true, blockTimeMS: 3_000 },
+    ],
+  ])("counts by itself where MongoDB %s, and says so once", async (_, data) => {
+    const server = await start(mongo.store, { RATE_LIMIT_PRIVATE: "1/h:3" });
+    const { backend } = await createTenant(server, createRestApi(server.url));
+    await mongo.fail("alwaysOn", data);
+    const statuses: number[] = [];
+    for (let i = 0; i < 6; i++) {
+      statuses.push(await ask(server, backend.key));
+    }
+    await mongo.fail("off");
+    expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
+    const told = server.logs.filter(({ msg }) => String(msg).startsWith("rate limits cannot"));
+    expect(told).toMatchObject([{ level: 40 }]);
+  });
+});

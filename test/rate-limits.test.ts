@@ -1,0 +1,335 @@
+import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { RetryInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
+import type { Environment } from "../src/config.js";
+import { newId } from "../src/ids.js";
+import { makeKey } from "../src/keys.js";
+import { createTenant, type Tenant } from "./api-contract/tenant.js";
+import { createGrpcApi } from "./support/api-grpc.js";
+import { createRestApi } from "./support/api-rest.js";
+import { createOutbox, useReaders } from "./support/api-streams.js";
+import { expectProblem, type HttpAnswer, send } from "./support/http.js";
+import { startServer, type TestServer } from "./support/server.js";
+import { createSkipTime } from "./support/skip-time.js";
+
+const hour = 3_600_000;
+const started: TestServer[] = [];
+
+/** Starts a server with limits, and fills a tenant of it. */
+async function start(environment: Environment): Promise<{ server: TestServer; tenant: Tenant }> {
+  const server = await startServer("lmdb", { environment });
+  started.push(server);
+  return { server, tenant: await createTenant(server, createRestApi(server.url)) };
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+afterAll(() => Promise.all(started.map((server) => server.close())));
+
+/** Asks whose key it is. */
+function ask(server: TestServer, key: string, headers: Record<string, string> = {}) {
+  return send(server, "/whoami", { headers: { "svc-api-key": key, ...headers } });
+}
+
+async function statusesOf(answers: readonly Promise<HttpAnswer>[]): Promise<number[]> {
+  return (await Promise.all(answers)).map(({ status }) => status);
+}
+
+/** Waits for the trail to tell of denials, and answers with how many each event tells of. */
+async function countsOfDenials(server: TestServer, { root }: Tenant): Promise<number[]> {
+  const headers = { "svc-api-key": root.key };
+  for (;;) {
+    const { body } = await send(server, "/events?kind=access.denied", { headers });
+    const { data } = JSON.parse(body) as { data: { count: number }[] };
+    if (data.length > 0) {
+      return data.map(({ count }) => count);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Checks what is said about when to come again, where a token comes each hour. */
+function expectRetryHint(get: (name: string) => string | null | undefined, now: number): void {
+  const seconds = Number(get("retry-after"));
+  expect(seconds).toBeGreaterThan(3_590);
+  expect(seconds).toBeLessThanOrEqual(3_600);
+  expect(Math.abs(Number(get("x-ratelimit-reset")) - now / 1_000 - seconds)).toBeLessThanOrEqual(1);
+}
+
+describe("a call that comes too soon", () => {
+  let server: TestServer;
+  let tenant: Tenant;
+  let sessions: Http2SessionManager;
+
+  beforeAll(async () => {
+    ({ server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:2" }));
+    sessions = new Http2SessionManager(server.url);
+  });
+
+  afterAll(() => sessions.abort());
+
+  const makePrivate = () => tenant.make("private", { permissions: ["access:check"] });
+
+  it("is 429 over REST, with Retry-After and X-RateLimit-Reset", async () => {
+    const { key } = await makePrivate();
+    expect(await statusesOf([ask(server, key), ask(server, key)])).toEqual([200, 200]);
+    const answer = await ask(server, key);
+    const { detail } = expectProblem(answer, 429, "rate_limited");
+    expect(detail).toBe(
+      `Too many calls came with this key. Try again in ${answer.headers["retry-after"]} s.`,
+    );
+    expectRetryHint((name) => answer.headers[name], server.clock.now());
+  });
+
+  it.each<[protocol: string, connect: () => Transport]>([
+    ["gRPC", () => createGrpcTransport({ baseUrl: server.url, sessionManager: sessions })],
+    ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.url })],
+    ["Connect", () => createConnectTransport({ baseUrl: server.url })],
+    ["Connect by GET", () => createConnectTransport({ baseUrl: server.url, useHttpGet: true })],
+  ])("is RESOURCE_EXHAUSTED over %s, with RetryInfo and the same headers", async (_, connect) => {
+    const { key } = await makePrivate();
+    const options = { headers: { "svc-api-key": key } };
+    const access: Client<typeof AccessService> = createClient(AccessService, connect());
+    await access.whoAmI({}, options);
+    await access.whoAmI({}, options);
+    const refusal = await access.whoAmI({}, options).catch(ConnectError.from);
+    expect(refusal).toMatchObject({ code: Code.ResourceExhausted });
+    const error = refusal as ConnectError;
+    expectRetryHint((name) => error.metadata.get(name), server.clock.now());
+    const [info] = error.findDetails(RetryInfoSchema);
+    expect(Number(info?.retryDelay?.seconds)).toBeGreaterThan(3_590);
+  });
+
+  it.each<[protocol: string, connect: () => Transport]>([
+    ["gRPC", () => createGrpcTransport({ baseUrl: server.url, sessionManager: sessions })],
+    ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.url })],
+    ["Connect", () => createConnectTransport({ baseUrl: server.url })],
+  ])("is no stream of %s either", async (_, connect) => {
+    const { key } = await makePrivate();
+    await statusesOf([ask(server, key), ask(server, key)]);
+    const access: Client<typeof AccessService> = createClient(AccessService, connect());
+    const read = async () => {
+      for await (const _ of access.watchCredentials({}, { headers: { "svc-api-key": key } })) {
+        // There is nothing to see.
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  it("is answered when a token has come", async () => {
+    const skipTime = createSkipTime();
+    const { key } = await makePrivate();
+    const askTwice = () => statusesOf([ask(server, key), ask(server, key)]);
+    expect(await askTwice()).toEqual([200, 200]);
+    expect(await askTwice()).toEqual([429, 429]);
+    skipTime(hour);
+    expect((await askTwice()).sort()).toEqual([200, 429]);
+    skipTime(9 * hour);
+    expect(await askTwice()).toEqual([200, 200]);
+    expect(await askTwice()).toEqual([429, 429]);
+  });
+
+  it("keeps no other key out, of the same address or the same application", async () => {
+    const application = await makePrivate();
+    await statusesOf([ask(server, application.key), ask(server, application.key)]);
+    expect((await ask(server, application.key)).status).toBe(429);
+    expect((await ask(server, (await makePrivate()).key)).status).toBe(200);
+    const api = createRestApi(server.url);
+    const { key = "" } = await api.regenerateApplicationKey(tenant.root.key, application);
+    expect((await ask(server, key)).status).toBe(200);
+  });
+
+  it("is in the log with its caller", async () => {
+    const { key, id } = await makePrivate();
+    await statusesOf([ask(server, key), ask(server, key)]);
+    const answer = await ask(server, key);
+    const line = server.logs.find((it) => it.request_id === answer.headers["x-request-id"]);
+    expect(line).toMatchObject({ level: 30, code: "rate_limited", application_id: id });
+  });
+});
+
+describe("a stream of checks", () => {
+  const read = useReaders();
+
+  it("is one call, however many checks it holds", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:2" });
+    const { key } = await tenant.make("private", { permissions: ["access:check"] });
+    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const outbox = createOutbox<{ correlationId: string; check: object }>();
+    const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
+    for (let i = 0; i < 10; i++) {
+      outbox.send({ correlationId: String(i), check: { key, permission: "access:check" } });
+      expect((await stream.next()).correlationId).toBe(String(i));
+    }
+    expect((await ask(server, key)).status).toBe(200);
+    expect((await ask(server, key)).status).toBe(429);
+    outbox.end();
+    expect(await stream.end()).toBeUndefined();
+    api.close();
+  });
+});
+
+describe("limits by kind of key", () => {
+  const proxied = { TRUSTED_PROXIES: "127.0.0.1" };
+  const from = (address: string) => ({ "x-forwarded-for": address });
+
+  it("count public keys by key and address", async () => {
+    const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:2" });
+    const other = await tenant.make("public", { permissions: ["token:create"] });
+    const askThrice = (key: string, address: string) =>
+      statusesOf([1, 2, 3].map(() => ask(server, key, from(address))));
+    expect((await askThrice(tenant.shop.key, "203.0.113.1")).sort()).toEqual([200, 200, 429]);
+    expect((await askThrice(tenant.shop.key, "203.0.113.2")).sort()).toEqual([200, 200, 429]);
+    expect((await askThrice(other.key, "203.0.113.1")).sort()).toEqual([200, 200, 429]);
+  });
+
+  it("count all addresses of IPv6 as one that a network of 64 bits has", async () => {
+    const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:2" });
+    const { key } = tenant.shop;
+    const askFrom = async (address: string) => (await ask(server, key, from(address))).status;
+    expect(await askFrom("2001:db8:1:2::1")).toBe(200);
+    expect(await askFrom("2001:db8:1:2:ffff::")).toBe(200);
+    expect(await askFrom("2001:db8:1:2::3")).toBe(429);
+    expect(await askFrom("2001:db8:1:3::1")).toBe(200);
+  });
+
+  it("count the keys of all sessions together with the public one that opened them, by address", async () => {
+    const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:3" });
+    const [one, other] = [await tenant.open(), await tenant.open()];
+    const askFrom = async ({ key }: { key: string }, address: string) =>
+      (await statusesOf([1, 2, 3, 4].map(() => ask(server, key, from(address))))).sort();
+    expect(await askFrom(one, "203.0.113.1")).toEqual([200, 200, 200, 429]);
+    expect(await askFrom(one, "203.0.113.2")).toEqual([200, 200, 200, 429]);
+    expect(await askFrom(other, "203.0.113.1")).toEqual([429, 429, 429, 429]);
+    expect(await askFrom(tenant.shop, "203.0.113.2")).toEqual([429, 429, 429, 429]);
+  });
+
+  it("count nothing for whoever uses a key from where it may not be used", async () => {
+    const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PRIVATE: "1/h:2" });
+    const { key } = await tenant.make("private", {
+      permissions: ["token:read"],
+      allowedCidrs: ["203.0.113.1"],
+    });
+    const askFrom = async (address: string) => (await ask(server, key, from(address))).status;
+    for (let i = 0; i < 5; i++) {
+      expect(await askFrom("203.0.113.2")).toBe(403);
+    }
+    expect(await askFrom("203.0.113.1")).toBe(200);
+  });
+
+  it("count private and management keys by key alone, each kind by its own setting", async () => {
+    const { server, tenant } = await start({
+      ...{ ...proxied, RATE_LIMIT_PRIVATE: "1/h:2", RATE_LIMIT_MANAGEMENT: "1/h:8" },
+      RATE_LIMIT_PUBLIC: "off",
+    });
+    const management = await tenant.make("management", { permissions: ["token:create"] });
+    const acceptedOf = async (key: string) => {
+      const answers = Array.from({ length: 12 }, (_, i) => ask(server, key, from(`10.0.0.${i}`)));
+      return (await statusesOf(answers)).filter((status) => status === 200).length;
+    };
+    expect(await acceptedOf(tenant.backend.key)).toBe(2);
+    expect(await acceptedOf(management.key)).toBe(8);
+    expect(await acceptedOf(tenant.shop.key)).toBe(12);
+  });
+});
+
+describe("wrong keys", () => {
+  /** As the settings are where nothing is set. */
+  const usual = { RATE_LIMIT_FAILURES: "" };
+
+  it("of which a thousand come from one address are all refused, most with Retry-After, and good keys are let in", async () => {
+    const { server, tenant } = await start(usual);
+    const named = () => makeKey("prv", tenant.backend.id);
+    const kinds = [named, () => makeKey("ses", newId(0)), () => "guess", () => `${named()}x`];
+    const refused: Response[] = [];
+    const good: HttpAnswer[] = [];
+    const guess = (key = "") => fetch(`${server.url}/whoami`, { headers: { "svc-api-key": key } });
+    for (let round = 0; round < 20; round++) {
+      const wrong = Array.from({ length: 50 }, (_, i) => guess(kinds[i % kinds.length]?.()));
+      refused.push(...(await Promise.all(wrong)));
+      good.push(await ask(server, tenant.backend.key), await ask(server, tenant.shop.key));
+    }
+    expect(good.map(({ status }) => status)).toEqual(Array(40).fill(200));
+    const throttled = refused.filter(({ status }) => status === 429);
+    const unknown = refused.filter(({ status }) => status === 401);
+    expect(throttled.length + unknown.length).toBe(1_000);
+    expect(unknown.length).toBeGreaterThanOrEqual(200);
+    expect(throttled.length).toBeGreaterThan(500);
+    for (const { headers } of throttled) {
+      expect(headers.get("retry-after")).toBe("1");
+      expect(Number(headers.get("x-ratelimit-reset"))).toBeGreaterThan(0);
+    }
+    expect(await throttled[0]?.json()).toMatchObject({ code: "rate_limited" });
+  });
+
+  it("beyond the limit are told in the log like all calls, counted, and left out of the trail", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:5" });
+    const wrong = makeKey("prv", tenant.backend.id);
+    for (let i = 0; i < 20; i++) {
+      await ask(server, wrong);
+    }
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('latchkey_rate_limited_total{limit="failures"} 15');
+    expect(server.logs.filter(({ code }) => code === "unauthenticated")).toHaveLength(5);
+    expect(server.logs.filter(({ code }) => code === "rate_limited")).toHaveLength(15);
+    const counts = await countsOfDenials(server, tenant);
+    expect(counts).toEqual([5]);
+  });
+
+  it("are counted by address, and not where none is sent or one is asked about", async () => {
+    const { server, tenant } = await start({
+      ...{ RATE_LIMIT_FAILURES: "1/h:2", TRUSTED_PROXIES: "127.0.0.1" },
+    });
+    const { key } = await tenant.make("private", { permissions: ["access:check"] });
+    const json = { "svc-api-key": key, "content-type": "application/json" };
+    for (let i = 0; i < 5; i++) {
+      expect((await send(server, "/whoami")).status).toBe(401);
+      const body = JSON.stringify({ key: makeKey("prv", newId(0)), permission: "token:read" });
+      const answer = await send(server, "/access/check", { method: "POST", headers: json, body });
+      expect(answer.status).toBe(200);
+    }
+    const guess = async (address: string) =>
+      (await ask(server, "guess", { "x-forwarded-for": address })).status;
+    expect(await guess("203.0.113.1")).toBe(401);
+    expect(await guess("203.0.113.1")).toBe(401);
+    expect(await guess("203.0.113.1")).toBe(429);
+    expect(await guess("203.0.113.2")).toBe(401);
+  });
+
+  it("do not make of a stream whose key has ended one that came too soon", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:1" });
+    const { key, id } = await tenant.make("private", { permissions: ["access:check"] });
+    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const outbox = createOutbox<{ correlationId: string; check: object }>();
+    const stream = api.streamCheckAccess(key, outbox, new AbortController().signal);
+    const messages = stream[Symbol.asyncIterator]();
+    const check = { correlationId: "a", check: { key, permission: "access:check" } };
+    outbox.send(check);
+    await messages.next();
+    await ask(server, "guess");
+    await api.deleteApplication(tenant.root.key, { id });
+    outbox.send(check);
+    await expect(messages.next()).rejects.toMatchObject({ reason: "unauthenticated" });
+    outbox.end();
+    api.close();
+  });
+});
+
+describe("limits that are off", () => {
+  it("refuse nobody", async () => {
+    const { server, tenant } = await start({
+      ...{ RATE_LIMIT_PUBLIC: "off", RATE_LIMIT_PRIVATE: "off" },
+      ...{ RATE_LIMIT_MANAGEMENT: "off", RATE_LIMIT_FAILURES: "off" },
+    });
+    const keys = [tenant.shop.key, tenant.backend.key, tenant.root.key];
+    const good = keys.flatMap((key) => Array.from({ length: 20 }, () => ask(server, key)));
+    expect(new Set(await statusesOf(good))).toEqual(new Set([200]));
+    const bad = Array.from({ length: 220 }, () => ask(server, "guess"));
+    expect(new Set(await statusesOf(bad))).toEqual(new Set([401]));
+  });
+});
