@@ -1,4 +1,5 @@
 import type { Settings } from "./config.js";
+import { startMetricsServer } from "./metrics/metrics-server.js";
 import { serve } from "./serve.js";
 import { createServiceLog } from "./service-log.js";
 import { stopSignal } from "./stop-signal.js";
@@ -10,11 +11,13 @@ export async function serveAlone(settings: Settings): Promise<void> {
     settings,
     log,
     showsFirstKey: true,
-    async untilStopped(address) {
+    async untilStopped(address, server) {
       // Whoever hears that it listens may tell it to stop at once.
       const stop = stopSignal();
-      listening(address);
+      const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
+      listening(address, metricsServer?.url);
       stopping(await stop);
+      await metricsServer?.close();
     },
   });
   stopped();

@@ -4,17 +4,26 @@ import { firstKeyBanner } from "./banner.js";
 import { type Bootstrapped, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config.js";
 import { createKeyring } from "./keys.js";
+import { explainListenError } from "./listen-error.js";
 import { openStore } from "./open-store.js";
-import { createServer } from "./server/server.js";
+import { createServer, type LatchkeyServer } from "./server/server.js";
 import type { Store } from "./store/store.js";
+import { loadTracing } from "./tracing/tracing.js";
+import { within } from "./within.js";
+
+/** How long a store may take to close, and what is left then to end the process, in milliseconds. */
+const closingTime = 1_000;
+const lastMoment = 200;
 
 interface ServeOptions {
   readonly settings: Settings;
   readonly log: Logger;
   /** Whether it is for this process to greet a newcomer. */
   readonly showsFirstKey: boolean;
+  /** Tells the metrics of the whole service, where this process is not all of it. */
+  readonly scrape?: () => Promise<string>;
   /** Called with where the service is, once it is there. It stops when this resolves. */
-  readonly untilStopped: (address: AddressInfo) => Promise<unknown>;
+  readonly untilStopped: (address: AddressInfo, server: LatchkeyServer) => Promise<unknown>;
 }
 
 /** Serves in this process. */
@@ -23,22 +32,31 @@ export async function serve(options: ServeOptions): Promise<void> {
   try {
     await serveFrom(store, options);
   } finally {
-    await store.close();
+    await leave(store);
+  }
+}
+
+/** Closes the store. One that is away takes its time, and would keep the process waiting even then. */
+async function leave(store: Store): Promise<void> {
+  if (!(await within(closingTime, store.close()))) {
+    setTimeout(() => process.exit(), lastMoment).unref();
   }
 }
 
 async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
-  const { settings, log, showsFirstKey, untilStopped } = options;
-  const server = createServer({ store, settings, log });
+  const { settings, log, showsFirstKey, scrape, untilStopped } = options;
+  const tracing = await loadTracing(settings.store.kind);
+  const server = createServer({ store, settings, log, tracing, scrape });
   const address = await server.listen().catch((error: NodeJS.ErrnoException) => {
-    throw explainListenError(error, settings);
+    const names = { host: "HOST", port: "PORT" };
+    throw explainListenError(error, { ...settings, names });
   });
   try {
     const first = showsFirstKey && (await firstKey(store, settings));
     if (first) {
       process.stdout.write(firstKeyBanner(first, address, settings));
     }
-    await untilStopped(address);
+    await untilStopped(address, server);
   } finally {
     await server.close();
   }
@@ -50,19 +68,4 @@ async function firstKey(store: Store, settings: Settings): Promise<Bootstrapped 
     return undefined;
   }
   return bootstrap({ store, keyring: createKeyring(settings.peppers) });
-}
-
-function explainListenError(error: NodeJS.ErrnoException, { host, port }: Settings): Error {
-  const where = `${host ?? "*"}:${port}`;
-  switch (error.code) {
-    case "EADDRINUSE":
-      return new Error(`${where} is taken by another program: stop it or set PORT to another port`);
-    case "EACCES":
-      return new Error(`${where} may not be used by this user: set PORT to 1024 or above`);
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return new Error(`${where} is not an address of this machine: set HOST to one that is`);
-    default:
-      return error;
-  }
 }

@@ -10,7 +10,8 @@ export interface ServiceLog {
   readonly log: Logger;
   /** Where its lines go. */
   readonly lines: LineWriter;
-  listening(address: AddressInfo): void;
+  /** Tells where it is, and where its metrics are if they have a place of their own. */
+  listening(address: AddressInfo, metricsUrl?: string): void;
   stopping(signal: NodeJS.Signals): void;
   stopped(): void;
 }
@@ -20,7 +21,10 @@ export function createServiceLog(settings: Settings): ServiceLog {
   return {
     log,
     lines,
-    listening(address) {
+    listening(address, metricsUrl) {
+      if (metricsUrl !== undefined) {
+        log.info(`metrics at ${metricsUrl}`);
+      }
       log.info({ store: settings.store.kind }, `listening at ${urlOf(address, settings)}`);
       // Others wait for this line.
       lines.flush();

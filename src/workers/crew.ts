@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { backOff } from "./back-off.js";
+import { createCrewMetrics } from "./crew-metrics.js";
 import { startWorker, type WorkerProcess } from "./worker-process.js";
 
 interface Replacing {
@@ -15,6 +16,8 @@ interface Replacing {
 export interface Crew {
   /** Resolves when all listen, and rejects where one ends before that. */
   readonly listening: Promise<AddressInfo>;
+  /** What all of them have counted, as Prometheus reads it. */
+  scrape(): Promise<string>;
   /** Replaces each that dies from now on. */
   keepComplete(options: Replacing): void;
   /** Resolves when all have ended. None may take longer than `patience` milliseconds. */
@@ -23,12 +26,14 @@ export interface Crew {
 
 export function startCrew(size: number, onOutput: (output: Readable) => void): Crew {
   const running = new Set<WorkerProcess>();
+  const metrics = createCrewMetrics();
   const stopping = new AbortController();
 
   function start(): WorkerProcess {
     const worker = startWorker();
     onOutput(worker.output);
     running.add(worker);
+    metrics.add(worker);
     worker.ended.then(() => running.delete(worker));
     return worker;
   }
@@ -51,6 +56,7 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
       }
       startedAt = performance.now();
       worker = start();
+      metrics.replaced();
       worker.listening.then(onReplaced, () => {});
     }
   }
@@ -64,6 +70,7 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
 
   return {
     listening,
+    scrape: metrics.scrape,
     keepComplete(options) {
       for (const worker of first) {
         keepReplacing(worker, options);

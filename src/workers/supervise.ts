@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { Settings } from "../config.js";
+import { startMetricsServer } from "../metrics/metrics-server.js";
 import { nextTurn } from "../next-turn.js";
 import type { ServiceLog } from "../service-log.js";
 import { stopSignal } from "../stop-signal.js";
@@ -7,7 +8,7 @@ import { startCrew } from "./crew.js";
 import { forwardLines } from "./forward-lines.js";
 
 /** Milliseconds that a worker may take to stop beyond the grace of its calls, to close its store. */
-const closingTime = 10_000;
+const closingTime = 4_000;
 
 /** Has workers serve, which share one port, until this process is told to stop. */
 export async function supervise(settings: Settings): Promise<void> {
@@ -20,12 +21,14 @@ export async function supervise(settings: Settings): Promise<void> {
   try {
     const { log, listening, stopping, stopped } = await serviceLog;
     const address = await Promise.race([crew.listening, stop.then(() => undefined)]);
+    const metricsServer = await startMetricsServer(settings.metrics, crew.scrape);
     if (address) {
-      listening(address);
+      listening(address, metricsServer?.url);
       crew.keepComplete({ log, onReplaced: ifElsewhere(address, listening) });
     }
     stopping(await stop);
     await crew.stop(settings.shutdownGrace + closingTime);
+    await metricsServer?.close();
     stopped();
   } catch (error) {
     await crew.stop(closingTime);

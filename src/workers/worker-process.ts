@@ -1,7 +1,8 @@
 import cluster from "node:cluster";
 import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
-import type { Report } from "./report.js";
+import type { Snapshot } from "../metrics/family.js";
+import type { Order, Report } from "./report.js";
 
 /** A worker, as seen from the process that started it. */
 export interface WorkerProcess {
@@ -12,6 +13,10 @@ export interface WorkerProcess {
   readonly listening: Promise<AddressInfo>;
   /** Resolves with the reason when it has ended. */
   readonly ended: Promise<string>;
+  /** Asks what it has counted so far; `undefined` where it ends before it answers. */
+  snapshot(): Promise<Snapshot | undefined>;
+  /** Sets what answers it when it wants to know what all workers have counted. */
+  onScrape(scrape: () => Promise<string>): void;
   /** Lets it finish its calls, and kills it where it has not ended after `patience` milliseconds. */
   stop(patience: number): void;
 }
@@ -21,6 +26,7 @@ export function startWorker(): WorkerProcess {
   cluster.setupPrimary({ stdio: ["inherit", "pipe", "inherit", "ipc"] });
   const worker = cluster.fork();
   let failure: string | undefined;
+  let asked: Promise<Snapshot> | undefined;
   const ended = new Promise<string>((resolve) => {
     worker.on("exit", (code, signal) => {
       resolve(failure ?? `a worker ended with ${signal || `exit code ${code}`}`);
@@ -37,7 +43,7 @@ export function startWorker(): WorkerProcess {
     worker.on("message", (report: Report) => {
       if ("failure" in report) {
         failure = report.failure;
-      } else {
+      } else if ("listening" in report) {
         resolve(report.listening);
       }
     });
@@ -46,11 +52,48 @@ export function startWorker(): WorkerProcess {
   // Whoever is interested asks for it.
   listening.catch(() => {});
 
+  /** Nothing comes of it where the worker is about to end. */
+  function tell(order: Order): void {
+    if (worker.isConnected()) {
+      worker.send(order, () => {});
+    }
+  }
+
+  function askForSnapshot(): Promise<Snapshot> {
+    return new Promise((resolve) => {
+      const take = (report: Report) => {
+        if ("snapshot" in report) {
+          worker.off("message", take);
+          asked = undefined;
+          resolve(report.snapshot);
+        }
+      };
+      worker.on("message", take);
+      tell({ ask: "snapshot" });
+    });
+  }
+
   return {
     pid: worker.process.pid,
     output: worker.process.stdout as Readable,
     listening,
     ended,
+    snapshot() {
+      // One that takes long to answer is not asked again meanwhile.
+      asked ??= askForSnapshot();
+      return Promise.race([asked, ended.then(() => undefined)]);
+    },
+    onScrape(scrape) {
+      worker.on("message", (report: Report) => {
+        if ("scrape" in report) {
+          // Where it fails, the worker gives up by itself.
+          scrape().then(
+            (text) => tell({ scraped: report.scrape, text }),
+            () => {},
+          );
+        }
+      });
+    },
     stop(patience) {
       worker.process.kill("SIGTERM");
       const kill = setTimeout(() => worker.process.kill("SIGKILL"), patience);

@@ -4,7 +4,8 @@ import { readSettings } from "../config.js";
 import { createLog } from "../log.js";
 import { serve } from "../serve.js";
 import { stopSignal } from "../stop-signal.js";
-import type { Report } from "./report.js";
+import type { Order, Report } from "./report.js";
+import { createScrapeAll } from "./scrape-all.js";
 
 async function work(worker: Worker): Promise<void> {
   const tell = (report: Report) => worker.send(report);
@@ -16,8 +17,18 @@ async function work(worker: Worker): Promise<void> {
       log,
       // One of them greets, and the first one is never replaced before it has.
       showsFirstKey: worker.id === 1,
-      untilStopped(address) {
+      scrape: createScrapeAll(worker, tell),
+      untilStopped(address, server) {
         const stop = stopSignal();
+        worker.on("message", (order: Order) => {
+          if ("ask" in order) {
+            // Where it fails, what was told last stands.
+            server.snapshot().then(
+              (snapshot) => tell({ snapshot }),
+              () => {},
+            );
+          }
+        });
         tell({ listening: address });
         return stop;
       },

@@ -1,0 +1,15 @@
+/** How often something was found in a cache, and how often it was not. */
+export interface CacheCounts {
+  hits: number;
+  misses: number;
+}
+
+/** What the caches of this process did. They are made in many places, and one process has one memory. */
+export const cacheCounts = {
+  /** Answers as they are sent. */
+  answers: { hits: 0, misses: 0 },
+  /** Rules, compiled. */
+  rules: { hits: 0, misses: 0 },
+  /** Records, decoded; MongoDB only. */
+  records: { hits: 0, misses: 0 },
+} satisfies Record<string, CacheCounts>;
