@@ -76,6 +76,34 @@ function matchesPattern(pattern: string, text: string): boolean {
   return regExpOf(pattern).test(text);
 }
 
+/**
+ * Throws where the lists of a message and of its items have more items than so
+ * many together. Each list has a limit of its own, but the product of them is
+ * what it costs to tell what is wrong.
+ */
+export function checkItems(schema: DescMessage, message: Message, limit: number): void {
+  if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > limit) {
+    const detail = `has more than ${limit} items in its lists and the lists in them together`;
+    throw invalidRequest({ field: "request", message: `${detail}: send fewer, or shorter, rules` });
+  }
+}
+
+const listsOfListsIn = oncePer<DescMessage, readonly ListField[]>((schema) =>
+  listFieldsOf(schema).filter(({ items }) => items && listFieldsOf(items).length > 0),
+);
+
+function itemsIn(schema: DescMessage, message: Message): number {
+  let count = 0;
+  for (const { localName, items } of listFieldsOf(schema)) {
+    const list = (message as unknown as Record<string, unknown[]>)[localName] ?? [];
+    count += list.length;
+    for (const item of items ? list : []) {
+      count += itemsIn(items as DescMessage, item as Message);
+    }
+  }
+  return count;
+}
+
 /** A list in a message. */
 interface ListField {
   readonly name: string;

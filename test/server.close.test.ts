@@ -18,6 +18,7 @@ import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
 import { createOutbox, streamClients, useReaders } from "./support/api-streams.js";
 import { parseAnswers } from "./support/http.js";
+import { frame, frameType, preface } from "./support/http2-frames.js";
 import { callRaw, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { type GatedStore, gated } from "./support/store.js";
@@ -118,6 +119,8 @@ describe("a server that closes", () => {
     });
     await begin(async () => socket.write(ask("/applications/key")));
     const closed = server.close();
+    // Those who share a port take a moment to refuse new connections, and only then say goodbye.
+    await new Promise((resolve) => setTimeout(resolve, 300));
     socket.write(ask("/readyz"));
     await new Promise((resolve) => setTimeout(resolve, 20));
     store.open();
@@ -166,6 +169,15 @@ describe("a server that closes", () => {
     await answer.catch(() => {});
     await server.close();
     silent.destroy();
+  });
+
+  it("ends connections of HTTP/2 whose clients have said good-bye and stay", async () => {
+    const goodbye = Buffer.alloc(8);
+    const socket = connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.write(Buffer.concat([preface(), frame(frameType.goaway, 0, 0, goodbye)]));
+    await once(socket.resume(), "end");
+    await server.close();
+    socket.destroy();
   });
 
   it("ends the stream of a watch, with its last word", async () => {

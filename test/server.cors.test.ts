@@ -97,6 +97,7 @@ describe("with CORS_ORIGINS", () => {
           "grpc-status-details-bin",
           "www-authenticate",
           "retry-after",
+          "x-ratelimit-reset",
           "x-request-id",
           "traceparent",
           "etag",

@@ -52,6 +52,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
     store.shut();
     const rest = await send({ port }, "/applications/key", { headers: key() });
     expectProblem(rest, 504, "deadline_exceeded");
+    expect(rest.headers["retry-after"]).toBe("1");
     const grpc = await callRaw({ url }, byKeyRpc, { headers: key(), body: envelope("") });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     expect(detailsOf(grpc).info?.reason).toBe("DEADLINE_EXCEEDED");

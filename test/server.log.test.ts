@@ -37,7 +37,14 @@ async function lines(count: number): Promise<Record<string, unknown>[]> {
 }
 
 describe("a request id", () => {
-  const good = ["a", "42", "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a", "A.b_c-9", "x".repeat(64)];
+  const good = [
+    "a",
+    "42",
+    "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+    "A.b_c-9",
+    "a".repeat(40),
+    "x.".repeat(32),
+  ];
 
   it.each(good)("that is a plain word is kept, sent back and logged: %s", async (id) => {
     const headers = { "x-request-id": id, "svc-api-key": root.key };
@@ -52,7 +59,8 @@ describe("a request id", () => {
     "",
     " ",
     "two words",
-    "x".repeat(65),
+    "x.".repeat(33),
+    "x".repeat(41),
     "a/b",
     "a,b",
     '{"a":1}',
@@ -134,17 +142,54 @@ describe("a line", () => {
     expect(line?.session_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("is written for each request that is no call", async () => {
+  it("is written for each request that is no call: what, how and how long", async () => {
     await send(server, "/healthz");
     await send(server, "/nothing");
     await send(server, "/applications", { method: "PATCH" });
+    await send(server, "/applications", {
+      method: "OPTIONS",
+      headers: { origin: "https://a.example", "access-control-request-method": "GET" },
+    });
     await callRaw(server, "/nothing.Nothing/Nothing", { body: envelope("") });
-    expect((await lines(4)).map(({ path, status }) => [path, status])).toEqual([
-      ["/healthz", 200],
-      ["/nothing", 404],
-      ["/applications", 405],
-      ["/nothing.Nothing/Nothing", 200],
+    const common = {
+      level: 30,
+      time: expect.any(Number),
+      pid: expect.any(Number),
+      hostname: expect.any(String),
+      request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      duration_ms: expect.any(Number),
+      protocol: "rest",
+    };
+    expect(await lines(5)).toEqual([
+      { ...common, method: "GET", path: "/healthz", status: 200 },
+      { ...common, method: "GET", path: "/nothing", status: 404, code: "path_not_found" },
+      {
+        ...{ ...common, method: "PATCH", path: "/applications" },
+        ...{ status: 405, code: "method_not_allowed" },
+      },
+      { ...common, method: "OPTIONS", path: "/applications", status: 204 },
+      {
+        ...{ ...common, method: "POST", path: "/nothing.Nothing/Nothing", status: 200 },
+        ...{ protocol: "grpc", code: "unimplemented" },
+      },
     ]);
+  });
+
+  it("is written for each request that is no HTTP, without a word of it", async () => {
+    const [answer] = await sendRaw(server, `${root.key} is no HTTP\r\n\r\n`);
+    const [line] = await lines(1);
+    expect(line).toMatchObject({ level: 30, request_id: answer?.headers["x-request-id"] });
+    expect(line).toMatchObject({ status: 400 });
+    expect(JSON.stringify(line)).not.toContain(root.key);
+  });
+
+  it("is written once for a call whose body cannot be read", async () => {
+    const head = `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n`;
+    const body = "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n";
+    const [answer] = await sendRaw(server, head, body);
+    expect(answer?.status).toBe(400);
+    const [line] = await lines(1);
+    expect(`/${line?.method}`).toBe(createRpc);
   });
 
   it("is written for each message that cannot be read", async () => {
@@ -209,6 +254,7 @@ describe("no line of the log", () => {
       });
       await callRaw(server, createRpc, { headers: { "content-type": secret }, body: secret });
       await sendRaw(server, `${secret} / HTTP/1.1\r\n\r\n`);
+      await callRaw(server, "/healthz", { headers: { ":method": secret } });
     }
 
     await until(async () => server.logs.length > 50, 5_000);

@@ -1,8 +1,12 @@
+import { once } from "node:events";
+import { connect, type IncomingHttpHeaders } from "node:http2";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../src/config.js";
 import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
 import { expectProblem, send, sendRaw } from "./support/http.js";
+import { grpcHeaders } from "./support/http2-wire.js";
+import { envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
@@ -142,6 +146,23 @@ describe("an address with TRUSTED_PROXIES", () => {
     const key = await make("private", { allowedCidrs: [office] });
     const refused = await ask(key, { "x-forwarded-for": client });
     expectProblem(refused, 403, "address_not_allowed");
+  });
+
+  it("has its streams counted together with those of its home", async () => {
+    await start({ TRUSTED_PROXIES: "127.0.0.1", CALLER_STREAM_LIMIT: "1" });
+    const session = connect(server.url);
+    const statusOf = async (address: string) => {
+      const forwarded = { "x-forwarded-for": address };
+      const stream = session.request(grpcHeaders("/grpc.health.v1.Health/Watch", "", forwarded));
+      stream.end(envelope(""));
+      const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      stream.resume();
+      return answer["grpc-status"];
+    };
+    expect(await statusOf("2001:db8:1:2::1")).toBeUndefined();
+    expect(await statusOf("2001:db8:1:2:3::4")).toBe("8");
+    expect(await statusOf("2001:db8:1:3::1")).toBeUndefined();
+    session.destroy();
   });
 });
 

@@ -244,3 +244,21 @@ describe("BODY_LIMIT", () => {
     expect(detailsOf(tooLarge).info?.reason).toBe("BODY_TOO_LARGE");
   });
 });
+
+describe("JSON_DEPTH_LIMIT", () => {
+  it("holds over REST and over Connect alike", async () => {
+    const server = await start({ JSON_DEPTH_LIMIT: "8" });
+    const { key } = await server.createTenant();
+    const headers = { "svc-api-key": key, "content-type": "application/json" };
+    const refusalOf = async (path: string, levels: number) => {
+      const body = `{"name":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
+      const answer = await send(server, path, { method: "POST", headers, body });
+      expect(answer.status).toBe(400);
+      return answer.body;
+    };
+    for (const path of ["/applications", "/latchkey.v1.ApplicationService/CreateApplication"]) {
+      expect(await refusalOf(path, 9)).toContain("nested deeper than 8 levels");
+      expect(await refusalOf(path, 8)).not.toContain("nested");
+    }
+  });
+});

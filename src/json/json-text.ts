@@ -1,24 +1,67 @@
 import { asBuffer } from "../as-buffer.js";
 
 const quote = 0x22;
+const backslash = 0x5c;
 
 /** What one look at the bytes of a JSON text tells. */
 export interface JsonLook {
   readonly isAscii: boolean;
   readonly quotes: number;
+  /** How many brackets open, those in texts counted too. */
+  readonly openings: number;
 }
 
 export function lookAtJson(bytes: Uint8Array): JsonLook {
   let quotes = 0;
   let bits = 0;
+  let openings = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
     bits |= byte;
     if (byte === quote) {
       quotes++;
+    } else if (isOpening(byte)) {
+      openings++;
     }
   }
-  return { isAscii: bits < 0x80, quotes };
+  return { isAscii: bits < 0x80, quotes, openings };
+}
+
+/** Whether brackets stand in each other deeper than so many levels. To parse such a text may cost dear. */
+export function isDeeperThan(levels: number, bytes: Uint8Array): boolean {
+  let depth = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
+    if (byte === quote) {
+      at = endOfText(bytes, at);
+    } else if (isOpening(byte)) {
+      depth++;
+      if (depth > levels) {
+        return true;
+      }
+    } else if (isClosing(byte)) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+/** Where the quote is that ends the text which begins with the one here. */
+function endOfText(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== quote) {
+    at += bytes[at] === backslash ? 2 : 1;
+  }
+  return at;
+}
+
+/** Square and curly ones differ in one bit. */
+function isOpening(byte: number): boolean {
+  return (byte | 0x20) === 0x7b;
+}
+
+function isClosing(byte: number): boolean {
+  return (byte | 0x20) === 0x7d;
 }
 
 /** The text of bytes that are ASCII. */

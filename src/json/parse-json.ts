@@ -1,7 +1,6 @@
 import { invalidRequest } from "../errors.js";
-import { asciiText, lookAtJson, surelyHasNoTwins } from "./json-text.js";
+import { asciiText, isDeeperThan, lookAtJson, surelyHasNoTwins } from "./json-text.js";
 
-const deepest = 32;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -9,12 +8,16 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * UTF-8, a name given twice in an object and deep nesting are refused, because
  * each of them can make two readers see two different requests.
  */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array, deepest: number): unknown {
   const look = lookAtJson(bytes);
+  if (look.openings > deepest && isDeeperThan(deepest, bytes)) {
+    const message = `is nested deeper than ${deepest} levels`;
+    throw invalidRequest({ field: "request", message });
+  }
   const text = look.isAscii ? asciiText(bytes) : decode(bytes);
   const value = parse(text);
   if (!surelyHasNoTwins(look, value, deepest)) {
-    checkStructure(text);
+    checkNames(text);
   }
   return value;
 }
@@ -41,15 +44,11 @@ function decode(bytes: Uint8Array): string {
 /** Strings, and the punctuation that matters, of a text that is known to be JSON. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g;
 
-function checkStructure(text: string): void {
+function checkNames(text: string): void {
   const open: (Set<string> | undefined)[] = [];
   for (const [part, colon] of text.matchAll(token)) {
     if (part === "{" || part === "[") {
       open.push(part === "{" ? new Set() : undefined);
-      if (open.length > deepest) {
-        const message = `is nested deeper than ${deepest} levels`;
-        throw invalidRequest({ field: "request", message });
-      }
     } else if (part === "}" || part === "]") {
       open.pop();
     } else if (colon !== undefined) {

@@ -1,7 +1,8 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ContextKey, ContextValues, HandlerContext } from "@connectrpc/connect";
-import { type Call, callKey } from "../caller.js";
-import type { Exchange, HeaderList } from "./exchange.js";
+import { type Call, callKey, type ProtocolName } from "../caller.js";
+import type { Exchange } from "./exchange.js";
+import type { HeaderList } from "./header-list.js";
 import { HeadersView } from "./headers-view.js";
 
 const none: HeaderList = [];
@@ -16,8 +17,9 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
   constructor(
     readonly method: M,
     readonly exchange: Exchange,
-    readonly protocolName: string,
+    readonly protocolName: ProtocolName,
   ) {
+    exchange.call.protocol = protocolName;
     this.contextValues = new CallValues(exchange.call);
   }
 

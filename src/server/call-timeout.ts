@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { Problem } from "../errors.js";
+import { outOfTime } from "../errors.js";
 import type { Exchange } from "./exchange.js";
 
 /** The longest that a timer can be set to; no call takes as long. */
@@ -29,10 +29,8 @@ export function timeoutOf(headers: IncomingHttpHeaders): number | undefined {
 export function limitTime({ headers, call }: Exchange): void {
   const timeout = timeoutOf(headers);
   if (timeout !== undefined && !Number.isNaN(timeout)) {
-    call.ending.endIn(timeout, outOfTime);
+    call.ending.endIn(timeout, whenUp);
   }
 }
 
-function outOfTime(): Problem {
-  return new Problem("deadline_exceeded", "The time that the caller gave the request is up.");
-}
+const whenUp = () => outOfTime("The time that the caller gave the request is up.");

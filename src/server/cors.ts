@@ -28,6 +28,7 @@ export function createCors(origins: readonly string[], keyHeader: string): Cors 
     replayedHeader,
     "WWW-Authenticate",
     "Retry-After",
+    "X-RateLimit-Reset",
   ];
 
   return (exchange) => {

@@ -1,6 +1,6 @@
 import { constants } from "node:http2";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
-import type { Exchange, Response } from "./exchange.js";
+import type { Exchange } from "./exchange.js";
 
 /** Lets go of the rest of a stream that has its answer, and cuts off a sender that does not hang up. */
 export function dropBodyWhenAnswered(exchange: Exchange): void {
@@ -19,13 +19,15 @@ export function dropBodyWhenAnswered(exchange: Exchange): void {
  * to the stream for ever. However the answer ends, the stream ends with it.
  */
 export function deliverStream(
-  response: Response,
+  exchange: Exchange,
   answer: UniversalServerResponse,
   patience: number,
 ): UniversalServerResponse {
   if (!answer.body) {
     return answer;
   }
+  const { connection } = exchange;
+  const { response } = exchange.native();
   const source = answer.body[Symbol.asyncIterator]();
   let stalled: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -35,8 +37,16 @@ export function deliverStream(
     const result = await source.next();
     if (!result.done && !isClosed) {
       stalled = setTimeout(cutOff, patience);
+      connection.noteProgress();
     }
     return result;
+  }
+
+  async function leave(): Promise<IteratorResult<Uint8Array>> {
+    isClosed = true;
+    clearTimeout(stalled);
+    await source.return?.().catch(() => {});
+    return { done: true, value: undefined };
   }
 
   function cutOff(): void {
@@ -47,10 +57,10 @@ export function deliverStream(
     }
   }
 
-  response.once("close", () => {
-    isClosed = true;
-    clearTimeout(stalled);
-    source.return?.().catch(() => {});
-  });
-  return { ...answer, body: { [Symbol.asyncIterator]: () => ({ next }) } };
+  response.once("close", leave);
+  if (exchange.isClosed) {
+    // It closed before anyone listened for that.
+    leave();
+  }
+  return { ...answer, body: { [Symbol.asyncIterator]: () => ({ next, return: leave }) } };
 }

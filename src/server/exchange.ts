@@ -4,14 +4,15 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Awaitable } from "../awaitable.js";
 import type { Call, Peer } from "../caller.js";
 import { Ending } from "../ending.js";
-import { bodyTooLarge, callerLeft, Problem } from "../errors.js";
+import { bodyTooLarge, callerLeft, overloaded, Problem } from "../errors.js";
+import { compact } from "./compact.js";
+import type { Connection } from "./connection.js";
+import type { HeaderList } from "./header-list.js";
+import { neverKept, noPage } from "./page-headers.js";
 
 /** A request as Node's own interface to HTTP/1.1 and HTTP/2 has it. */
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
-
-/** The headers of an answer: names and values in turn. */
-export type HeaderList = readonly string[];
 
 /**
  * A request and its answer, over HTTP/1.1 or HTTP/2. It does itself what a
@@ -29,32 +30,44 @@ export abstract class Exchange implements Peer {
   // takes such a one for a method that stays, and keeps with it every call that it sees.
   /** Called when the exchange is over, answered or not, if it is watched. */
   private onClose?: (exchange: Exchange) => void;
-  /** Called when the exchange is over while the body is still being read. */
+  /** Called when the exchange is over, or has its answer, while the body is still being read. */
   onCutOff?: (() => void) | undefined;
   /** Headers of the answer beside those of every answer. */
   private extraHeaders: string[] | undefined;
   protected isAnswered = false;
   private isDropping = false;
+  /** How many bytes of the body are held. */
+  private held = 0;
+  private isLetGo = false;
   /** Whether the exchange is over; known of those that are watched. */
   isClosed = false;
   /** Of the answer, once there is one. */
   status: number | undefined;
+  /** Of the problem that a request which is no call was answered with, if it was. */
+  code: string | undefined;
+  /** When it came, as `performance.now()` tells time. */
+  readonly startedAt = performance.now();
 
   constructor(
     readonly method: string,
     readonly url: string,
     readonly headers: IncomingHttpHeaders,
+    readonly connection: Connection,
   ) {
     // A proxy may name the whole address.
     const address = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
     const mark = address.indexOf("?");
     this.path = mark < 0 ? address : address.slice(0, mark);
     this.query = mark < 0 ? "" : address.slice(mark + 1);
-    this.call = { requestId: requestIdOf(headers), peer: this, ending: new Ending() };
+    const requestId = requestIdOf(headers);
+    this.call = { requestId, peer: this, ending: new Ending(), protocol: "rest" };
   }
 
   /** The address at the other end of the connection. */
   abstract readonly address: string;
+
+  /** How many headers came, those of one name counted each. */
+  abstract readonly headerCount: number;
 
   /** The version of HTTP. */
   abstract readonly version: string;
@@ -90,8 +103,7 @@ export abstract class Exchange implements Peer {
 
   /** What every answer carries. */
   protected commonHeaders(): string[] {
-    // Answers may carry keys.
-    const headers = ["x-request-id", this.call.requestId, "cache-control", "no-store"];
+    const headers = ["x-request-id", this.call.requestId, ...neverKept];
     if (this.extraHeaders) {
       headers.push(...this.extraHeaders);
     }
@@ -101,7 +113,7 @@ export abstract class Exchange implements Peer {
   /** What every answer carries that a browser may take for a page: one of gRPC it cannot read. */
   protected pageHeaders(): string[] {
     const headers = this.commonHeaders();
-    headers.push("x-content-type-options", "nosniff");
+    headers.push(...noPage);
     return headers;
   }
 
@@ -143,11 +155,19 @@ export abstract class Exchange implements Peer {
       const collect = (chunk: Buffer) => {
         size += chunk.length;
         if (size > limit) {
-          source.removeListener("data", collect);
-          reject(bodyTooLarge(limit));
+          giveUp(bodyTooLarge(limit));
+        } else if (!this.hold(size)) {
+          giveUp(overloaded());
         } else {
-          chunks.push(chunk);
+          // Most bodies have one part, which is not kept for long.
+          chunks.push(chunks.length === 0 ? chunk : compact(chunk));
         }
+      };
+      const giveUp = (reason = cutOff()) => {
+        this.onCutOff = undefined;
+        source.removeListener("data", collect);
+        chunks.length = 0;
+        reject(reason);
       };
       source.on("data", collect);
       source.on("end", () => {
@@ -155,9 +175,27 @@ export abstract class Exchange implements Peer {
         this.bodyEnded();
         resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
       });
-      const giveUp = () => reject(cutOff());
       this.onCutOff = giveUp;
     });
+  }
+
+  /** Notes how many bytes of the body are held for the call. Answers whether there is room for them. */
+  hold(bytes: number): boolean {
+    if (this.isLetGo || !this.connection.bodyBudget.change(this.held, bytes)) {
+      return false;
+    }
+    this.held = bytes;
+    return true;
+  }
+
+  /** Lets go of the body, when there is nobody left to read it. */
+  private letGo(): void {
+    this.onCutOff?.();
+    if (this.held > 0) {
+      this.connection.bodyBudget.change(this.held, 0);
+      this.held = 0;
+    }
+    this.isLetGo = true;
   }
 
   /** Cuts off a sender that has its answer and does not hang up by itself. */
@@ -170,6 +208,7 @@ export abstract class Exchange implements Peer {
 
   /** Lets go of what nobody will read of the body: a little more is dropped, then its sender is cut off. */
   dropBody(): void {
+    this.letGo();
     if (this.isReceived || this.isDropping) {
       return;
     }
@@ -191,7 +230,7 @@ export abstract class Exchange implements Peer {
 
   protected closed(): void {
     this.isClosed = true;
-    this.onCutOff?.();
+    this.letGo();
     if (!this.isAnswered) {
       this.call.ending.end(callerLeft());
     }
@@ -212,10 +251,11 @@ export function cutOff(): Problem {
   return new Problem("canceled", "The request was cut off before its end.");
 }
 
+/** A plain word that is no key, nor one without its beginning: the longest hash that is in use for it has 40 digits. */
+const plainWord = /^(?!.*lk_)(?!.*[A-Za-z0-9]{41})[A-Za-z0-9._-]{1,64}$/;
+
 /** The caller's own name for the request where it is a plain word, otherwise a new one. */
 function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers["x-request-id"];
-  return typeof given === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(given) && !given.includes("lk_")
-    ? given
-    : randomUUID();
+  return typeof given === "string" && plainWord.test(given) ? given : randomUUID();
 }

@@ -1,25 +1,34 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Awaitable } from "../awaitable.js";
-import { invalidRequest } from "../errors.js";
+import { invalidRequest, Problem } from "../errors.js";
+import { toMicrosecond } from "../interceptors/call-line.js";
+import type { Limits } from "../limits.js";
 import type { Cors } from "./cors.js";
 import { type Door, type Served, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { sendProblem } from "./http.js";
+import { tlsOnly } from "./page-headers.js";
+import { withoutSecrets } from "./without-secrets.js";
 
 interface FrontOptions {
   readonly cors: Cors;
   /** Tried in turn until one takes the request. */
   readonly doors: readonly Door[];
   readonly log: Logger;
-  /** Whether connections should end with their next answer. */
-  readonly isStopping: () => boolean;
+  /** Whether all connections come by TLS. */
+  readonly isSecure: boolean;
+  /** Called with each request that is no call, when it is over. */
+  readonly onPage?: ((exchange: Exchange) => void) | undefined;
+  readonly limits: Pick<Limits, "headerCount" | "urlSize">;
 }
 
 /** The first to see a request: brings it to the door that it is for. */
-export function createFront({ cors, doors, log, isStopping }: FrontOptions) {
+export function createFront({ cors, doors, log, isSecure, onPage, limits }: FrontOptions) {
   function serve(exchange: Exchange): Awaitable<Served> {
     checkHost(exchange);
+    checkEnd(exchange);
+    checkSize(exchange, limits);
     for (const door of doors) {
       const answer = door(exchange);
       if (answer) {
@@ -39,9 +48,20 @@ export function createFront({ cors, doors, log, isStopping }: FrontOptions) {
       .catch((reason) => logFailure(exchange, reason));
   }
 
-  function logUnlessCall({ call, path, status }: Exchange): void {
+  function logUnlessCall(exchange: Exchange): void {
+    const { call, method, path, status, code, startedAt } = exchange;
     if (!call.logged) {
-      log.info({ request_id: call.requestId, path: withoutSecrets(path), status });
+      onPage?.(exchange);
+      log.info({
+        request_id: call.requestId,
+        // Over HTTP/2 it may be any word.
+        method: withoutSecrets(method),
+        path: withoutSecrets(path),
+        protocol: call.protocol,
+        status,
+        ...(code !== undefined && { code }),
+        duration_ms: toMicrosecond(performance.now() - startedAt),
+      });
     }
   }
 
@@ -67,10 +87,11 @@ export function createFront({ cors, doors, log, isStopping }: FrontOptions) {
   }
 
   return (exchange: Exchange): void => {
-    if (isStopping() && exchange.version !== "2.0") {
-      exchange.addHeader("connection", "close");
+    if (isSecure) {
+      exchange.addHeader(...tlsOnly);
     }
     if (cors(exchange)) {
+      logUnlessCall(exchange);
       return;
     }
     try {
@@ -94,7 +115,26 @@ function checkHost({ version, headers }: Exchange): void {
   }
 }
 
-/** A key that was pasted into a path, encoded or not, must not reach the log. */
-function withoutSecrets(path: string): string {
-  return path.replaceAll(/(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2}){30,}/g, "…");
+/** Where nobody can tell the end of a body, what follows could be taken for another request. */
+function checkEnd(exchange: Exchange): void {
+  const { "transfer-encoding": coding } = exchange.headers;
+  if (coding !== undefined && !/(?:^|,\s*)chunked$/i.test(coding)) {
+    exchange.addHeader("connection", "close");
+    throw invalidRequest({ field: "transfer-encoding", message: "must be chunked, or not there" });
+  }
+}
+
+/** What Node itself lets pass. Of headers over HTTP/1.1 it would merely leave some off. */
+function checkSize(
+  { url, headerCount }: Exchange,
+  limits: Pick<Limits, "headerCount" | "urlSize">,
+): void {
+  if (url.length > limits.urlSize) {
+    const detail = `The path with its query may have at most ${limits.urlSize} bytes. Send less.`;
+    throw new Problem("url_too_long", detail);
+  }
+  if (headerCount > limits.headerCount) {
+    const detail = `There may be at most ${limits.headerCount} headers. Send fewer.`;
+    throw new Problem("headers_too_large", detail);
+  }
 }

@@ -1,22 +1,22 @@
 import { type Problem, toProblem } from "../errors.js";
 import { problemMediaType, problemUri } from "../problem-catalogue.js";
-import type { Exchange, HeaderList } from "./exchange.js";
+import type { Exchange } from "./exchange.js";
+import type { HeaderList } from "./header-list.js";
 
 const jsonType: HeaderList = ["content-type", "application/json"];
 
-export function sendJson(exchange: Exchange, status: number, json: string): void {
+export function sendJson(exchange: Exchange, status: number, json: Buffer | string): void {
   exchange.send(status, jsonType, json);
 }
 
 /** Answers with a problem body, whatever was thrown. */
 export function sendProblem(exchange: Exchange, reason: unknown): void {
   const problem = toProblem(reason);
-  const { headers, retryAfter, status } = problem;
-  const retry =
-    retryAfter === undefined ? [] : ["retry-after", String(Math.ceil(retryAfter / 1000))];
+  const { headers, status, word } = problem;
+  exchange.code = word;
   exchange.send(
     status,
-    [...Object.entries(headers).flat(), ...retry, "content-type", problemMediaType],
+    [...Object.entries(headers).flat(), "content-type", problemMediaType],
     problemBody(problem, exchange.call.requestId),
   );
 }

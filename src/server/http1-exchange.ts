@@ -1,13 +1,27 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Exchange, type HeaderList } from "./exchange.js";
+import type { Connection } from "./connection.js";
+import { Exchange } from "./exchange.js";
+import type { HeaderList } from "./header-list.js";
 
 /** A request and its answer over HTTP/1.1. */
 export class Http1Exchange extends Exchange {
+  /** Which of the requests of its connection it is. */
+  private readonly number: number;
+
   constructor(
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
+    connection: Connection,
+    /** Whether connections should end with their last answer. */
+    private readonly isClosing: () => boolean,
   ) {
-    super(request.method ?? "", request.url ?? "/", request.headers);
+    super(request.method ?? "", request.url ?? "/", request.headers, connection);
+    connection.received++;
+    this.number = connection.received;
+  }
+
+  get headerCount(): number {
+    return this.request.rawHeaders.length / 2;
   }
 
   get address(): string {
@@ -49,6 +63,7 @@ export class Http1Exchange extends Exchange {
     if (status !== 204) {
       all.push("content-length", String(Buffer.byteLength(body)));
     }
+    this.endConnectionIfLast();
     response.writeHead(status, all);
     response.end(status === 204 || this.method === "HEAD" ? undefined : body);
   }
@@ -68,8 +83,26 @@ export class Http1Exchange extends Exchange {
   /** Node sees to that. */
   cutOffSlowBody(): void {}
 
+  /** Has the connection end with this answer where no other should follow. */
+  private endConnectionIfLast(): void {
+    if (this.isLast || this.isLate) {
+      this.response.shouldKeepAlive = false;
+    }
+  }
+
+  /** Requests that came behind this one want answers, too. */
+  private get isLast(): boolean {
+    return this.isClosing() && this.connection.received === this.number;
+  }
+
+  /** Whether the time of the call is up while its body is being read: nobody knows when another would come. */
+  private get isLate(): boolean {
+    return this.onCutOff !== undefined && this.call.ending.reason !== undefined;
+  }
+
   native() {
     const { request, response } = this;
+    this.endConnectionIfLast();
     const headers = this.pageHeaders();
     for (let at = 0; at < headers.length; at += 2) {
       response.setHeader(headers[at] as string, headers[at + 1] as string);

@@ -7,16 +7,21 @@ import {
   type ServerHttp2Stream,
   sensitiveHeaders,
 } from "node:http2";
-import { createTimeouts, type Timeout } from "../timeouts.js";
-import { Exchange, type HeaderList } from "./exchange.js";
+import type { Timeout, Timeouts } from "../timeouts.js";
+import type { Connection } from "./connection.js";
+import { Exchange } from "./exchange.js";
+import type { HeaderList } from "./header-list.js";
 
-/** How long the sender of a body may take. */
-const bodyTimeouts = createTimeouts(30_000);
+interface Surroundings {
+  readonly connection: Connection;
+  /** How long the sender of a body, or of a message in a stream, may take. */
+  readonly bodyTimeouts: Timeouts;
+}
 
 /** Headers whose values never come again: the table of those that may would soon hold nothing else. */
 const unlikeAnyOther = ["x-request-id"];
 
-/** A stream that breaks is closed, which is all that matters; one that ends, too. */
+/** For those who need not be told that something is done. */
 const ignore = () => {};
 
 /** A request and its answer over HTTP/2. */
@@ -24,6 +29,7 @@ export class Http2Exchange extends Exchange {
   readonly version = "2.0";
   private bodyTimeout: Timeout | undefined;
   private isWatched = false;
+  readonly bodyTimeouts: Timeouts;
   private nodes: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
 
   constructor(
@@ -31,9 +37,14 @@ export class Http2Exchange extends Exchange {
     headers: IncomingHttpHeaders,
     private readonly flags: number,
     private readonly rawHeaders: string[],
+    { connection, bodyTimeouts }: Surroundings,
   ) {
-    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers);
-    stream.on("error", ignore);
+    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, connection);
+    this.bodyTimeouts = bodyTimeouts;
+  }
+
+  get headerCount(): number {
+    return this.rawHeaders.length / 2;
   }
 
   get address(): string {
@@ -104,6 +115,7 @@ export class Http2Exchange extends Exchange {
 
   /** Writes a part of an answer that has begun. Answers whether more can be taken now. */
   writeStream(part: Uint8Array): boolean {
+    this.connection.noteProgress();
     return this.stream.destroyed || this.stream.closed || this.stream.write(part);
   }
 
@@ -172,7 +184,7 @@ export class Http2Exchange extends Exchange {
     if (this.isReceived || this.bodyTimeout) {
       return;
     }
-    this.bodyTimeout = bodyTimeouts.start(() => this.cutOffBody());
+    this.bodyTimeout = this.bodyTimeouts.start(() => this.cutOffBody());
     this.watchClose();
   }
 
@@ -185,6 +197,10 @@ export class Http2Exchange extends Exchange {
       const { stream, headers, rawHeaders } = this;
       const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
       const response = new Http2ServerResponse(stream);
+      if (stream.readableEnded) {
+        // It has waited for its turn, and would wait for an end that has come before it.
+        request.push(null);
+      }
       for (const [name, value] of Object.entries(fieldsIn(this.pageHeaders(), {}))) {
         response.setHeader(name, value as string);
       }

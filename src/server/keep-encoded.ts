@@ -1,3 +1,4 @@
+import { cacheCounts } from "../cache-counts.js";
 import { createGenerations } from "../generations.js";
 import { type ShowsRecord, shownRecord } from "../shown-record.js";
 
@@ -20,7 +21,7 @@ interface Kept {
 
 /** Encodes an answer that shows a record once per version of it, as long as it is asked for often. */
 export function keepEncoded(encode: Encode): Encode {
-  const generations = createGenerations<Kept>(generationBytes, encodedPerKept);
+  const generations = createGenerations<Kept>(generationBytes, encodedPerKept, cacheCounts.answers);
 
   return (answer) => {
     const record = (answer as ShowsRecord)[shownRecord];

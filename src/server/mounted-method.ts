@@ -3,7 +3,7 @@ import type { Interceptor } from "../interceptors/interceptor.js";
 import { type Codecs, createCodecs } from "./codecs.js";
 import type { Implementation } from "./implementation.js";
 import type { JsonOptions } from "./json-options.js";
-import type { RpcOptions } from "./rpc-doors.js";
+import { openBodyLimit, type RpcOptions } from "./rpc-doors.js";
 
 /** A method at the path that gRPC, gRPC-Web and Connect know it by. */
 export interface MountedMethod {
@@ -15,16 +15,18 @@ export interface MountedMethod {
   readonly admission: readonly Interceptor[];
   /** Those that need the message. */
   readonly inspection: readonly Interceptor[];
+  /** How many bytes a message may have. */
+  readonly bodyLimit: number;
 }
 
 export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
-  const { implementations, openImplementations } = options;
+  const { implementations, openImplementations, bodyLimit } = options;
   const { admission, inspection } = options.interceptors;
   const codecsOf = createCodecs(jsonOptions);
 
   function mount(
     implementation: Implementation,
-    inspectors: Pick<MountedMethod, "admission" | "inspection">,
+    rest: Pick<MountedMethod, "admission" | "inspection" | "bodyLimit">,
   ): MountedMethod[] {
     const { service } = implementation;
     return service.methods.map((method) => ({
@@ -32,12 +34,14 @@ export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): Mou
       method,
       implementation,
       codecs: codecsOf(method),
-      ...inspectors,
+      ...rest,
     }));
   }
 
   return [
-    ...implementations.flatMap((it) => mount(it, { admission, inspection })),
-    ...openImplementations.flatMap((it) => mount(it, { admission: [], inspection: [] })),
+    ...implementations.flatMap((it) => mount(it, { admission, inspection, bodyLimit })),
+    ...openImplementations.flatMap((it) =>
+      mount(it, { admission: [], inspection: [], bodyLimit: openBodyLimit }),
+    ),
   ];
 }

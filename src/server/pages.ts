@@ -1,30 +1,49 @@
 import { openapi } from "../../gen/openapi.js";
 import { type Awaitable, whenThere } from "../awaitable.js";
 import { methodNotAllowed, Problem } from "../errors.js";
+import { metricsType } from "../metrics/exposition.js";
 import { type Door, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { sendJson, sendProblem } from "./http.js";
 import type { Readiness } from "./readiness.js";
 
+interface PagesOptions {
+  readonly readiness: Readiness;
+  readonly keyHeader: string;
+  /** Tells the metrics, where they are shown here: as bytes, too. */
+  readonly scrape?: (() => Promise<Buffer>) | undefined;
+}
+
+/** All that is about the server itself. */
+export const pageNames = ["healthz", "readyz", "openapi.json", "metrics"] as const;
+type PageName = (typeof pageNames)[number];
+
 type Page = (exchange: Exchange) => Awaitable<void>;
 
 /** Serves what is about the server itself. Takes nothing else. */
-export function createPages(readiness: Readiness, keyHeader: string): Door {
-  const description = JSON.stringify(describeWith(keyHeader));
+export function createPages({ readiness, keyHeader, scrape }: PagesOptions): Door {
+  // As bytes, which all answers share, however many wait to be read.
+  const description = Buffer.from(JSON.stringify(describeWith(keyHeader)));
   const pages = new Map<string, Page>();
 
-  function show(path: string, page: Page): void {
-    pages.set(path, page);
-    pages.set(`${path}/`, page);
+  function show(name: PageName, page: Page): void {
+    for (const path of pathsOf(name)) {
+      pages.set(path, page);
+    }
   }
 
-  show("/healthz", (exchange) => sendJson(exchange, 200, '{"status":"ok"}'));
-  show("/readyz", async (exchange) =>
+  show("healthz", (exchange) => sendJson(exchange, 200, '{"status":"ok"}'));
+  show("readyz", async (exchange) =>
     (await readiness.check())
       ? sendJson(exchange, 200, '{"status":"ready"}')
       : sendProblem(exchange, notReady()),
   );
-  show("/openapi.json", (exchange) => sendJson(exchange, 200, description));
+  show("openapi.json", (exchange) => sendJson(exchange, 200, description));
+  if (scrape) {
+    show("metrics", async (exchange) =>
+      exchange.send(200, ["content-type", metricsType], await scrape()),
+    );
+  }
 
   return (exchange) => {
     const page = pages.get(exchange.path);
@@ -33,6 +52,19 @@ export function createPages(readiness: Readiness, keyHeader: string): Door {
     }
     return page && whenThere(page(exchange), () => served);
   };
+}
+
+const namesByPath: ReadonlyMap<string, string> = new Map(
+  pageNames.flatMap((name) => pathsOf(name).map((path) => [path, name])),
+);
+
+/** What a request that is no call asks for, in one of a few words, however it is put. */
+export function pageAt(path: string): string {
+  return namesByPath.get(path) ?? "other";
+}
+
+function pathsOf(name: PageName): string[] {
+  return [`/${name}`, `/${name}/`];
 }
 
 function notReady(): Problem {

@@ -1,49 +1,74 @@
 import { randomUUID } from "node:crypto";
-import { type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { invalidRequest, Problem } from "../errors.js";
+import { arrivesTooSlowly, invalidRequest, Problem } from "../errors.js";
 import { problemMediaType } from "../problem-catalogue.js";
 import { problemBody } from "./http.js";
+import { neverKept, noPage } from "./page-headers.js";
 
-export const maxHeaderSize = 16 * 1024;
+const pageHeaders = [...neverKept, ...noPage];
+const pageLines = pageHeaders.map((text, at) => text + (at % 2 ? "\r\n" : ": ")).join("");
+
+/** Called with each such request that is refused before anyone has seen it. */
+export type OnRefused = (requestId: string, status: number) => void;
 
 /**
- * Answers what Node could not read as a request, with a problem body like any
+ * Creates what answers what Node could not read as a request, with a problem body like any
  * other refusal, and ends the connection: nobody knows where the next request
  * would begin.
  */
-export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable || isAnswering(socket)) {
-    socket.destroy();
-    return;
-  }
-  const problem = explain(error);
-  const requestId = randomUUID();
-  const body = problemBody(problem, requestId);
-  socket.end(
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n` +
-      `content-type: ${problemMediaType}\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n` +
-      `x-request-id: ${requestId}\r\n` +
-      `connection: close\r\n\r\n${body}`,
-  );
+export function createRefuseMalformed(headerSize: number, onRefused?: OnRefused) {
+  return (error: NodeJS.ErrnoException, socket: Duplex): void => {
+    const answer = answerUnderWay(socket);
+    if (error.code === "ECONNRESET" || !socket.writable || hasAnswer(socket)) {
+      socket.destroy();
+      return;
+    }
+    const problem = explain(error, headerSize);
+    const requestId = randomUUID();
+    const body = problemBody(problem, requestId);
+    socket.end(
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n` +
+        `content-type: ${problemMediaType}\r\n` +
+        `content-length: ${Buffer.byteLength(body)}\r\n` +
+        `x-request-id: ${requestId}\r\n` +
+        pageLines +
+        `connection: close\r\n\r\n${body}`,
+    );
+    if (!answer) {
+      onRefused?.(requestId, problem.status);
+    }
+  };
 }
 
-/** Whether an answer is under way that must not be broken into, as Node itself looks at it. */
-function isAnswering(socket: Duplex): boolean {
-  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null };
-  return answer?.headersSent === true;
+/** A socket, as Node itself looks at it. */
+interface Http1Socket {
+  /** What is to be answered next. */
+  readonly _httpMessage?: ServerResponse | null;
+  /** Of the last request, which may still be coming in. */
+  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
 }
 
-function explain({ code }: NodeJS.ErrnoException): Problem {
+/** The answer to a request of which the body is on its way, or that is being served. */
+function answerUnderWay(socket: Duplex): ServerResponse | null | undefined {
+  return (socket as Http1Socket)._httpMessage;
+}
+
+/** Whether an answer is under way that must not be broken into, or all of it was sent before the request had come to its end. */
+function hasAnswer(socket: Duplex): boolean {
+  const { _httpMessage: answer, parser } = socket as Http1Socket;
+  return answer ? answer.headersSent : parser?.incoming?.complete === false;
+}
+
+function explain({ code }: NodeJS.ErrnoException, headerSize: number): Problem {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return new Problem(
         "headers_too_large",
-        `The headers may have at most ${maxHeaderSize} bytes. Send less.`,
+        `The headers may have at most ${headerSize} bytes. Send less.`,
       );
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Problem("request_timeout", "The request took too long to arrive. Send it again.");
+      return arrivesTooSlowly();
     default:
       return invalidRequest({ field: "request", message: "is not HTTP that can be understood" });
   }

@@ -24,6 +24,10 @@ interface RpcCallOptions {
 /** A method of gRPC, gRPC-Web and Connect. */
 export interface RpcCall {
   readonly handler: UniversalHandler;
+  /** Whether its callers send one message, and that is that. */
+  readonly isOneMessage: boolean;
+  /** How many bytes a message may have. */
+  readonly bodyLimit: number;
   serve(exchange: Exchange, request: UniversalServerRequest): Promise<UniversalServerResponse>;
 }
 
@@ -34,6 +38,7 @@ export interface RpcCall {
  */
 export function createRpcCall(options: RpcCallOptions): RpcCall {
   const { handler, observe, admission, bodyLimit } = options;
+  const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
   const admit = chain<Next>(admission, (request) => request as unknown as UnaryResponse);
 
   /** Throws where the caller may not make the call, or its time for it runs out. */
@@ -65,6 +70,8 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
 
   return {
     handler,
+    isOneMessage,
+    bodyLimit,
 
     async serve(exchange, request) {
       const { call } = exchange;
@@ -84,9 +91,10 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
         return refuseFor(bodyTooLarge(bodyLimit));
       }
       exchange.askForBody();
-      if (handler.method.methodKind === "unary") {
+      if (isOneMessage) {
         exchange.cutOffSlowBody();
-      } else {
+      }
+      if (handler.method.methodKind !== "unary") {
         const readmit = async () => {
           await admit(asked);
         };

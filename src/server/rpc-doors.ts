@@ -13,9 +13,14 @@ export interface RpcOptions {
   readonly openImplementations: readonly Implementation[];
   readonly interceptors: Interceptors;
   readonly bodyLimit: number;
+  /** How deep JSON may be nested. */
+  readonly jsonDepth: number;
   /** Milliseconds that the caller of a stream may take to read a part of it. */
   readonly patience: number;
 }
+
+/** How many bytes may be sent to those that need no key: a name is all that they are asked for. */
+export const openBodyLimit = 4 * 1024;
 
 /** The doors of gRPC, gRPC-Web and Connect: what is quick comes first, and what serves all of them last. */
 export function createRpcDoors(options: RpcOptions): Door[] {

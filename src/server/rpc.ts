@@ -1,23 +1,35 @@
-import { createConnectRouter, createContextValues } from "@connectrpc/connect";
+import {
+  type ConnectRouterOptions,
+  createConnectRouter,
+  createContextValues,
+} from "@connectrpc/connect";
 import {
   compressionBrotli,
   compressionGzip,
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { callKey } from "../caller.js";
+import { callKey, type ProtocolName } from "../caller.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../errors.js";
 import { reasonOf } from "../interceptors/deadline.js";
 import { forConnect, type Interceptor } from "../interceptors/interceptor.js";
+import type { Interceptors } from "../interceptors/interceptors.js";
+import { createReadStreamInterceptor } from "../interceptors/read-stream.js";
+import { cutOffSlowMessages } from "./cut-off-slow-messages.js";
+import { decompressInTurn } from "./decompress-in-turn.js";
 import { deliverStream, dropBodyWhenAnswered } from "./deliver-stream.js";
 import { type Door, type Served, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "./grpc-message.js";
+import { holdBody } from "./hold-body.js";
+import { Http2Exchange } from "./http2-exchange.js";
+import type { Implementation } from "./implementation.js";
 import type { JsonOptions } from "./json-options.js";
 import { unsupportedMediaType } from "./refusal.js";
 import { createRpcCall, type RpcCall } from "./rpc-call.js";
-import type { RpcOptions } from "./rpc-doors.js";
+import { openBodyLimit, type RpcOptions } from "./rpc-doors.js";
 import { sendWhole } from "./send-whole.js";
+import { withoutSecrets } from "./without-secrets.js";
 
 /**
  * Serves gRPC, gRPC-Web and Connect by the library of the protocol: streams,
@@ -31,7 +43,8 @@ export function createRpc(options: RpcOptions, jsonOptions: JsonOptions): Door {
       throw methodNotAllowed(call.handler.allowedMethods);
     }
     const { response } = exchange.native();
-    const answer = await call.serve(exchange, toUniversal(exchange));
+    exchange.call.protocol = protocolOf(exchange);
+    const answer = await call.serve(exchange, toUniversal(exchange, call));
     if (answer.status === unsupportedMediaType) {
       throw new Problem(
         "unsupported_media_type",
@@ -44,7 +57,7 @@ export function createRpc(options: RpcOptions, jsonOptions: JsonOptions): Door {
       return served;
     }
     dropBodyWhenAnswered(exchange);
-    const delivered = deliverStream(response, answer, options.patience);
+    const delivered = deliverStream(exchange, answer, options.patience);
     await universalResponseToNodeResponse(withReadableMessage(delivered), response);
     return served;
   }
@@ -76,48 +89,87 @@ const endWithSignal: Interceptor = (next) => (request) => {
 
 /** The calls that are served, by their paths. */
 function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap<string, RpcCall> {
-  const { interceptors, bodyLimit } = options;
-  const { observe, deadline, readStream, admission, inspection } = interceptors;
-  const router = createConnectRouter({
-    readMaxBytes: bodyLimit,
-    acceptCompression: [compressionGzip, compressionBrotli],
-    jsonOptions,
-  });
-  for (const { service, handlers } of options.implementations) {
-    router.service(service, handlers, {
-      interceptors: [
-        ...[refuseFirst, endWithSignal, observe, deadline, readStream],
-        ...inspection,
-      ].map(forConnect),
-    });
-  }
-  for (const { service, handlers } of options.openImplementations) {
-    router.service(service, handlers, {
-      interceptors: [endWithSignal, observe, deadline, readStream].map(forConnect),
-    });
-  }
-  const openServices = new Set(options.openImplementations.map(({ service }) => service));
-  return new Map(
-    router.handlers.map((handler) => {
-      const needed = openServices.has(handler.service) ? [] : [deadline, ...admission];
-      const call = createRpcCall({ handler, observe, admission: needed, bodyLimit });
-      return [handler.requestPath, call];
+  const { implementations, openImplementations, interceptors, bodyLimit } = options;
+  const { deadline, admission, inspection } = interceptors;
+  return new Map([
+    ...mount(options, {
+      implementations,
+      router: {
+        readMaxBytes: bodyLimit,
+        acceptCompression: decompressInTurn([compressionGzip, compressionBrotli]),
+        jsonOptions,
+      },
+      first: [refuseFirst],
+      admission: [deadline, ...admission],
+      inspection,
     }),
-  );
+    ...mount(options, {
+      implementations: openImplementations,
+      // Anyone may call them, so nothing is decompressed for that.
+      router: { readMaxBytes: openBodyLimit, acceptCompression: [], jsonOptions },
+      first: [],
+      admission: [],
+      inspection: [],
+    }),
+  ]);
+}
+
+interface Mounting extends Pick<Interceptors, "admission" | "inspection"> {
+  readonly implementations: readonly Implementation[];
+  readonly router: ConnectRouterOptions & { readonly readMaxBytes: number };
+  /** Those that go before all others. */
+  readonly first: readonly Interceptor[];
+}
+
+function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, RpcCall][] {
+  const { observe, limitStreams, deadline } = interceptors;
+  const { implementations, first, admission, inspection } = mounting;
+  const bodyLimit = mounting.router.readMaxBytes;
+  const readStream = createReadStreamInterceptor(bodyLimit);
+  const all = [...first, endWithSignal, observe, limitStreams, deadline, readStream, ...inspection];
+  const router = createConnectRouter(mounting.router);
+  for (const { service, handlers } of implementations) {
+    router.service(service, handlers, { interceptors: all.map(forConnect) });
+  }
+  return router.handlers.map((handler) => {
+    const call = createRpcCall({ handler, observe, admission, bodyLimit });
+    return [handler.requestPath, call];
+  });
 }
 
 /** The address of a request is the caller's own words and may make no sense. */
-function toUniversal(exchange: Exchange) {
+function toUniversal(exchange: Exchange, { isOneMessage, bodyLimit }: RpcCall) {
   const { request, response } = exchange.native();
   try {
     const { call } = exchange;
     const values = createContextValues().set(callKey, call);
     const universal = universalRequestFromNodeRequest(request, response, undefined, values);
+    hideOddType(universal.header);
     // What is not read of a refused body is dropped by us.
-    return { ...universal, body: request.iterator({ destroyOnReturn: false }) };
+    const parts = request.iterator({ destroyOnReturn: false });
+    const body = holdBody(parts, exchange, bodyLimit);
+    const mayBeSlow = !isOneMessage && exchange instanceof Http2Exchange;
+    return { ...universal, body: mayBeSlow ? cutOffSlowMessages(body, exchange) : body };
   } catch {
     throw invalidRequest({ field: "host", message: "is missing or is not a valid host" });
   }
+}
+
+/** The form of all types of content that the library knows. */
+const typeForm = /^application\/[a-z-]+(\+[a-z]+)?(; ?charset=[a-z\d-]+)?$/i;
+
+/** The library remembers the types that it was asked for, and one that is none may be a key, or very long. */
+function hideOddType(headers: Headers): void {
+  const type = headers.get("content-type");
+  if (type !== null && !typeForm.test(type)) {
+    headers.set("content-type", "unknown");
+  }
+}
+
+/** The protocol of what the library takes, by its content type. */
+function protocolOf({ headers }: Exchange): ProtocolName {
+  const [, kind] = /^application\/(grpc-web|grpc)\b/i.exec(headers["content-type"] ?? "") ?? [];
+  return (kind?.toLowerCase() as ProtocolName | undefined) ?? "connect";
 }
 
 /** A gRPC client must be told in its own terms that there is no such method. */
@@ -127,7 +179,9 @@ function refuseGrpc(exchange: Exchange): Served | undefined {
   if (!/^application\/grpc(?!-web)/.test(type)) {
     return undefined;
   }
-  const message = encodeMessage(`there is no method ${path}`);
+  const message = encodeMessage(`there is no method ${withoutSecrets(path)}`);
+  exchange.call.protocol = "grpc";
+  exchange.code = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
   return served;
 }

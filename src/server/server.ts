@@ -1,38 +1,29 @@
 import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { DescService } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { Health } from "../../gen/grpc/health/v1/health_pb.js";
-import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
-import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
-import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import { createAccessHandlers } from "../access/handlers.js";
-import { createApplicationHandlers } from "../applications/handlers.js";
-import { createAddressOf } from "../caller-address.js";
+import { createAddressOf, createReadAddressOf } from "../caller-address.js";
 import type { Settings } from "../config.js";
 import { createDenials } from "../events/denials.js";
-import { createEventHandlers } from "../events/handlers.js";
-import { createTrailOf } from "../events/trail.js";
 import { createWarnings } from "../events/warnings.js";
-import { createGrantGuard } from "../grants.js";
 import { createInterceptors } from "../interceptors/interceptors.js";
 import { createKeyring } from "../keys.js";
-import { createReplay } from "../replay/replay.js";
-import { createSessionHandlers } from "../sessions/handlers.js";
+import { toText } from "../metrics/exposition.js";
+import type { Snapshot } from "../metrics/family.js";
+import { createMetrics } from "../metrics/metrics.js";
+import { shareScrapes } from "../metrics/share-scrapes.js";
+import { observeStore } from "../observe-store.js";
+import { createRateLimits } from "../rate-limits/rate-limits.js";
 import type { Clock, Store } from "../store/store.js";
+import type { Tracing } from "../tracing/tracing.js";
 import { createUses } from "../uses.js";
+import { closeWriters } from "./close-writers.js";
 import { createCors } from "./cors.js";
+import { createFollowTls } from "./follow-tls-files.js";
 import { createFront } from "./front.js";
-import { createHealthHandlers } from "./health.js";
-import { type Implementation, implement } from "./implementation.js";
+import { createImplementations, createOpenImplementations } from "./implementations.js";
 import { createListener } from "./listener.js";
-import { createPages } from "./pages.js";
-import { createReadiness, type Readiness } from "./readiness.js";
-import { createReflectionHandlers } from "./reflection.js";
+import { createPages, pageAt } from "./pages.js";
+import { createReadiness } from "./readiness.js";
 import { createGateway } from "./rest/gateway.js";
 import { createRpcDoors } from "./rpc-doors.js";
 
@@ -43,81 +34,127 @@ interface ServerOptions {
   readonly clock?: Clock;
   /** Milliseconds after which the uses of keys are written at the latest. */
   readonly usesInterval?: number;
+  readonly tracing?: Tracing | undefined;
+  /** Tells the metrics of the whole service, where this server is not all of it. */
+  readonly scrape?: (() => Promise<string>) | undefined;
 }
 
 export interface LatchkeyServer {
   /** Starts to serve, and answers where. */
   listen(): Promise<AddressInfo>;
 
+  /** What was counted so far; nothing where metrics are off. */
+  snapshot(): Promise<Snapshot>;
+
+  /** The metrics of the whole service, as Prometheus reads them. */
+  scrape(): Promise<Buffer>;
+
   /** Stops accepting, finishes what is in flight within the grace of the settings. The store stays open. */
   close(): Promise<void>;
 }
 
 /** Creates a server that is not started yet. A mistake in the contract throws here. */
-export function createServer({
-  store,
-  settings,
-  log,
-  clock = Date.now,
-  usesInterval,
-}: ServerOptions): LatchkeyServer {
+export function createServer(options: ServerOptions): LatchkeyServer {
+  const { settings, log, clock = Date.now, usesInterval, tracing } = options;
+  const { keyHeader, bodyLimit, limits, trustedProxies, tls } = settings;
+  const metrics = settings.metrics && createMetrics();
+  const counterOf = metrics?.storeCalls.counterOf;
+  const observed = observeStore(options.store, { counterOf, tracing });
+  const store = metrics?.sessions.observe(observed) ?? observed;
   const keyring = createKeyring(settings.peppers, settings);
-  const grantGuard = createGrantGuard(settings.grantPolicy);
   const uses = createUses({ applications: store.applications, clock, interval: usesInterval });
-  const addressOf = createAddressOf(settings.trustedProxies);
-  const trailOf = createTrailOf(addressOf);
-  const { keyHeader } = settings;
-  const denials = createDenials({ store, keyring, addressOf, keyHeader, log });
+  const addressOf = createAddressOf(trustedProxies);
+  const readAddressOf = createReadAddressOf(trustedProxies);
+  const denials = createDenials({
+    store,
+    keyring,
+    addressOf,
+    keyHeader,
+    log,
+  });
+  const rateLimits = createRateLimits({
+    settings: settings.rateLimits,
+    counts: store.rateCounts,
+    readAddressOf,
+    onRefusal: metrics?.rateLimits.count,
+    clock,
+    log,
+  });
   const warnings = createWarnings({ events: store.events, log });
+  /** Whoever chooses among instances is to know first. */
+  const leaving = new AbortController();
   const stopping = new AbortController();
   // Every stream listens for it.
-  setMaxListeners(0, stopping.signal);
-  const handlerOptions = {
-    ...{ store, keyring, grantGuard, trailOf, uses, clock, settings },
+  setMaxListeners(0, leaving.signal, stopping.signal);
+  const implementations = createImplementations({
+    store,
+    keyring,
+    addressOf,
+    uses,
+    clock,
+    settings,
     stopping: stopping.signal,
-  };
-  const replay = createReplay(store.answers, keyHeader);
-  const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
-    implement(service, replay(service, handlers));
-  const implementations = [
-    serve(ApplicationService, createApplicationHandlers(handlerOptions)),
-    serve(SessionService, createSessionHandlers(handlerOptions)),
-    serve(AccessService, createAccessHandlers(handlerOptions)),
-    serve(EventService, createEventHandlers(handlerOptions)),
-  ];
+  });
   const methods = implementations.flatMap(({ service }) => service.methods);
   const interceptors = createInterceptors({
     store,
     keyring,
     addressOf,
+    readAddressOf,
+    rateLimits,
     settings,
     uses,
     denials,
+    calls: metrics?.calls,
+    tracing,
     log,
     methods,
   });
-  const readiness = createReadiness(store, stopping.signal);
+  const readiness = createReadiness(store, leaving.signal);
 
   const rpcDoors = createRpcDoors({
     implementations,
     openImplementations: createOpenImplementations(implementations, readiness, stopping.signal),
     interceptors,
-    bodyLimit: settings.bodyLimit,
+    bodyLimit,
+    jsonDepth: limits.jsonDepth,
     patience: settings.requestTimeout,
   });
-  const pages = createPages(readiness, settings.keyHeader);
+  const snapshot = async () =>
+    metrics?.snapshot({
+      connections: listener.connections,
+      storeConnections: store.connections?.(),
+      isReady: readiness.check,
+    }) ?? [];
+  const tell = options.scrape ?? (async () => toText([await snapshot()]));
+  const scrape = shareScrapes(async () => Buffer.from(await tell()));
+  const isShownHere = settings.metrics && settings.metrics.port === undefined;
+  const pages = createPages({ readiness, keyHeader, scrape: isShownHere ? scrape : undefined });
   const gateway = createGateway({
     implementations,
     interceptors,
-    bodyLimit: settings.bodyLimit,
+    bodyLimit,
+    jsonDepth: limits.jsonDepth,
   });
   const front = createFront({
-    cors: createCors(settings.corsOrigins, settings.keyHeader),
+    cors: createCors(settings.corsOrigins, keyHeader),
     doors: [...rpcDoors, pages, gateway],
     log,
-    isStopping: () => stopping.signal.aborted,
+    isSecure: tls !== undefined,
+    onPage: ({ method, path, status = 0 }) =>
+      metrics?.pages.count(method === "OPTIONS" ? "preflight" : pageAt(path), status),
+    limits,
   });
-  const listener = createListener({ onExchange: front, tls: settings.tls });
+  const listener = createListener({
+    onExchange: front,
+    limits,
+    trustedProxies,
+    onRefused(requestId, status) {
+      metrics?.pages.count("other", status);
+      log.info({ request_id: requestId, status });
+    },
+    tls: tls && { contents: tls.contents, follow: createFollowTls({ ...tls, log }) },
+  });
 
   return {
     async listen() {
@@ -125,28 +162,15 @@ export function createServer({
       warnings.start();
       return address;
     },
+    snapshot,
+    scrape,
     async close() {
+      leaving.abort();
+      await listener.refuse();
       stopping.abort();
       await listener.close(settings.shutdownGrace);
-      await Promise.all([uses.close(), denials.close(), warnings.close()]);
+      await closeWriters({ uses, denials, warnings, log });
+      metrics?.close();
     },
   };
-}
-
-/** The services about the server itself: health, and reflection on all services. */
-function createOpenImplementations(
-  implementations: readonly Implementation[],
-  readiness: Readiness,
-  stopping: AbortSignal,
-): Implementation[] {
-  const services = implementations.map(({ service }) => service);
-  const names = services.map(({ typeName }) => typeName);
-  const reflected = [...services, Health, ServerReflection, ServerReflectionAlpha];
-  const reflection = createReflectionHandlers(reflected, stopping);
-  return [
-    implement(Health, createHealthHandlers(readiness, names)),
-    implement(ServerReflection, reflection),
-    // The two versions of the service differ only in the name of their package.
-    { service: ServerReflectionAlpha, handlers: reflection as Implementation["handlers"] },
-  ];
 }

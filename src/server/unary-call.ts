@@ -1,6 +1,7 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { type Awaitable, whenThere } from "../awaitable.js";
+import type { ProtocolName } from "../caller.js";
 import type { Interceptor } from "../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "./call-request.js";
 import { chain, type Next } from "./chain.js";
@@ -48,7 +49,7 @@ export class UnaryCallRequest extends CallRequest<DescMethodUnary> implements Un
   constructor(
     method: DescMethodUnary,
     exchange: Exchange,
-    protocolName: string,
+    protocolName: ProtocolName,
     readonly receive: Receive,
   ) {
     super(method, exchange, protocolName);

@@ -36,8 +36,8 @@ export function createUnaryRpc(options: RpcOptions, methods: readonly MountedMet
   };
 }
 
-function createServe({ interceptors, bodyLimit }: RpcOptions, mounted: MountedMethod): ServeCall {
-  const { codecs, implementation, admission, inspection } = mounted;
+function createServe({ interceptors }: RpcOptions, mounted: MountedMethod): ServeCall {
+  const { codecs, implementation, admission, inspection, bodyLimit } = mounted;
   const method = mounted.method as DescMethodUnary;
   const run = createUnaryCall({
     handler: unaryHandler(implementation, method),

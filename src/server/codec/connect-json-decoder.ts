@@ -8,35 +8,49 @@ import {
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { asciiText, type JsonLook, lookAtJson, surelyHasNoTwins } from "../../json/json-text.js";
 import type { JsonOptions } from "../json-options.js";
+import { checkCalendar } from "./calendar.js";
+import { createMomentCheck } from "./check-moments.js";
 import { createJsonReader, type JsonReadingStyle } from "./json-reader.js";
 import { isPlain } from "./plain.js";
 
-/** How deep a text may be nested to be read quickly: deeper than any of our messages. */
-const deepest = 32;
-
 const connectStyle: JsonReadingStyle = {
   nameOf: ({ jsonName }) => jsonName,
-  readMoment: (value) => fromJson(TimestampSchema, value as JsonValue),
+  readMoment(value) {
+    checkCalendar(value as string);
+    return fromJson(TimestampSchema, value as JsonValue);
+  },
 };
 
 /**
  * Creates a reader of the JSON of Connect, which reads what `fromJsonString`
- * reads and throws what it throws.
+ * reads and throws what it throws. Of our own messages it refuses dates and
+ * durations that are none, too.
  */
 export function createConnectJsonDecoder(
   schema: DescMessage,
   jsonOptions: JsonOptions,
 ): (bytes: Uint8Array) => Message {
-  const read = isPlain(schema) ? createJsonReader(schema, connectStyle) : () => undefined;
+  const { jsonDepth, textDecoder } = jsonOptions;
+  const [read, check] = isPlain(schema)
+    ? [createJsonReader(schema, connectStyle), createMomentCheck(schema)]
+    : [() => undefined, () => {}];
+  function readSlowly(text: string): Message {
+    const message = fromJsonString(schema, text, jsonOptions);
+    check(JSON.parse(text));
+    return message;
+  }
+
   return (bytes) => {
     const look = lookAtJson(bytes);
-    const text = look.isAscii ? asciiText(bytes) : jsonOptions.textDecoder.decode(bytes);
-    return read(parse(text, look)) ?? fromJsonString(schema, text, jsonOptions);
+    // Few brackets cannot be deep, and what is ASCII needs no look at its letters.
+    const isPlainText = look.isAscii && look.openings <= jsonDepth;
+    const text = isPlainText ? asciiText(bytes) : textDecoder.decode(bytes);
+    return read(parse(text, look, jsonDepth)) ?? readSlowly(text);
   };
 }
 
 /** The value of a text, where nothing is wrong with it. */
-function parse(text: string, look: JsonLook): unknown {
+function parse(text: string, look: JsonLook, deepest: number): unknown {
   try {
     const value: unknown = JSON.parse(text);
     return surelyHasNoTwins(look, value, deepest) ? value : undefined;

@@ -1,6 +1,6 @@
 import { constants } from "node:http2";
 import type { CallRequest } from "../call-request.js";
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../header-list.js";
 import type { Http2Exchange } from "../http2-exchange.js";
 import { contentType } from "../protocols/grpc.js";
 

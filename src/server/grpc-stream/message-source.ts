@@ -1,5 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
-import { unreadable } from "../../errors.js";
+import { arrivesTooSlowly, overloaded, unreadable } from "../../errors.js";
+import type { Timeout } from "../../timeouts.js";
+import { compact } from "../compact.js";
 import { cutOff } from "../exchange.js";
 import type { Http2Exchange } from "../http2-exchange.js";
 import { endsTooEarly, envelopeSize, problemWith } from "../protocols/envelope.js";
@@ -8,12 +10,23 @@ import { endsTooEarly, envelopeSize, problemWith } from "../protocols/envelope.j
 const mostWaiting = 256;
 const mostWaitingBytes = 256 * 1024;
 
+interface MessageSourceOptions {
+  /** How long a message may be. */
+  readonly limit: number;
+  /** Whether there is one message, after which the stream is to end. */
+  readonly isSingle: boolean;
+}
+
 interface Waiter {
   resolve(result: IteratorResult<Message>): void;
   reject(reason: unknown): void;
 }
 
-/** The messages that arrive in a stream. Nothing is read before the first of them is asked for. */
+/**
+ * The messages that arrive in a stream. Nothing is read before the first of
+ * them is asked for. A stream may be quiet, but a message that has begun must
+ * end in time.
+ */
 export class MessageSource implements AsyncIterableIterator<Message> {
   private readonly arrived: Buffer[] = [];
   private waitingBytes = 0;
@@ -24,11 +37,12 @@ export class MessageSource implements AsyncIterableIterator<Message> {
   private waiter: Waiter | undefined;
   private end: { readonly reason?: unknown } | undefined;
   private isStarted = false;
+  private timeout: Timeout | undefined;
 
   constructor(
     private readonly exchange: Http2Exchange,
     private readonly decode: (bytes: Buffer) => Message,
-    private readonly limit: number,
+    private readonly options: MessageSourceOptions,
   ) {}
 
   [Symbol.asyncIterator](): this {
@@ -43,6 +57,7 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       return this.end ? this.ended(this.end) : this.wait();
     }
     this.waitingBytes -= bytes.length;
+    this.hold();
     if (arrived.length < mostWaiting / 2 && this.waitingBytes < mostWaitingBytes / 2) {
       exchange.stream.resume();
     }
@@ -71,6 +86,9 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       return;
     }
     exchange.askForBody();
+    if (this.options.isSingle) {
+      this.startTimeout();
+    }
     const end = () => this.finish({ reason: cutOff() });
     exchange.onCutOff = end;
     exchange.stream.on("data", (chunk: Buffer) => this.take(chunk));
@@ -93,7 +111,7 @@ export class MessageSource implements AsyncIterableIterator<Message> {
     try {
       return { done: false, value: this.decode(bytes) };
     } catch (reason) {
-      throw unreadable(reason, this.limit);
+      throw unreadable(reason, this.options.limit);
     }
   }
 
@@ -101,14 +119,42 @@ export class MessageSource implements AsyncIterableIterator<Message> {
     if (this.end) {
       return;
     }
-    this.parts.push(chunk);
+    this.parts.push(this.parts.length === 0 ? chunk : compact(chunk));
     this.size += chunk.length;
     if (this.size >= this.needed) {
       this.split(this.parts.length === 1 ? chunk : Buffer.concat(this.parts));
     }
-    if (this.arrived.length >= mostWaiting || this.waitingBytes >= mostWaitingBytes) {
+    if (!this.hold()) {
+      this.finish({ reason: overloaded() });
+      return;
+    }
+    const isFull = this.arrived.length >= mostWaiting || this.waitingBytes >= mostWaitingBytes;
+    if (isFull) {
       this.exchange.stream.pause();
     }
+    if (!this.options.isSingle) {
+      this.keepTime(this.size > 0 && !isFull);
+    }
+  }
+
+  /** Notes what is held: messages that wait, and what has come of the next. Answers whether there is room for it. */
+  private hold(): boolean {
+    return this.exchange.hold(this.waitingBytes + this.size);
+  }
+
+  /** Gives a message that has begun its time. */
+  private keepTime(hasBegun: boolean): void {
+    if (!hasBegun) {
+      this.timeout?.cancel();
+      this.timeout = undefined;
+    } else if (!this.timeout) {
+      this.startTimeout();
+    }
+  }
+
+  private startTimeout(): void {
+    const expire = () => this.finish({ reason: arrivesTooSlowly() });
+    this.timeout = this.exchange.bodyTimeouts.start(expire);
   }
 
   /** Takes the whole messages out of what has arrived, and keeps the rest. */
@@ -117,7 +163,7 @@ export class MessageSource implements AsyncIterableIterator<Message> {
     this.needed = envelopeSize;
     while (bytes.length - at >= this.needed) {
       const length = bytes.readUInt32BE(at + 1);
-      const problem = problemWith(bytes[at] as number, length, this.limit);
+      const problem = problemWith(bytes[at] as number, length, this.options.limit);
       if (problem) {
         this.finish({ reason: problem });
         return;
@@ -153,6 +199,10 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       return;
     }
     this.end = end;
+    this.parts.length = 0;
+    this.size = 0;
+    this.hold();
+    this.timeout?.cancel();
     this.exchange.onCutOff = undefined;
     const { waiter } = this;
     this.waiter = undefined;

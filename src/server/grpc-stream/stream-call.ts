@@ -15,6 +15,7 @@ interface StreamCallOptions {
   readonly observe: Interceptor;
   /** Run when the stream is opened, and whenever its handler wants to know whether it may go on. */
   readonly admission: readonly Interceptor[];
+  readonly limitStreams: Interceptor;
   /** Run on the messages. */
   readonly inspection: readonly Interceptor[];
 }
@@ -24,7 +25,7 @@ type RunStream = (call: StreamCallRequest) => Awaitable<StreamResponse>;
 
 /** Creates what takes streams of a method through the interceptors to its handler. */
 export function createStreamCall(options: StreamCallOptions): RunStream {
-  const { method, handler, observe, admission, inspection } = options;
+  const { method, handler, observe, admission, limitStreams, inspection } = options;
   const admit = chain<Next>(admission, (request) => request as never);
 
   const admitFirst: Interceptor = (next) => async (request) => {
@@ -47,7 +48,7 @@ export function createStreamCall(options: StreamCallOptions): RunStream {
     return new StreamCallAnswer(call, Symbol.asyncIterator in output ? output : once(output));
   };
 
-  return chain([observe, admitFirst, ...inspection], answer);
+  return chain([observe, admitFirst, limitStreams, ...inspection], answer);
 }
 
 const never = () => Promise.reject(new Error("a stream has no message of its own"));

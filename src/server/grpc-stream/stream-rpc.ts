@@ -29,20 +29,29 @@ export function createStreamRpc(options: RpcOptions, methods: readonly MountedMe
 }
 
 function createServe(
-  { interceptors, bodyLimit, patience }: RpcOptions,
-  { implementation, codecs: { binary }, admission, inspection, ...mounted }: MountedMethod,
+  { interceptors, patience }: RpcOptions,
+  {
+    implementation,
+    codecs: { binary },
+    admission,
+    inspection,
+    bodyLimit,
+    ...mounted
+  }: MountedMethod,
 ): ServeStream {
   const method = mounted.method as DescMethodStreaming;
+  const isSingle = method.methodKind === "server_streaming";
   const run = createStreamCall({
     method,
     handler: streamHandler(implementation, method),
     observe: interceptors.observe,
     admission: [interceptors.deadline, ...admission],
+    limitStreams: interceptors.limitStreams,
     inspection,
   });
 
   return async (exchange) => {
-    const messages = new MessageSource(exchange, binary.decode, bodyLimit);
+    const messages = new MessageSource(exchange, binary.decode, { limit: bodyLimit, isSingle });
     const call = new StreamCallRequest(method, exchange, messages);
     const sink = new AnswerSink(exchange, call, patience);
     limitTime(exchange);

@@ -1,7 +1,7 @@
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { asBuffer } from "../../as-buffer.js";
 import { listOf } from "../call-request.js";
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../header-list.js";
 import { envelopeSize } from "./envelope.js";
 import type { Protocol } from "./protocol.js";
 

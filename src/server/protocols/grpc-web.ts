@@ -1,5 +1,5 @@
 import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web";
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../header-list.js";
 import { envelopeSize, openEnvelope } from "./envelope.js";
 import { ok, statusTrailers } from "./grpc.js";
 import type { Protocol } from "./protocol.js";

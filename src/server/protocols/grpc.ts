@@ -1,8 +1,8 @@
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { Problem } from "../../errors.js";
 import { listOf } from "../call-request.js";
-import type { HeaderList } from "../exchange.js";
 import { encodeMessage, grpcMessage } from "../grpc-message.js";
+import type { HeaderList } from "../header-list.js";
 import type { Http2Exchange } from "../http2-exchange.js";
 import { envelopeSize, openEnvelope } from "./envelope.js";
 import type { Protocol } from "./protocol.js";

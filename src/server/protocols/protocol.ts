@@ -1,4 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
+import type { ProtocolName } from "../../caller.js";
 import type { Problem } from "../../errors.js";
 import type { CallRequest } from "../call-request.js";
 import type { Exchange } from "../exchange.js";
@@ -13,7 +14,7 @@ export interface Codec {
 
 /** What a protocol makes of a unary call: which bytes are its message, and how it is answered. */
 export interface Protocol<E extends Exchange = Exchange> {
-  readonly name: string;
+  readonly name: ProtocolName;
   /** How many bytes a body has beside its message. */
   readonly overhead: number;
   /** The format of its messages. */

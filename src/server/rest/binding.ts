@@ -1,7 +1,6 @@
 import { type DescMethod, type DescMethodUnary, getOption, hasOption } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../../gen/google/api/annotations_pb.js";
-import { http_status } from "../../../gen/latchkey/v1/options_pb.js";
+import { statusOf } from "../../contract.js";
 import { parseTemplate, type Segment } from "./template.js";
 
 /** Where a method is served over REST, as its proto says. */
@@ -31,11 +30,4 @@ export function readBinding(method: DescMethod): Binding | undefined {
     hasBody: body === "*",
     status: statusOf(method),
   };
-}
-
-function statusOf(method: DescMethod): number {
-  if (hasOption(method, http_status)) {
-    return getOption(method, http_status);
-  }
-  return method.output.typeName === EmptySchema.typeName ? 204 : 200;
 }

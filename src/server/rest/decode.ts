@@ -9,6 +9,7 @@ import {
 import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { headerOf } from "../../contract.js";
 import { type FieldViolation, invalidRequest } from "../../errors.js";
+import { checkCalendar } from "../codec/calendar.js";
 import { createJsonReader, type JsonReadingStyle } from "../codec/json-reader.js";
 import { type Fields, oddPartOf } from "../codec/plain.js";
 import { readUsualDuration } from "../codec/usual-duration.js";
@@ -125,9 +126,8 @@ function queryToJson(
   violations: FieldViolation[],
 ): Record<string, unknown> {
   const json: Record<string, unknown> = {};
-  for (const name of new Set(query.keys())) {
+  for (const [name, values] of valuesByName(query)) {
     const field = fields.find((field) => field.name === name);
-    const values = query.getAll(name).filter((value) => value !== "");
     if (!field) {
       violations.push({ field: name, message: "is not a parameter of this path" });
     } else if (field.fieldKind === "list") {
@@ -139,6 +139,19 @@ function queryToJson(
     }
   }
   return json;
+}
+
+/** The values of each parameter that are not empty, in one walk: a query may have thousands. */
+function valuesByName(query: URLSearchParams): Map<string, string[]> {
+  const byName = new Map<string, string[]>();
+  for (const [name, value] of query) {
+    const values = byName.get(name) ?? [];
+    byName.set(name, values);
+    if (value !== "") {
+      values.push(value);
+    }
+  }
+  return byName;
 }
 
 /** The JSON of a parameter, or its text where that cannot be it: then its reader will say so. */
@@ -264,12 +277,4 @@ function readMoment(value: unknown): Timestamp {
   const text = (value as string).toUpperCase();
   checkCalendar(text);
   return fromJson(TimestampSchema, text);
-}
-
-/** Throws where the calendar has no such day or hour: it would be read as one of the next. */
-function checkCalendar(text: string): void {
-  const hour = text.slice(0, "2030-01-31T12".length);
-  if (new Date(`${hour}:00Z`).toISOString().slice(0, hour.length) !== hour) {
-    throw new Error(`there is no ${hour}`);
-  }
 }

@@ -6,7 +6,8 @@ import { parseJson } from "../../json/parse-json.js";
 import { oncePer } from "../../once-per.js";
 import { type ShowsRecord, shownRecord } from "../../shown-record.js";
 import { type Door, type Served, served } from "../door.js";
-import type { Exchange, HeaderList } from "../exchange.js";
+import type { Exchange } from "../exchange.js";
+import type { HeaderList } from "../header-list.js";
 import { type Implementation, unaryHandler } from "../implementation.js";
 import { type Encode, keepEncoded } from "../keep-encoded.js";
 import { createUnaryCall, UnaryCallRequest } from "../unary-call.js";
@@ -21,6 +22,8 @@ interface GatewayOptions {
   readonly implementations: readonly Implementation[];
   readonly interceptors: Interceptors;
   readonly bodyLimit: number;
+  /** How deep JSON may be nested. */
+  readonly jsonDepth: number;
 }
 
 /** Writes answers of a kind. Methods with the same answer share what is kept of it. */
@@ -89,6 +92,7 @@ function createRoute(
 ): Route {
   const { method, hasBody, status } = binding;
   const decode = decoderOf(binding);
+  const { jsonDepth } = options;
   const bodyLimit = hasBody ? options.bodyLimit : 0;
   const encode = status === 204 ? () => nothing : encoderOf(method.output);
   const { observe, deadline, admission, inspection } = options.interceptors;
@@ -101,7 +105,7 @@ function createRoute(
   });
 
   return (exchange, fields) => {
-    const receive = () => readRequest(exchange, decode, fields, bodyLimit);
+    const receive = () => readRequest(exchange, decode, fields, { bodyLimit, jsonDepth });
     const call = new UnaryCallRequest(method, exchange, "rest", receive);
     return whenThere(run(call), ({ message }) => {
       const headers = headersOf(message);
@@ -128,7 +132,7 @@ function readRequest(
   exchange: Exchange,
   decode: Decode,
   fields: PathFields,
-  bodyLimit: number,
+  { bodyLimit, jsonDepth }: Pick<GatewayOptions, "bodyLimit" | "jsonDepth">,
 ): Awaitable<Message> {
   if (bodyLimit === 0) {
     return decode(exchange, fields, {});
@@ -138,7 +142,7 @@ function readRequest(
       return decode(exchange, fields, {});
     }
     checkContentType(exchange);
-    return decode(exchange, fields, parseJson(body));
+    return decode(exchange, fields, parseJson(body, jsonDepth));
   });
 }
 

@@ -3,7 +3,7 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { headerOf } from "../../contract.js";
 import { invalidRequest } from "../../errors.js";
 import type { Fields } from "../codec/plain.js";
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../header-list.js";
 import { entityTagPattern } from "./entity-tag.js";
 
 /** A field that a header carries, as an entity tag: its value in double quotes. */

@@ -1,0 +1,150 @@
+import type { Http2Session, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { BodyBudget } from "./body-budget.js";
+import { type CallTurns, createCallTurns } from "./call-turns.js";
+
+/** A connection, and what it has to show for itself. */
+export interface Connection {
+  readonly openedAt: number;
+  /** Among which it came: those of one era came before the next look at how many there are. */
+  readonly era: number;
+  /** Whether it is a trusted proxy's, over which many callers may come. */
+  readonly isOfProxy: boolean;
+  /** When its last call ended; absent before its first has. */
+  usedAt: number | undefined;
+  /** Whether a call with a key that works has come over it. */
+  readonly isKnown: boolean;
+  /** Requests of HTTP/1.1 that are not answered. */
+  requests: number;
+  /** How many requests of HTTP/1.1 have come to be served. */
+  received: number;
+  /** Where it is one of HTTP/2. */
+  session: Http2Session | undefined;
+  /** The streams of HTTP/2 that are open, each with the time at which it was opened. */
+  readonly streams: Map<ServerHttp2Stream, number>;
+  /** Frames of HTTP/2 that are known to have come whole: those that open calls, and those that serve none. */
+  frames: number;
+  /** Frames of HTTP/2 that served no call, since a call was last served. */
+  idleFrames: number;
+  /** Calls of HTTP/2 that their caller gave up as soon as they were made, of late. */
+  abandoned: number;
+  /** How often it was served something: a call, or a part of a stream. */
+  served: number;
+  readonly turns: CallTurns;
+  /** What the bodies of all connections share. */
+  readonly bodyBudget: BodyBudget;
+  /** How many bytes have come over it. */
+  readonly bytesRead: number;
+  /** Notes that a key that works has come over it. */
+  noteGoodKey(): void;
+  /** Notes that it is given something to read, which its client may acknowledge in frames of its own. */
+  noteProgress(): void;
+  /** Called when a request of HTTP/1.1 has its answer. */
+  readonly requestEnded: () => void;
+  /** Keeps more of what has come from being read before it is ended. */
+  stopReading(): void;
+  /** Ends it at once. */
+  drop(): void;
+}
+
+/** Where a socket keeps what is known of its connection. */
+export const connectionKey = Symbol("connection");
+
+/** A socket with what is known of its connection. */
+export interface Connected {
+  [connectionKey]?: Connection;
+}
+
+/** A socket, as what reads of HTTP/2 reads it: past the socket itself. */
+interface Reading {
+  readonly _handle?: { readStop?(): void } | null;
+}
+
+interface ConnectionOptions extends Pick<Connection, "era" | "isOfProxy" | "bodyBudget"> {
+  onGoodKey(connection: Connection): void;
+  /** Called once or more when it has ended. */
+  onGone(connection: Connection): void;
+}
+
+export function createConnection(socket: Socket, options: ConnectionOptions): Connection {
+  const { era, isOfProxy, bodyBudget, onGoodKey, onGone } = options;
+  let isKnown = false;
+  const connection: Connection = {
+    openedAt: performance.now(),
+    era,
+    isOfProxy,
+    usedAt: undefined,
+    get isKnown() {
+      return isKnown;
+    },
+    requests: 0,
+    received: 0,
+    session: undefined,
+    streams: new Map(),
+    frames: 0,
+    idleFrames: 0,
+    abandoned: 0,
+    served: 0,
+    turns: createCallTurns(),
+    bodyBudget,
+    get bytesRead() {
+      return socket.bytesRead;
+    },
+    noteGoodKey() {
+      if (!isKnown) {
+        isKnown = true;
+        onGoodKey(connection);
+      }
+    },
+    noteProgress() {
+      connection.served++;
+      connection.idleFrames = 0;
+    },
+    requestEnded() {
+      connection.requests--;
+      connection.usedAt = performance.now();
+    },
+    stopReading() {
+      (socket as Reading)._handle?.readStop?.();
+    },
+    drop() {
+      connection.session?.destroy();
+      socket.destroy();
+      // That it is closed is told later, when others may have come.
+      onGone(connection);
+    },
+  };
+  socket.on("close", () => onGone(connection));
+  return connection;
+}
+
+/** Whether somebody waits for an answer that is not all sent. */
+export function isBusy(connection: Connection): boolean {
+  return connection.requests > 0 || hasStream(connection, isNotAllSent);
+}
+
+/** Whether a body, or a stream of messages, is not all there. */
+export function isReceiving(connection: Connection): boolean {
+  return hasStream(connection, isNotAllReceived);
+}
+
+function isNotAllReceived({ readableEnded }: ServerHttp2Stream): boolean {
+  return !readableEnded;
+}
+
+function isNotAllSent({ writableFinished }: ServerHttp2Stream): boolean {
+  return !writableFinished;
+}
+
+/** Whether one of the streams of a connection is of a kind. */
+export function hasStream(
+  { streams }: Connection,
+  isOfKind: (stream: ServerHttp2Stream) => boolean,
+): boolean {
+  for (const stream of streams.keys()) {
+    if (isOfKind(stream)) {
+      return true;
+    }
+  }
+  return false;
+}

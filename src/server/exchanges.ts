@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2Session } from "node:http2";
+import type { Socket } from "node:net";
+import type { Limits } from "../limits.js";
+import { createTimeouts } from "../timeouts.js";
+import { type Connected, type Connection, connectionKey } from "./connection.js";
+import type { Exchange } from "./exchange.js";
+import { Http1Exchange } from "./http1-exchange.js";
+import { watchConduct } from "./http2-conduct.js";
+import { Http2Exchange } from "./http2-exchange.js";
+
+interface ExchangesOptions {
+  readonly onExchange: (exchange: Exchange) => void;
+  readonly limits: Limits;
+  /** Whether connections should end with their last answer. */
+  readonly isClosing: () => boolean;
+}
+
+/** How many requests of HTTP/1.1 may be sent one upon the other. Those of HTTP/2 have a limit of their own. */
+const mostWaiting = 500;
+
+/** Creates what makes an exchange of each request and of each stream of a session, when it is its turn. */
+export function createExchanges({ onExchange, limits, isClosing }: ExchangesOptions) {
+  const bodyTimeouts = createTimeouts(limits.bodyTimeout);
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const { [connectionKey]: connection } = request.socket as Connected;
+    if (!connection) {
+      return;
+    }
+    connection.requests++;
+    response.on("close", connection.requestEnded);
+    if (connection.turns.isFree()) {
+      onExchange(new Http1Exchange(request, response, connection, isClosing));
+    } else {
+      serveLater(request, response, connection);
+    }
+  }
+
+  /** A function of its own, as one that others see into costs even where they are not made. */
+  function serveLater(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection,
+  ): void {
+    const serve = () => onExchange(new Http1Exchange(request, response, connection, isClosing));
+    if (connection.turns.wait(() => request.destroyed || serve()) > mostWaiting) {
+      stopParsing(request.socket);
+      connection.drop();
+    }
+  }
+
+  function onSession(session: Http2Session): void {
+    const { [connectionKey]: connection } = session.socket as Connected;
+    if (!connection) {
+      session.destroy();
+      return;
+    }
+    connection.session = session;
+    const watchStream = watchConduct(session, connection, limits);
+    const surroundings = { connection, bodyTimeouts };
+    session.on("stream", (stream, headers, flags, rawHeaders: string[]) => {
+      watchStream(stream);
+      if (connection.turns.isFree()) {
+        onExchange(new Http2Exchange(stream, headers, flags, rawHeaders, surroundings));
+      } else {
+        serveStreamLater(stream, headers, flags, rawHeaders, surroundings);
+      }
+    });
+  }
+
+  function serveStreamLater(...call: ConstructorParameters<typeof Http2Exchange>): void {
+    const [stream, , , , { connection }] = call;
+    connection.turns.wait(() => stream.closed || onExchange(new Http2Exchange(...call)));
+  }
+
+  return { onRequest, onSession };
+}
+
+/** Keeps Node from making requests of all that has come, as it would even after the end of the connection. */
+function stopParsing(socket: Socket & { readonly parser?: { pause?(): void } | null }): void {
+  socket.parser?.pause?.();
+}

@@ -1,0 +1,72 @@
+import { createServer as createHttp1Server, type Server as Http1Server } from "node:http";
+import { createServer as createHttp2Server, createSecureServer } from "node:http2";
+import type { Server } from "node:net";
+import type { SecureContextOptions } from "node:tls";
+import type { Limits } from "../limits.js";
+import type { TlsContents } from "../tls-files.js";
+import type { FollowTls } from "./follow-tls-files.js";
+import { splitByPreface } from "./split-by-preface.js";
+
+export interface Tls {
+  readonly contents: TlsContents;
+  /** Tells of contents that take the place of the first. */
+  readonly follow?: FollowTls;
+}
+
+/** What a request of HTTP/2 may have beside its headers: method, scheme, host and path. */
+const pseudoHeaders = 4;
+
+/** Creates the server of Node that tells of requests of HTTP/1.1 and of sessions of HTTP/2, with TLS or without. */
+export function createNodeServer(limits: Limits, tls: Tls | undefined): Server {
+  return tls ? createTlsServer(limits, tls) : createClearServer(limits);
+}
+
+function createClearServer(limits: Limits): Http1Server {
+  const http1 = createHttp1Server({ ...http1OptionsFor(limits), requireHostHeader: false });
+  http1.timeout = limits.bodyTimeout;
+  const http2 = createHttp2Server(http2OptionsFor(limits));
+  // As a server with TLS does, which is one for both.
+  http2.on("session", (session) => http1.emit("session", session));
+  splitByPreface(http1, http2, limits.headerTimeout);
+  return http1;
+}
+
+function createTlsServer(limits: Limits, { contents, follow }: Tls): Server {
+  const secure = createSecureServer({
+    ...http2OptionsFor(limits),
+    ...contextOf(contents),
+    handshakeTimeout: limits.headerTimeout,
+    allowHTTP1: true,
+    requestCert: contents.clientCa !== undefined,
+  });
+  secure.on("listening", () => {
+    // Connections that are there keep what they were made with.
+    const stop = follow?.((changed) => secure.setSecureContext(contextOf(changed)));
+    secure.on("close", () => stop?.());
+  });
+  // It takes these from nowhere but its own properties.
+  return Object.assign(secure, http1OptionsFor(limits), { timeout: limits.bodyTimeout });
+}
+
+function contextOf({ cert, key, clientCa }: TlsContents): SecureContextOptions {
+  return { cert, key, ...(clientCa && { ca: clientCa }), minVersion: "TLSv1.2" };
+}
+
+function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }: Limits) {
+  return {
+    headersTimeout: headerTimeout,
+    requestTimeout: bodyTimeout,
+    keepAliveTimeout: idleTimeout,
+    connectionsCheckingInterval: 1_000,
+    maxHeaderSize: headerSize,
+  };
+}
+
+function http2OptionsFor({ http2Streams, http2Frames, headerSize, headerCount }: Limits) {
+  return {
+    settings: { maxConcurrentStreams: http2Streams, maxHeaderListSize: headerSize },
+    maxHeaderListPairs: headerCount + pseudoHeaders,
+    maxSessionInvalidFrames: http2Frames,
+    maxSessionMemory: 16,
+  };
+}

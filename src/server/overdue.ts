@@ -1,0 +1,70 @@
+import type { Limits } from "../limits.js";
+import { createComesSlowly } from "./comes-slowly.js";
+import { type Connection, isBusy } from "./connection.js";
+import { createIsUseless } from "./is-useless.js";
+
+/** How often connections are looked at. */
+const interval = 1_000;
+
+/** After how many looks frames that serve no call are forgiven. */
+const forgiveness = 10;
+
+/**
+ * Looks at all connections once a second, and ends those that take too long to
+ * make their first call, or another, and those of HTTP/2 that are of no use or
+ * send what they send too slowly. Node itself sees to requests of HTTP/1.1 that
+ * do. Answers with what stops it.
+ */
+export function endOverdue(
+  connections: Iterable<Connection>,
+  limits: Pick<Limits, "headerTimeout" | "bodyTimeout" | "idleTimeout">,
+): () => void {
+  const { headerTimeout, idleTimeout } = limits;
+  const isUseless = createIsUseless(limits);
+  const comesSlowly = createComesSlowly(limits);
+  let looks = 0;
+
+  function lookAtAll(): void {
+    const now = performance.now();
+    const isForgiven = ++looks % forgiveness === 0;
+    for (const connection of connections) {
+      if (isForgiven) {
+        connection.idleFrames = 0;
+        connection.abandoned = 0;
+      }
+      if (isTooLate(connection, now) || isBad(connection, now)) {
+        connection.drop();
+      } else if (connection.session && isIdle(connection, now)) {
+        // It says good-bye, and is gone with it unless it is broken.
+        connection.session.close();
+      }
+    }
+  }
+
+  function isBad(connection: Connection, now: number): boolean {
+    const { session } = connection;
+    return (
+      session !== undefined && (isUseless(connection, now) || comesSlowly(connection, session, now))
+    );
+  }
+
+  function isTooLate({ session, usedAt, openedAt, requests, streams }: Connection, now: number) {
+    if (requests + streams.size > 0) {
+      return false;
+    }
+    // Node is given the time to answer that it took too long.
+    return usedAt === undefined
+      ? now - openedAt > headerTimeout + interval
+      : session?.closed === true;
+  }
+
+  /** Whether a connection of HTTP/2 has had its time. Who has shown no key that works has little. */
+  function isIdle(connection: Connection, now: number): boolean {
+    const { usedAt, isKnown } = connection;
+    const time = isKnown ? idleTimeout : headerTimeout;
+    return usedAt !== undefined && now - usedAt > time && !isBusy(connection);
+  }
+
+  const timer = setInterval(lookAtAll, interval).unref();
+  return () => clearInterval(timer);
+}

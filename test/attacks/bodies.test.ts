@@ -1,0 +1,195 @@
+import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
+import { setTimeout as delay } from "node:timers/promises";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { describe, expect, it } from "@jest/globals";
+import { useAttacked } from "../support/attacked.js";
+import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
+import { callRaw, envelope } from "../support/raw-grpc.js";
+
+const attacked = useAttacked({ BODY_TIMEOUT: "2s", HEADER_TIMEOUT: "2s" });
+
+const megabyte = 1024 * 1024;
+const block = Buffer.alloc(megabyte, " ");
+const whole = 100 * megabyte;
+const mostSent = 24 * megabyte;
+const attackers = 10;
+
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+
+/** Sends a body without end over HTTP/1.1, and answers how much of it left this process. */
+async function pourHttp1(headers: readonly string[], isChunked: boolean): Promise<number> {
+  const { socket, write, ended } = openRaw(attacked.port);
+  const lines = ["POST /applications HTTP/1.1", "host: a", "content-type: application/json"];
+  write(`${[...lines, ...headers].join("\r\n")}\r\n\r\n`);
+  let sent = 0;
+  const push = (error?: Error | null) => {
+    if (sent < whole && !error) {
+      sent += block.length;
+      socket.write(isChunked ? `${block.length.toString(16)}\r\n${block}\r\n` : block, push);
+    }
+  };
+  push();
+  await ended;
+  return sent;
+}
+
+/** Sends a body without end over HTTP/2. */
+function pourHttp2(path: string, headers: OutgoingHttpHeaders, start?: Buffer): Promise<number> {
+  const session = connectHttp2(attacked.url);
+  session.on("error", () => {});
+  const stream = session.request({ ":method": "POST", ":path": path, te: "trailers", ...headers });
+  stream.on("error", () => {});
+  stream.resume();
+  let sent = 0;
+  const push = (error?: Error | null) => {
+    if (sent < whole && !error) {
+      sent += block.length;
+      stream.write(block, push);
+    }
+  };
+  if (start) {
+    stream.write(start);
+  }
+  push();
+  return new Promise((resolve) => {
+    stream.on("close", () => {
+      session.destroy();
+      resolve(sent);
+    });
+  });
+}
+
+describe("a body of 100 MB is cut off before 24 MiB are sent", () => {
+  const withKey = () => ({ "svc-api-key": attacked.firstKey });
+
+  it.each<[what: string, pour: () => Promise<number>]>([
+    [
+      "in chunks",
+      () => pourHttp1([`svc-api-key: ${attacked.firstKey}`, "transfer-encoding: chunked"], true),
+    ],
+    [
+      "with its length",
+      () => pourHttp1([`svc-api-key: ${attacked.firstKey}`, `content-length: ${whole}`], false),
+    ],
+    ["without a key", () => pourHttp1([`content-length: ${whole}`], false)],
+    [
+      "by one that does not wait to be asked, as it said",
+      () =>
+        pourHttp1(
+          [`svc-api-key: ${attacked.firstKey}`, `content-length: ${whole}`, "expect: 100-continue"],
+          false,
+        ),
+    ],
+    [
+      "over HTTP/2",
+      () => pourHttp2("/applications", { "content-type": "application/json", ...withKey() }),
+    ],
+    ["over HTTP/2, without a key", () => pourHttp2("/applications", {})],
+    [
+      "over gRPC",
+      () =>
+        pourHttp2(
+          createRpc,
+          { "content-type": "application/grpc", ...withKey() },
+          envelope("", 0, whole),
+        ),
+    ],
+    [
+      "over gRPC, compressed",
+      () =>
+        pourHttp2(
+          createRpc,
+          { "content-type": "application/grpc", "grpc-encoding": "gzip", ...withKey() },
+          envelope("", 1, whole),
+        ),
+    ],
+    [
+      "as a message of a stream of gRPC",
+      () =>
+        pourHttp2(
+          checkRpc,
+          { "content-type": "application/grpc", ...withKey() },
+          envelope("", 0, whole),
+        ),
+    ],
+    [
+      "as a message of a stream of Connect",
+      () =>
+        pourHttp2(
+          checkRpc,
+          { "content-type": "application/connect+proto", ...withKey() },
+          envelope("", 0, whole),
+        ),
+    ],
+  ])("%s", async (_what, pour) => {
+    const sent = await attacked.during(() => Promise.all(Array.from({ length: attackers }, pour)));
+    expect(Math.max(...sent)).toBeLessThan(mostSent);
+  });
+});
+
+describe("a small message that grows without end when it is decompressed", () => {
+  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+
+  it.each<[encoding: string, bomb: () => Uint8Array]>([
+    ["gzip", () => gzipSync(Buffer.alloc(512 * megabyte))],
+    ["br", () => brotliCompressSync(Buffer.alloc(512 * megabyte), quality)],
+  ])("keeps nobody waiting: %s", async (encoding, bomb) => {
+    const bytes = bomb();
+    await attacked.during(async () => {
+      const all = { "svc-api-key": attacked.firstKey };
+      for (let round = 0; round < 5; round++) {
+        await Promise.all(
+          ["application/grpc", "application/grpc-web+proto"].map((type) =>
+            callRaw(attacked, createRpc, {
+              headers: { ...all, "content-type": type, "grpc-encoding": encoding },
+              body: envelope(bytes, 1),
+            }),
+          ),
+        );
+        await callRaw(attacked, createRpc, {
+          headers: { ...all, "content-type": "application/json", "content-encoding": encoding },
+          body: bytes,
+        });
+      }
+    });
+  });
+});
+
+describe("a caller that does not read its answers is cut off", () => {
+  it("over HTTP/1.1", async () => {
+    await attacked.during(async () => {
+      const connections = Array.from({ length: attackers }, () => openRaw(attacked.port));
+      for (const { socket, write } of connections) {
+        socket.pause();
+        write("GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(200));
+      }
+      await delay(5_000);
+      for (const { socket, ended } of connections) {
+        socket.resume();
+        await ended;
+      }
+    });
+  });
+
+  it("over HTTP/2, where it leaves no room for them", async () => {
+    await attacked.during(async () => {
+      // A window of nothing, for every stream.
+      const connections = Array.from({ length: attackers }, () =>
+        openRawHttp2(attacked.port, [4, 0]),
+      );
+      for (const { write } of connections) {
+        for (let stream = 1; stream < 250; stream += 2) {
+          write(frame(frameType.headers, endHeaders | endStream, stream, request("/openapi.json")));
+        }
+      }
+      // That it is there is not enough.
+      const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+      const pinging = setInterval(() => connections.map(({ write }) => write(ping)), 300);
+      const times = await Promise.all(connections.map(({ ended }) => ended));
+      clearInterval(pinging);
+      expect(Math.max(...times)).toBeLessThan(8_000);
+    });
+  });
+});

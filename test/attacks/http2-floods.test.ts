@@ -1,0 +1,146 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "@jest/globals";
+import { useAttacked } from "../support/attacked.js";
+import {
+  endHeaders,
+  endStream,
+  frame,
+  frameType,
+  request,
+  settings,
+} from "../support/http2-frames.js";
+import { openRawHttp2, type RawConnection } from "../support/raw-connection.js";
+
+const attacked = useAttacked({ HEADER_TIMEOUT: "1s" });
+
+const attackers = 5;
+const patience = 6_000;
+
+/** Writes the same over and over, as fast as it is taken, until the server ends the connection or time is up. */
+async function flood(
+  connection: RawConnection,
+  next: () => Buffer,
+  duration: number,
+): Promise<void> {
+  const stop = performance.now() + duration;
+  const { socket } = connection;
+  while (!socket.destroyed && performance.now() < stop) {
+    if (socket.write(next())) {
+      await delay(0);
+    } else {
+      await Promise.race([
+        new Promise((resolve) => socket.once("drain", resolve)),
+        connection.ended,
+        delay(stop - performance.now()),
+      ]);
+    }
+  }
+}
+
+/** Floods over a few connections at once, and answers how many of them the server has ended. */
+function attack(
+  createNext: () => () => Buffer,
+  start: Uint8Array = new Uint8Array(),
+  duration = patience,
+): Promise<number> {
+  return attacked.during(async () => {
+    const connections = Array.from({ length: attackers }, () => openRawHttp2(attacked.port));
+    await Promise.all(
+      connections.map((connection) => {
+        connection.socket.resume();
+        connection.write(start);
+        return flood(connection, createNext(), duration);
+      }),
+    );
+    const ended = connections.filter(({ socket }) => socket.destroyed).length;
+    for (const { socket } of connections) {
+      socket.destroy();
+    }
+    return ended;
+  });
+}
+
+/** So many of the same. */
+function many(bytes: Buffer, count: number): Buffer {
+  return Buffer.concat(Array.from({ length: count }, () => bytes));
+}
+
+const open = (stream: number, path = "/applications/key") =>
+  frame(frameType.headers, endHeaders, stream, request(path, {}, "POST"));
+
+describe("a client of HTTP/2 is cut off, and others are served, when it", () => {
+  it("opens calls to reset them at once", async () => {
+    const ended = await attack(() => {
+      let stream = 1;
+      return () => {
+        const frames: Buffer[] = [];
+        for (let count = 0; count < 200; count++) {
+          const code = Buffer.from([0, 0, 0, count % 14]);
+          frames.push(open(stream), frame(frameType.reset, 0, stream, code));
+          stream += 2;
+        }
+        return Buffer.concat(frames);
+      };
+    });
+    expect(ended).toBe(attackers);
+  });
+
+  it.each<[what: string, bytes: Buffer]>([
+    ["pings without end", frame(frameType.ping, 0, 0, Buffer.alloc(8))],
+    ["changes its settings without end", settings([3, 100])],
+    ["sends empty settings without end", settings()],
+  ])("%s", async (_what, bytes) => {
+    const block = many(bytes, 1_000);
+    expect(await attack(() => () => block)).toBe(attackers);
+  });
+
+  it.each<[what: string, start: Buffer, bytes: Buffer]>([
+    [
+      "never comes to the end of its headers",
+      frame(frameType.headers, 0, 1, request("/")),
+      frame(frameType.continuation, 0, 1, Buffer.from([0, 1, 97, 1, 97])),
+    ],
+    ["sends a body in frames of nothing", open(1), frame(frameType.data, 0, 1)],
+    ["sends frames that are none", Buffer.alloc(0), Buffer.alloc(64, 0xff)],
+    [
+      "sends data to streams that there are not",
+      Buffer.alloc(0),
+      frame(frameType.data, 0, 99, Buffer.alloc(10)),
+    ],
+    ["opens no window by nothing", open(1), frame(frameType.windowUpdate, 0, 0, Buffer.alloc(4))],
+  ])("%s", async (_what, start, bytes) => {
+    const block = many(bytes, 1_000);
+    expect(await attack(() => () => block, start)).toBe(attackers);
+  });
+
+  it("sends headers that grow when they are read", async () => {
+    // One large header is put into the table, and then named by a byte each time.
+    const large = Buffer.concat([
+      Buffer.from([0x40, 1, 97, 0x7f, 0xa1, 0x1e]),
+      Buffer.alloc(127 + 0x21 + 0x1e * 128, 98),
+    ]);
+    const ended = await attack(() => {
+      let stream = -1;
+      return () => {
+        stream += 2;
+        const block = Buffer.concat([request("/"), large, Buffer.alloc(8_000, 0xbe)]);
+        return frame(frameType.headers, endHeaders | endStream, stream, block);
+      };
+    });
+    expect(ended).toBe(attackers);
+  });
+});
+
+describe("others are served while a client of HTTP/2", () => {
+  it.each<[what: string, bytes: Buffer]>([
+    ["sends priorities without end", frame(frameType.priority, 0, 1, Buffer.from([0, 0, 0, 3, 9]))],
+    [
+      "opens its window without end",
+      frame(frameType.windowUpdate, 0, 1, Buffer.from([0, 0, 0, 1])),
+    ],
+    ["sends frames of a type that nobody knows", frame(0xfa, 0, 0, Buffer.alloc(4))],
+  ])("%s", async (_what, bytes) => {
+    const block = many(bytes, 1_000);
+    await attack(() => () => block, open(1), 1_500);
+  });
+});

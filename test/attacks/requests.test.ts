@@ -1,0 +1,209 @@
+import { connect as connectHttp2 } from "node:http2";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
+import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
+import { readSettings } from "../../src/config.js";
+import { useAttacked } from "../support/attacked.js";
+import { askRaw, expectProblem, send } from "../support/http.js";
+import { answerOf, grpcHeaders } from "../support/http2-wire.js";
+import { openRaw } from "../support/raw-connection.js";
+import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
+import { until } from "../support/until.js";
+
+const attacked = useAttacked({ CALLER_STREAM_LIMIT: "3" });
+
+const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const watchRpc = "/latchkey.v1.EventService/WatchEvents";
+const healthRpc = "/grpc.health.v1.Health/Watch";
+
+const withKey = () => ({ "svc-api-key": attacked.firstKey });
+
+describe("by default", () => {
+  it("everything has a limit", () => {
+    expect(readSettings({}).limits).toEqual({
+      headerSize: 16_384,
+      headerCount: 100,
+      bodyBudget: 67_108_864,
+      urlSize: 8_192,
+      jsonDepth: 32,
+      listItems: 10_000,
+      headerTimeout: 7_000,
+      bodyTimeout: 25_000,
+      idleTimeout: 65_000,
+      connections: 10_000,
+      connectionsPerAddress: 1_000,
+      http2Streams: 128,
+      http2Frames: 500,
+      streams: 1_000,
+    });
+  });
+});
+
+describe("a request is refused", () => {
+  const manyHeaders = Array.from({ length: 101 }, (_, at) => `x-${at}: a`).join("\r\n");
+
+  it("whose URL is too long", async () => {
+    const path = `/applications?name=${"a".repeat(8_192)}`;
+    expectProblem(await send(attacked, path, { headers: withKey() }), 414, "url_too_long");
+    const { status } = await callRaw(attacked, path, {
+      headers: { ":method": "GET", ...withKey() },
+    });
+    expect(status).toBe(414);
+  });
+
+  it("with too many headers", async () => {
+    const answer = await askRaw(
+      attacked,
+      `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${manyHeaders}\r\n\r\n`,
+    );
+    expectProblem(answer, 431, "headers_too_large");
+  });
+
+  it("with too many headers, over HTTP/2", async () => {
+    const session = connectHttp2(attacked.url);
+    const headers = Object.fromEntries(manyHeaders.split("\r\n").map((line) => line.split(": ")));
+    const { code } = await answerOf(session.request({ ":path": "/healthz", ...headers }));
+    expect(code).toBe(11);
+    session.destroy();
+  });
+
+  it("whose JSON is nested too deep, on REST and on Connect", async () => {
+    const body = `{"name":${"[".repeat(500_000)}${"]".repeat(500_000)}}`;
+    await attacked.during(async () => {
+      for (let round = 0; round < 3; round++) {
+        const headers = { ...withKey(), "content-type": "application/json" };
+        const rest = await send(attacked, "/applications", { method: "POST", headers, body });
+        expect(expectProblem(rest, 400, "invalid_request").detail).toContain("32 levels");
+        const rpc = await send(attacked, byKeyRpc, { method: "POST", headers, body });
+        expect(rpc.status).toBe(400);
+      }
+    });
+  });
+
+  it.each<[what: string, query: string]>([
+    ["names that are not known", Array.from({ length: 1_200 }, (_, at) => `n${at}=`).join("&")],
+    ["one name over and over", "size=1&".repeat(1_000)],
+    ["an id over and over", "id=a&".repeat(1_200)],
+  ])("whose query has %s, at no great cost", async (_what, query) => {
+    await attacked.during(async () => {
+      for (let round = 0; round < 50; round++) {
+        const answer = await send(attacked, `/applications?${query}`, { headers: withKey() });
+        expect(answer.status).toBe(400);
+      }
+    });
+  });
+});
+
+describe("rules with conditions", () => {
+  /** So many rules, with so many conditions each, the last of which breaks the contract. */
+  function ask(rules: number, conditions: number) {
+    const condition = { attribute: "id", operator: "equals", value: "a" };
+    const message = create(CreateApplicationRequestSchema, {
+      name: "a",
+      type: "private",
+      rules: Array.from({ length: rules }, (_, at) => ({
+        priority: at + 1,
+        transform: "mask",
+        permissions: ["token:read"],
+        conditions: Array.from({ length: conditions }, () => condition),
+      })),
+    });
+    const last = message.rules.at(-1)?.conditions.at(-1);
+    if (last) {
+      last.attribute = "none";
+    }
+    const body = envelope(toBinary(CreateApplicationRequestSchema, message));
+    return callRaw(attacked, createRpc, { headers: withKey(), body });
+  }
+
+  it("are limited in all, whatever each list may have", async () => {
+    await attacked.during(async () => {
+      for (let round = 0; round < 3; round++) {
+        const answer = await ask(1_000, 50);
+        expect(decodeURIComponent(answer.headers["grpc-message"] ?? "")).toContain("10000 items");
+      }
+    });
+  });
+
+  it("keep nobody waiting where there are as many as may be", async () => {
+    await attacked.during(async () => {
+      const answer = await ask(1_000, 8);
+      expect(answer.headers["grpc-message"]).toContain("and 991 more");
+    });
+  });
+});
+
+describe("requests that are sent one upon the other without end", () => {
+  it("keep nobody waiting", async () => {
+    await attacked.during(async () => {
+      const connections = Array.from({ length: 8 }, () => openRaw(attacked.port));
+      for (const { socket, write } of connections) {
+        socket.resume();
+        write("GET /applications/key HTTP/1.1\r\nhost: a\r\n\r\n".repeat(100_000));
+      }
+      await Promise.all(connections.map(({ ended }) => ended));
+    });
+  });
+});
+
+describe("a time limit that makes no sense", () => {
+  it.each([
+    ["grpc-timeout", "99999999H"],
+    ["grpc-timeout", "99999999999999999999S"],
+    ["grpc-timeout", "-1S"],
+    ["grpc-timeout", "1e9S"],
+    ["grpc-timeout", ""],
+    ["connect-timeout-ms", "9999999999"],
+    ["connect-timeout-ms", "99999999999999999999"],
+    ["connect-timeout-ms", "-1"],
+    ["connect-timeout-ms", "NaN"],
+  ])("never harms: %s: %s", async (name, value) => {
+    const headers = { ...withKey(), [name]: value };
+    const grpc = await callRaw(attacked, byKeyRpc, { headers, body: envelope("") });
+    expect(["0", "3", "4", "13"]).toContain(grpc.headers["grpc-status"]);
+    const type = { "content-type": "application/json" };
+    const connect = await send(attacked, byKeyRpc, {
+      ...{ method: "POST", headers: { ...headers, ...type }, body: "{}" },
+    });
+    expect([200, 400]).toContain(connect.status);
+    const rest = await send(attacked, "/applications/key", { headers });
+    expect(rest.status).toBe(200);
+  });
+});
+
+describe("streams of one caller", () => {
+  it.each<[what: string, path: string, key: () => string]>([
+    ["with a key", watchRpc, () => attacked.firstKey],
+    ["without, by its address", healthRpc, () => ""],
+  ])("are as many as may be: %s", async (_what, path, key) => {
+    const session = connectHttp2(attacked.url);
+    const open = () => {
+      const stream = session.request(grpcHeaders(path, key()));
+      stream.on("error", () => {});
+      stream.resume();
+      stream.end(envelope(""));
+      return stream;
+    };
+    const streams = [open(), open(), open()];
+    const refused = await answerOf(open());
+    expect(refused.headers["grpc-status"]).toBe("8");
+    const details = detailsOf({
+      status: 200,
+      headers: refused.headers as never,
+      body: refused.body,
+    });
+    expect(details.info?.reason).toBe("TOO_MANY_STREAMS");
+    expect(streams.map(({ closed }) => closed)).toEqual([false, false, false]);
+    streams[0]?.close();
+    let next = open();
+    await until(async () => {
+      if (next.closed) {
+        next = open();
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return !next.closed;
+    }, 5_000);
+    session.destroy();
+  });
+});

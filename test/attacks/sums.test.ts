@@ -1,0 +1,214 @@
+import { connect, type OutgoingHttpHeaders } from "node:http2";
+import { setTimeout as delay } from "node:timers/promises";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { describe, expect, it } from "@jest/globals";
+import { useAttacked } from "../support/attacked.js";
+import { scrape } from "../support/exposition.js";
+import { send } from "../support/http.js";
+import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
+import { until } from "../support/until.js";
+
+// What one caller may send, keep open or leave unread is little. Here it is
+// sent over many connections, on many streams each.
+const attacked = useAttacked({ BODY_TIMEOUT: "2s", HEADER_TIMEOUT: "2s" });
+
+const megabyte = 1024 * 1024;
+const streams = 100;
+
+const healthRpc = "/grpc.health.v1.Health/Check";
+const watchRpc = "/grpc.health.v1.Health/Watch";
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+
+const withKey = () => ({ "svc-api-key": attacked.firstKey });
+const asGrpc = { "content-type": "application/grpc", te: "trailers" };
+const asJson = { "content-type": "application/json" };
+
+/** What the answers to many requests were, each with how often it came. */
+type Tally = Readonly<Record<string, number>>;
+
+interface Flood {
+  readonly connections: number;
+  readonly path: string;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: Uint8Array;
+  /** Whether the bodies come to an end. */
+  readonly isWhole: boolean;
+}
+
+/** Sends the same request on all streams of many connections, and waits until all of them are over. */
+async function flood({ connections, path, headers, body, isWhole }: Flood): Promise<Tally> {
+  const tally: Record<string, number> = {};
+  const sessions = Array.from({ length: connections }, () =>
+    connect(attacked.url, { maxSessionMemory: 1_000 }),
+  );
+  const call = (session: (typeof sessions)[number]) =>
+    new Promise<void>((resolve) => {
+      const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+      const note = (answer: string) => {
+        tally[answer] = (tally[answer] ?? 0) + 1;
+      };
+      stream.on("response", ({ ":status": status, "grpc-status": code }) => {
+        note(String(code ?? status));
+        stream.resume();
+      });
+      stream.on("error", () => {});
+      stream.on("close", resolve);
+      if (isWhole) {
+        stream.end(body);
+      } else {
+        stream.write(body);
+      }
+    });
+  const calls = sessions.flatMap((session) => {
+    session.on("error", () => {});
+    return Array.from({ length: streams }, () => call(session));
+  });
+  await Promise.all(calls);
+  for (const session of sessions) {
+    session.destroy();
+  }
+  return tally;
+}
+
+describe("many small messages that are large when they are decompressed", () => {
+  const large = Buffer.alloc(megabyte - 10, " ");
+  large.write("{}");
+
+  it.each<[encoding: string, body: () => Uint8Array]>([
+    ["br", () => brotliCompressSync(large)],
+    ["gzip", () => gzipSync(large)],
+  ])("are not decompressed for those without a key: %s", async (encoding, body) => {
+    const headers = { ...asJson, "content-encoding": encoding };
+    const tally = await attacked.during(() =>
+      flood({ connections: 3, path: healthRpc, headers, body: body(), isWhole: true }),
+    );
+    expect(tally).toEqual({ 501: 3 * streams });
+  });
+
+  it.each<[encoding: string, body: () => Uint8Array]>([
+    ["br", () => brotliCompressSync(large)],
+    ["gzip", () => gzipSync(large)],
+  ])("are decompressed in turn for those with one: %s", async (encoding, body) => {
+    const headers = { ...asJson, ...withKey(), "content-encoding": encoding };
+    const tally = await attacked.during(() =>
+      flood({ connections: 3, path: createRpc, headers, body: body(), isWhole: true }),
+    );
+    expect(tally["400"]).toBeGreaterThan(0);
+    expect((tally["400"] ?? 0) + (tally["503"] ?? 0)).toBe(3 * streams);
+  });
+});
+
+describe("many bodies that never end", () => {
+  const part = Buffer.alloc(megabyte - 1_000, " ");
+  const begun = Buffer.concat([envelope("", 0, megabyte - 100), part]);
+
+  it.each<[what: string, headers: OutgoingHttpHeaders, body: Buffer]>([
+    ["over gRPC", asGrpc, begun],
+    ["over Connect", asJson, part],
+    ["compressed", { ...asJson, "content-encoding": "gzip" }, part],
+  ])("are refused to those without a key when they are no question: %s", async (...flooding) => {
+    const [, headers, body] = flooding;
+    const tally = await attacked.during(() =>
+      flood({ connections: 2, path: healthRpc, headers, body, isWhole: false }),
+    );
+    expect(Object.keys(tally)).toHaveLength(1);
+    expect(["8", "429", "501"]).toContain(Object.keys(tally)[0]);
+  });
+
+  it.each<[what: string, path: string, headers: OutgoingHttpHeaders, body: Buffer, code: string]>([
+    ["over REST", "/applications", asJson, part, "503"],
+    ["over Connect", createRpc, asJson, part, "503"],
+    ["over gRPC", createRpc, asGrpc, begun, "14"],
+    ["over gRPC, compressed", createRpc, { ...asGrpc, "grpc-encoding": "gzip" }, begun, "14"],
+    ["in streams of gRPC", checkRpc, asGrpc, begun, "14"],
+    [
+      "in streams of Connect",
+      checkRpc,
+      { "content-type": "application/connect+proto" },
+      begun,
+      "200",
+    ],
+  ])(
+    "are refused when they are too many together: %s",
+    async (_what, path, headers, body, code) => {
+      const all = { ...headers, ...withKey() };
+      const tally = await attacked.during(() =>
+        flood({ connections: 3, path, headers: all, body, isWhole: false }),
+      );
+      expect(tally[code]).toBeGreaterThan(0);
+    },
+  );
+
+  it("leave room for others when they are over", async () => {
+    const question = Buffer.concat([Buffer.from('{"name":'), part.subarray(20), Buffer.from("1}")]);
+    const { status, body } = await send(attacked, "/applications", {
+      ...{ method: "POST", headers: { ...asJson, ...withKey() }, body: question.toString() },
+    });
+    expect([status, JSON.parse(body).code]).toEqual([400, "invalid_request"]);
+  });
+});
+
+describe("streams that are left as soon as they are opened", () => {
+  it("are not counted any more", async () => {
+    const session = connect(attacked.url);
+    session.on("error", () => {});
+    for (let round = 0; round < 40 && !session.destroyed; round++) {
+      for (let each = 0; each < 8; each++) {
+        const stream = session.request({
+          ...{ ":method": "POST", ":path": watchRpc, "content-type": "application/connect+json" },
+        });
+        stream.on("error", () => {});
+        stream.resume();
+        stream.end(envelope("{}"));
+        setImmediate(() => stream.close(8));
+      }
+      await delay(20);
+    }
+    session.destroy();
+    const method = watchRpc.slice(1);
+    await until(
+      async () => (await scrape(attacked)).sum("latchkey_streams_open", { method }) === 0,
+      3_000,
+    );
+    const answer = await callRaw(attacked, healthRpc, { body: envelope("") });
+    expect(answer.headers["grpc-status"]).toBe("0");
+  });
+
+  it("may be few of those without a key", async () => {
+    const session = connect(attacked.url);
+    const open = () => {
+      const stream = session.request({ ":method": "POST", ":path": watchRpc, ...asGrpc });
+      stream.on("error", () => {});
+      stream.resume();
+      stream.end(envelope(""));
+      return new Promise((resolve) => stream.on("response", resolve));
+    };
+    await Promise.all(Array.from({ length: 64 }, open));
+    const refused = await callRaw(attacked, watchRpc, { body: envelope("") });
+    expect(detailsOf(refused).info?.reason).toBe("TOO_MANY_STREAMS");
+    session.destroy();
+  });
+});
+
+describe("metrics that nobody reads", () => {
+  it("are kept once for all who have asked for them", async () => {
+    await attacked.during(async () => {
+      const sessions = Array.from({ length: 50 }, () =>
+        connect(attacked.url, { settings: { initialWindowSize: 0 } }),
+      );
+      for (const session of sessions) {
+        session.on("error", () => {});
+        session.on("connect", () => {
+          for (let each = 0; each < streams; each++) {
+            session.request({ ":path": "/metrics" }).on("error", () => {});
+          }
+        });
+      }
+      await delay(3_000);
+      for (const session of sessions) {
+        session.destroy();
+      }
+    });
+  });
+});

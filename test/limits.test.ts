@@ -1,0 +1,145 @@
+import { connect as connectHttp2, type Settings } from "node:http2";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { askRaw, expectProblem, send } from "./support/http.js";
+import { endHeaders, endStream, frame, frameType, request } from "./support/http2-frames.js";
+import { openRaw, openRawHttp2 } from "./support/raw-connection.js";
+import { startServer, type TestServer } from "./support/server.js";
+import { until } from "./support/until.js";
+
+/** Less than the default each, so that none of them is kept by chance. */
+const small = {
+  HEADER_LIMIT: "2kb",
+  HEADER_COUNT_LIMIT: "10",
+  URL_LIMIT: "1kb",
+  JSON_DEPTH_LIMIT: "8",
+  LIST_LIMIT: "100",
+  IDLE_TIMEOUT: "1s",
+  CONNECTION_LIMIT: "20",
+  HTTP2_STREAM_LIMIT: "7",
+  HTTP2_FRAME_LIMIT: "10",
+};
+
+/** By which a connection is gone that had a second, in milliseconds; by default it has more. */
+const soon = 6_000;
+
+let limited: TestServer;
+let usual: TestServer;
+let key: string;
+
+beforeAll(async () => {
+  [limited, usual] = await Promise.all([
+    startServer("lmdb", { environment: small }),
+    startServer(),
+  ]);
+  ({ key } = await limited.createTenant());
+});
+
+afterAll(async () => {
+  await Promise.all([limited.close(), usual.close()]);
+});
+
+function create(body: object) {
+  const headers = { "svc-api-key": key, "content-type": "application/json" };
+  return send(limited, "/applications", { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+const lists = (levels: number): unknown => (levels === 0 ? "a" : [lists(levels - 1)]);
+
+/** What a server says first over HTTP/2. */
+function settingsOf({ url }: TestServer): Promise<Settings> {
+  const session = connectHttp2(url);
+  return new Promise((resolve, reject) => {
+    session.on("error", reject);
+    session.on("remoteSettings", (settings) => {
+      session.destroy();
+      resolve(settings);
+    });
+  });
+}
+
+describe("what is set is kept", () => {
+  it("HEADER_LIMIT", async () => {
+    const ask = (size: number) =>
+      askRaw(
+        limited,
+        `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-a: ${"a".repeat(size)}\r\n\r\n`,
+      );
+    expect(await ask(1_500)).toMatchObject({ status: 200 });
+    expectProblem(await ask(2_500), 431, "headers_too_large");
+    expect(await settingsOf(limited)).toMatchObject({ maxHeaderListSize: 2_048 });
+  });
+
+  it("HEADER_COUNT_LIMIT", async () => {
+    const ask = (count: number) =>
+      askRaw(
+        limited,
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n" +
+          `${Array.from({ length: count - 2 }, (_, at) => `x-${at}: a\r\n`).join("")}\r\n`,
+      );
+    expect(await ask(10)).toMatchObject({ status: 200 });
+    const { detail } = expectProblem(await ask(11), 431, "headers_too_large");
+    expect(detail).toContain("at most 10 headers");
+  });
+
+  it("URL_LIMIT", async () => {
+    const ask = (size: number) => send(limited, `/healthz?${"a".repeat(size - 9)}`);
+    expect(await ask(1_024)).toMatchObject({ status: 200 });
+    expectProblem(await ask(1_025), 414, "url_too_long");
+  });
+
+  it("JSON_DEPTH_LIMIT", async () => {
+    const deep = expectProblem(await create({ name: lists(8) }), 400, "invalid_request");
+    expect(deep.detail).toContain("8 levels");
+    const less = expectProblem(await create({ name: lists(7) }), 400, "invalid_request");
+    expect(JSON.stringify(less)).not.toContain("levels");
+  });
+
+  it("LIST_LIMIT", async () => {
+    const ask = (count: number) => {
+      const permissions = Array.from({ length: count }, (_, at) => `a${at}:read`);
+      return create({ name: "a", type: "private", permissions });
+    };
+    const long = expectProblem(await ask(101), 400, "invalid_request");
+    expect(JSON.stringify(long)).toContain("100 items");
+    expect((await ask(100)).body).not.toContain("100 items");
+  });
+
+  it("HTTP2_STREAM_LIMIT, which is told to clients and is 250 at most by default", async () => {
+    expect(await settingsOf(limited)).toMatchObject({ maxConcurrentStreams: 7 });
+    expect((await settingsOf(usual)).maxConcurrentStreams).toBeLessThanOrEqual(250);
+  });
+
+  it("HTTP2_FRAME_LIMIT", async () => {
+    const pings = Array.from({ length: 30 }, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const [cutOff, kept] = [openRawHttp2(limited.port), openRawHttp2(usual.port)];
+    cutOff.write(Buffer.concat(pings));
+    kept.write(Buffer.concat(pings));
+    expect(await cutOff.ended).toBeLessThan(soon);
+    // What follows is answered: 9 bytes before the 8 of each, after settings of the server.
+    await until(async () => kept.received().length > 30 * 17, soon);
+    expect(kept.socket.destroyed).toBe(false);
+    kept.socket.destroy();
+  });
+
+  it("CONNECTION_LIMIT", async () => {
+    const open = (server: TestServer) => Array.from({ length: 40 }, () => openRaw(server.port));
+    const [crowd, few] = [open(limited), open(usual)];
+    const left = (some: typeof crowd) => some.filter(({ socket }) => !socket.destroyed).length;
+    await until(async () => left(crowd) <= 20, soon);
+    expect(left(few)).toBe(40);
+    for (const { socket } of [...crowd, ...few]) {
+      socket.destroy();
+    }
+  });
+
+  it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, once a key has come that works", async () => {
+    const http1 = openRaw(limited.port);
+    http1.write(`GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n\r\n`);
+    const http2 = openRawHttp2(limited.port);
+    const fields = request("/applications/key", { "svc-api-key": key });
+    http2.write(frame(frameType.headers, endHeaders | endStream, 1, fields));
+    expect(await http1.ended).toBeLessThan(soon);
+    expect(http1.received().toString()).toContain("HTTP/1.1 200");
+    expect(await http2.ended).toBeLessThan(soon);
+  });
+});
