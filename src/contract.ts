@@ -8,6 +8,8 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { http } from "../gen/google/api/annotations_pb.js";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
@@ -16,6 +18,7 @@ import {
   access,
   CallerKind,
   http_header,
+  http_status,
   known_permissions,
   type Permission,
   permissions,
@@ -81,6 +84,24 @@ export function accessOf(method: DescMethod): Access {
     throw new Error(`${name} asks for ${rule.permission}, which no service declares`);
   }
   return rule;
+}
+
+/** A method as the log and the trail call it. */
+export function nameOfMethod({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`;
+}
+
+/** The path of a method over REST, with the names of its fields, if it has one. */
+export function routeOf(method: DescMethod): string | undefined {
+  return getOption(method, http).pattern.value;
+}
+
+/** The status of a successful answer over REST. */
+export function statusOf(method: DescMethod): number {
+  if (hasOption(method, http_status)) {
+    return getOption(method, http_status);
+  }
+  return method.output.typeName === EmptySchema.typeName ? 204 : 200;
 }
 
 /** Whether a repeated call of a method can be answered as the first one. */

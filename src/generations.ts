@@ -1,3 +1,5 @@
+import type { CacheCounts } from "./cache-counts.js";
+
 /** Keeps values by id, each of one version of what it was made from, as long as they are asked for often. */
 export interface Generations<Value> {
   get(id: string, version: number): Value | undefined;
@@ -15,10 +17,13 @@ export interface Generations<Value> {
  *
  * Of so many values made only one is taken: soon all that are asked for often
  * are there, and few that are asked for once.
+ *
+ * What is found and what is not is added to the counts.
  */
 export function createGenerations<Value>(
   generationWeight: number,
   madePerTaken: number,
+  counts: CacheCounts = { hits: 0, misses: 0 },
 ): Generations<Value> {
   type Kept = { version: number; value: Value; weight: number };
   let young = new Map<string, Kept>();
@@ -41,10 +46,16 @@ export function createGenerations<Value>(
     get(id, version) {
       const kept = young.get(id);
       if (kept?.version === version) {
+        counts.hits++;
         return kept.value;
       }
       const older = old.get(id);
-      return older?.version === version ? keep(id, older) : undefined;
+      if (older?.version === version) {
+        counts.hits++;
+        return keep(id, older);
+      }
+      counts.misses++;
+      return undefined;
     },
 
     takesNext: () => ++made % madePerTaken === 0,

@@ -17,8 +17,11 @@ export interface Uses {
   /** Notes that a key is used. It only looks at what the record tells, and writes nothing. */
   note(caller: Caller): void;
 
-  /** Writes what waits, and stops. */
-  close(): Promise<void>;
+  /** How many are to be written. */
+  readonly waiting: number;
+
+  /** Writes what waits, and stops; before all is written, once it is told to give up. */
+  close(giveUp?: AbortSignal): Promise<void>;
 }
 
 interface UsesOptions {
@@ -37,6 +40,8 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
   let byKey = new Map<string, Use>();
   let bySession = new Map<string, Use>();
   let writing: Promise<void> | undefined;
+  let unwritten = 0;
+  let ending: AbortSignal | undefined;
 
   function flush(): Promise<void> {
     writing ??= write().finally(() => {
@@ -49,9 +54,11 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
     const uses = [...byKey.values(), ...bySession.values()];
     byKey = new Map();
     bySession = new Map();
-    for (let at = 0; at < uses.length; at += batchSize) {
+    for (let at = 0; at < uses.length && !ending?.aborted; at += batchSize) {
+      unwritten = uses.length - at;
       await applications.noteUses(uses.slice(at, at + batchSize)).catch(() => {});
     }
+    unwritten = 0;
   }
 
   const timer = setInterval(flush, interval);
@@ -69,7 +76,12 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
       }
     },
 
-    async close() {
+    get waiting() {
+      return unwritten + byKey.size + bySession.size;
+    },
+
+    async close(giveUp) {
+      ending = giveUp;
       clearInterval(timer);
       await writing;
       await flush();

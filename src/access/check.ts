@@ -17,8 +17,9 @@ import {
 import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
 import { createPlaceCheck } from "../restrictions.js";
-import type { Clock, Store } from "../store/store.js";
+import type { Store } from "../store/store.js";
 import type { Uses } from "../uses.js";
+import { createCheckedAt } from "./checked-at.js";
 import { createCompiledGrants } from "./compiled-grants.js";
 import { type Decision, decide } from "./decide.js";
 import { type DenialReason, explainDenial } from "./explain.js";
@@ -37,15 +38,15 @@ interface CheckOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly uses: Pick<Uses, "note">;
-  readonly clock: Clock;
 }
 
-export function createChecks({ store, keyring, uses, clock }: CheckOptions): Checks {
+export function createChecks({ store, keyring, uses }: CheckOptions): Checks {
   const identify = createIdentify(store, keyring);
   const identifyMany = createIdentifyMany(store, keyring);
   const identifyRefused = createIdentifyRefused(store, keyring);
   const compiledGrantsOf = createCompiledGrants();
   const placeCheck = createPlaceCheck();
+  const checkedNow = createCheckedAt(store);
 
   function judge({ subject, refusal }: Found, request: CheckAccessRequest): Judgement {
     if (!subject || refusal) {
@@ -109,14 +110,15 @@ export function createChecks({ store, keyring, uses, clock }: CheckOptions): Che
 
   return {
     one(asker, request) {
-      const checkedAt = toTimestamp(clock());
-      return whenThere(identify(request.key), (subject) =>
-        answerFor(subject, asker, request, checkedAt),
+      return whenThere(checkedNow(), (moment) =>
+        whenThere(identify(request.key), (subject) =>
+          answerFor(subject, asker, request, toTimestamp(moment)),
+        ),
       );
     },
 
     async many(asker, requests) {
-      const checkedAt = toTimestamp(clock());
+      const checkedAt = toTimestamp(await checkedNow());
       const subjects = await identifyMany(requests.map(keyIn));
       const answers = requests.map((request, at) => {
         if (request instanceof Problem) {

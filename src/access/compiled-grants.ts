@@ -1,3 +1,4 @@
+import { cacheCounts } from "../cache-counts.js";
 import { createGenerations } from "../generations.js";
 import type { Grants, RuleRecord } from "../store/store.js";
 import { type CompiledGrants, compileGrants, mostTried } from "./compile-grants.js";
@@ -20,7 +21,11 @@ export function createCompiledGrants({
   generationWeight = 22 * 1024 * 1024,
   compiledPerKept = 8,
 }: CompiledGrantsOptions = {}): (record: GrantsRecord) => CompiledGrants {
-  const generations = createGenerations<CompiledGrants>(generationWeight, compiledPerKept);
+  const generations = createGenerations<CompiledGrants>(
+    generationWeight,
+    compiledPerKept,
+    cacheCounts.rules,
+  );
 
   return (record) => {
     const { id, version } = record;

@@ -14,7 +14,7 @@ import { toTimestamp } from "../moments.js";
 import { nextTurn } from "../next-turn.js";
 import { createOpenStream } from "../open-stream.js";
 import { createResumeTokens } from "../resume-token.js";
-import type { ApplicationType, Clock, Store } from "../store/store.js";
+import type { ApplicationType, Store } from "../store/store.js";
 import type { Uses } from "../uses.js";
 import { faultIn } from "../validation.js";
 import { type CheckAnswer, createChecks } from "./check.js";
@@ -33,7 +33,6 @@ interface AccessHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly uses: Pick<Uses, "note">;
-  readonly clock: Clock;
   /** Given when the server stops: it ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -42,10 +41,9 @@ export function createAccessHandlers({
   store,
   keyring,
   uses,
-  clock,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const checks = createChecks({ store, keyring, uses, clock });
+  const checks = createChecks({ store, keyring, uses });
   const resumeTokens = createResumeTokens(store.id, "credentials");
   const stream = createOpenStream(stopping);
 

@@ -6,7 +6,7 @@ import type {
 import { defaultHeartbeat } from "../heartbeat.js";
 import { toTimestamp } from "../moments.js";
 import type { SealedPlaces } from "../sealed-places.js";
-import type { ChangeBatch, ChangeFeed } from "../store/store.js";
+import type { ChangeBatch, ChangeFeed } from "../store/changes.js";
 
 interface WatchOptions {
   readonly changes: ChangeFeed;

@@ -1,5 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect";
+import { checkVersion } from "../application-version.js";
 import { aboutApplication, callerOf } from "../caller.js";
+import type { ChangeApplication } from "../change-application.js";
 import { checkRestrictions } from "../check-restrictions.js";
 import { applicationNotFound } from "../errors.js";
 import { stateOfApplication } from "../events/trail.js";
@@ -8,8 +10,7 @@ import { newId } from "../ids.js";
 import { kindFor, makeKey } from "../keys.js";
 import { readExpiry } from "../moments.js";
 import type { ApplicationChange, ApplicationRecord, ApplicationType } from "../store/store.js";
-import { checkVersion } from "./check-version.js";
-import type { ApplicationHandlerOptions, ApplicationHandlers } from "./handlers.js";
+import type { ApplicationHandlers, ChangingOptions } from "./handlers.js";
 import { toApplication } from "./to-application.js";
 
 /** What makes, changes and removes applications. */
@@ -18,8 +19,9 @@ export function createChangeHandlers({
   keyring,
   grantGuard,
   trailOf,
+  changeApplication,
   clock,
-}: ApplicationHandlerOptions): Pick<
+}: ChangingOptions): Pick<
   ApplicationHandlers,
   | "createApplication"
   | "updateApplication"
@@ -29,36 +31,27 @@ export function createChangeHandlers({
 > {
   const { applications } = store;
 
-  /** Changes an application that the caller may have seen at a certain version, and answers it. */
+  /** Changes what an event shows of an application, and answers it. */
   async function change(
     context: HandlerContext,
     kind: string,
-    request: { readonly id: string; readonly ifMatch?: string | undefined },
+    request: Parameters<ChangeApplication>[1],
     changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
   ) {
-    const { application } = callerOf(context);
-    const id = aboutApplication(context, request.id);
     let before: ApplicationRecord | undefined;
-    const record = await applications.update(
-      application.tenantId,
-      id,
-      (current) => {
-        checkVersion(current, request.ifMatch);
+    const answer = (record: ApplicationRecord) => toApplication(record);
+    const record = await changeApplication(context, request, {
+      kind,
+      change(current) {
         before = current;
-        return { ...changeOf(current), modifiedBy: application.id };
+        return changeOf(current);
       },
-      trailOf(context, {
-        kind,
-        target: () => ({ applicationId: id }),
-        before: () => before && stateOfApplication(before),
-        after: stateOfApplication,
-        answer: (after) => toApplication(after),
-      }),
-    );
-    if (!record) {
-      throw applicationNotFound(id);
-    }
-    return toApplication(record);
+      target: ({ id }) => ({ applicationId: id }),
+      before: () => before && stateOfApplication(before),
+      after: stateOfApplication,
+      answer,
+    });
+    return answer(record);
   }
 
   return {

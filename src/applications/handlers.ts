@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { type ChangeApplication, createChangeApplication } from "../change-application.js";
 import type { TrailOf } from "../events/trail.js";
 import type { GrantGuard } from "../grants.js";
 import type { Keyring } from "../keys.js";
@@ -16,12 +17,23 @@ export interface ApplicationHandlerOptions {
   readonly clock: Clock;
 }
 
+/** What handlers that change applications need as well. */
+export interface ChangingOptions extends ApplicationHandlerOptions {
+  readonly changeApplication: ChangeApplication;
+}
+
 export type ApplicationHandlers = ServiceImpl<typeof ApplicationService>;
 
 export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
+  const { trailOf, store } = options;
+  const { applications } = store;
+  const changing = {
+    ...options,
+    changeApplication: createChangeApplication({ applications, trailOf }),
+  };
   return {
     ...createReadHandlers(options),
-    ...createChangeHandlers(options),
-    ...createKeyHandlers(options),
+    ...createChangeHandlers(changing),
+    ...createKeyHandlers(changing),
   };
 }

@@ -1,7 +1,7 @@
 import { callerOf } from "../caller.js";
 import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
-import { applicationNotFound } from "../errors.js";
 import { placeOf } from "../store/application-search.js";
+import { findApplication } from "./find-application.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./handlers.js";
 import { readSearch } from "./read-search.js";
 import { toApplication } from "./to-application.js";
@@ -23,7 +23,7 @@ export function createReadHandlers({
         tenantId,
         ids: request.id.length > 0 ? request.id.map((id) => id.toLowerCase()) : undefined,
         filter,
-        order: filter || order !== "newest" ? order : undefined,
+        order,
         size,
         from: start === undefined ? { page } : readStart(tenantId, start, order),
       });
@@ -43,12 +43,7 @@ export function createReadHandlers({
     },
 
     async getApplication(request, context) {
-      const id = request.id.toLowerCase();
-      const record = await applications.find(id);
-      if (record?.tenantId !== callerOf(context).application.tenantId) {
-        throw applicationNotFound(id);
-      }
-      return toApplication(record);
+      return toApplication(await findApplication(applications, context, request));
     },
 
     getApplicationByKey(_request, context) {

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../gen/latchkey/v1/application_service_pb.js";
+import { versionOf } from "../application-version.js";
 import { showGrants } from "../grants.js";
 import { toTimestamp } from "../moments.js";
 import { type ShowsRecord, shownRecord } from "../shown-record.js";
@@ -31,11 +32,6 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
     allowedCidrs: [...record.allowedCidrs],
     lastUsedAt: toTimestamp(record.lastUsedAt),
   };
-}
-
-/** The version of an application as callers see it, who only compare it. */
-export function versionOf({ version }: ApplicationRecord): string {
-  return String(version);
 }
 
 /** An application of which nothing is read before someone asks: where its answer is kept, nobody does. */

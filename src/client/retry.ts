@@ -23,6 +23,7 @@ const lostCodes: ReadonlySet<Code> = new Set([
 ]);
 
 const stillUnderWay: ProblemCode = "idempotency_conflict";
+const tooSoon: ProblemCode = "rate_limited";
 
 /** Waits, unless the signal comes first. */
 type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>;
@@ -34,7 +35,8 @@ type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>;
  * gets a random Idempotency-Key, unless it has one.
  *
  * It is sent again when the service cannot be reached, says that it cannot do
- * its work now, or the connection breaks before the answer: twice at most,
+ * its work now or that the call came too soon after others, or the connection
+ * breaks before the answer: twice at most,
  * after a short random time and no sooner than the service asks for, and only
  * while its deadline and its signal allow it.
  */
@@ -67,7 +69,9 @@ function delayAfter(reason: unknown, retries: number): number | undefined {
   const helps =
     code === undefined
       ? lostCodes.has(error.code)
-      : error.code === Code.Unavailable || (code === stillUnderWay && retryAfter > 0);
+      : error.code === Code.Unavailable ||
+        code === tooSoon ||
+        (code === stillUnderWay && retryAfter > 0);
   const delay = retryAfter + firstWait * 2 ** retries * (0.5 + Math.random() / 2);
   return helps && delay <= longestDelay ? delay : undefined;
 }

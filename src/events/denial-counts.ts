@@ -22,6 +22,9 @@ export interface CountedDenials {
 export interface DenialCounts {
   add(denial: Denial, count: number): void;
 
+  /** How many kinds of refusals are to be told. */
+  readonly waiting: number;
+
   /** Takes what is to be told now, by a clock in milliseconds that only runs forward. */
   take(now: number): CountedDenials[];
 
@@ -90,6 +93,14 @@ export function createDenialCounts(): DenialCounts {
 
   return {
     add,
+
+    get waiting() {
+      let rests = 0;
+      for (const { rest } of tenants.values()) {
+        rests += rest ? 1 : 0;
+      }
+      return groupCount + rests;
+    },
 
     take(now) {
       const taken: CountedDenials[] = [];

@@ -2,6 +2,7 @@ import { Code, type StreamRequest, type UnaryRequest } from "@connectrpc/connect
 import type { Logger } from "pino";
 import { callKey } from "../caller.js";
 import type { AddressOf } from "../caller-address.js";
+import { nameOfMethod } from "../contract.js";
 import type { Problem } from "../errors.js";
 import { createFindNamed } from "../identify.js";
 import type { Keyring } from "../keys.js";
@@ -16,8 +17,11 @@ export interface Denials {
   /** Notes that a call was refused. Nothing is looked up or written before the call is answered. */
   note(request: UnaryRequest | StreamRequest, problem: Problem): void;
 
-  /** Writes all that waits, and stops. */
-  close(): Promise<void>;
+  /** How many calls, those that are alike counted as one, are to be told of. */
+  readonly waiting: number;
+
+  /** Writes all that waits, and stops; before all is written, once it is told to give up. */
+  close(giveUp?: AbortSignal): Promise<void>;
 }
 
 interface DenialsOptions {
@@ -40,9 +44,11 @@ export function createDenials(options: DenialsOptions): Denials {
   const counts = createDenialCounts();
   const refusedKeys = createRefusedKeys(createFindNamed(store, keyring));
   let writing: Promise<void> | undefined;
+  let taken: CountedDenials[] = [];
+  let ending: AbortSignal | undefined;
 
   async function write(now: number): Promise<void> {
-    await attempt(() => refusedKeys.lookUp(counts.add));
+    await attempt(() => refusedKeys.lookUp(counts.add, ending));
     await attempt(() => tell(now));
     const untold = counts.takeUntold() + refusedKeys.takeUntold();
     if (untold > 0) {
@@ -51,14 +57,14 @@ export function createDenials(options: DenialsOptions): Denials {
   }
 
   async function tell(now: number): Promise<void> {
-    const taken = counts.take(now);
+    taken = counts.take(now);
     try {
-      while (taken.length > 0) {
+      while (taken.length > 0 && !ending?.aborted) {
         await store.events.add(taken.slice(0, batchSize).map(toEvent));
         taken.splice(0, batchSize);
       }
     } finally {
-      for (const { denial, count } of taken) {
+      for (const { denial, count } of taken.splice(0)) {
         counts.add(denial, count);
       }
     }
@@ -86,7 +92,7 @@ export function createDenials(options: DenialsOptions): Denials {
     note({ method, header, contextValues }, { code, word: reason }) {
       const { caller, requestId, target = {} } = contextValues.get(callKey);
       const facts = {
-        method: `${method.parent.typeName}/${method.name}`,
+        method: nameOfMethod(method),
         address: addressOf({ values: contextValues }),
         requestId,
       };
@@ -101,7 +107,12 @@ export function createDenials(options: DenialsOptions): Denials {
       counts.add({ ...facts, ...parties, tenantId, reason }, 1);
     },
 
-    async close() {
+    get waiting() {
+      return taken.length + counts.waiting + refusedKeys.waiting;
+    },
+
+    async close(giveUp) {
+      ending = giveUp;
       clearInterval(timer);
       await writing;
       await write(Number.POSITIVE_INFINITY);

@@ -14,8 +14,11 @@ export interface RefusedKeys {
   /** Takes the same time whether or not a key names anybody. */
   add(key: string, facts: CallFacts): void;
 
-  /** Finds out whom they name, some at a time, and tells it. What names nobody is forgotten. */
-  lookUp(tell: Tell): Promise<void>;
+  /** How many there are. */
+  readonly waiting: number;
+
+  /** Finds out whom they name, some at a time, and tells it, until it is told to give up. What names nobody is forgotten. */
+  lookUp(tell: Tell, giveUp?: AbortSignal): Promise<void>;
 
   /** Takes the number of those that were passed over. */
   takeUntold(): number;
@@ -78,9 +81,13 @@ export function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
       }
     },
 
-    async lookUp(tell) {
+    get waiting() {
+      return waiting.size;
+    },
+
+    async lookUp(tell, giveUp) {
       const all = [...waiting];
-      for (let at = 0; at < all.length; at += lookedUpTogether) {
+      for (let at = 0; at < all.length && !giveUp?.aborted; at += lookedUpTogether) {
         if (at > 0) {
           await nextTurn();
         }

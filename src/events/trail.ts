@@ -28,7 +28,7 @@ type CallContext = Pick<HandlerContext, "values" | "method">;
 export function createTrailOf(addressOf: AddressOf): TrailOf {
   return (context, deed) => {
     const caller = callerOf(context);
-    const { requestId, keepAnswer } = context.values.get(callKey);
+    const { requestId, keepAnswer, ending } = context.values.get(callKey);
     const { method } = context;
     const facts = {
       tenantId: caller.application.tenantId,
@@ -42,6 +42,7 @@ export function createTrailOf(addressOf: AddressOf): TrailOf {
 
     return {
       answerId: keepAnswer?.id,
+      isGivenUp: () => ending.reason !== undefined,
       entriesFor(outcome) {
         const event: NewEvent = {
           ...facts,

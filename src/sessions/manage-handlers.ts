@@ -1,6 +1,7 @@
 import { callerOf } from "../caller.js";
+import { createChangeApplication } from "../change-application.js";
 import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
-import { applicationNotFound, sessionNotFound } from "../errors.js";
+import { sessionNotFound } from "../errors.js";
 import { stateOfSession } from "../events/trail.js";
 import type { SessionHandlerOptions, SessionHandlers } from "./handlers.js";
 import { toSession } from "./to-session.js";
@@ -17,6 +18,7 @@ export function createManageHandlers({
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
   const { applications, sessions } = store;
+  const changeApplication = createChangeApplication({ applications, trailOf });
   return {
     async listSessions(request, context) {
       const { tenantId } = callerOf(context).application;
@@ -67,21 +69,12 @@ export function createManageHandlers({
     },
 
     async revokeAllSessions(request, context) {
-      const { tenantId, id: modifiedBy } = callerOf(context).application;
-      const id = request.id.toLowerCase();
-      const record = await applications.update(
-        tenantId,
-        id,
-        ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1, modifiedBy }),
-        trailOf(context, {
-          kind: "application.sessions_revoked",
-          target: () => ({ applicationId: id }),
-          answer: () => ({}),
-        }),
-      );
-      if (!record) {
-        throw applicationNotFound(id);
-      }
+      await changeApplication(context, request, {
+        kind: "application.sessions_revoked",
+        change: ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1 }),
+        target: ({ id }) => ({ applicationId: id }),
+        answer: () => ({}),
+      });
       return {};
     },
   };

@@ -15,6 +15,9 @@ import {
   text,
 } from "./shape.js";
 
+/** How many levels a line may have within each other: more than any that we write. */
+const deepest = 32;
+
 const header = object({
   latchkey_export: required(integer),
   exported_at: optional(moment),
@@ -88,7 +91,7 @@ export function readUnchecked(bytes: Uint8Array): Line {
 
 function read<T>(shape: Read<T>, bytes: Uint8Array): T {
   const faults: FieldViolation[] = [];
-  const content = shape(parseJson(bytes), "", faults);
+  const content = shape(parseJson(bytes, deepest), "", faults);
   if (faults.length > 0) {
     throw invalidRequest(faults);
   }

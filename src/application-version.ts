@@ -1,6 +1,10 @@
-import { versionMismatch } from "../errors.js";
-import type { ApplicationRecord } from "../store/store.js";
-import { versionOf } from "./to-application.js";
+import { versionMismatch } from "./errors.js";
+import type { ApplicationRecord } from "./store/store.js";
+
+/** The version of an application as callers see it, who only compare it. */
+export function versionOf({ version }: ApplicationRecord): string {
+  return String(version);
+}
 
 /** Stands for every version, as in HTTP. */
 const any = "*";
