@@ -10,6 +10,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
@@ -148,6 +149,7 @@ async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
 
 function toFailure(error: ServiceError): ApiFailure {
   const [status = ""] = error.metadata.get("grpc-status-details-bin");
-  const { info, badRequest } = readDetails(Buffer.from(status));
-  return failureOf(error.code, error.details, info, badRequest);
+  const { find, info, badRequest } = readDetails(Buffer.from(status));
+  const hasRetryHint = find(RetryInfoSchema) !== undefined;
+  return failureOf(error.code, error.details, info, badRequest, hasRetryHint);
 }

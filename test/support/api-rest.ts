@@ -66,7 +66,8 @@ export function createRestApi(url: string): Api {
       throw new Error(`${method} ${path} failed without a problem body`);
     }
     const { code, detail, errors = {}, request_id } = problem;
-    throw new ApiFailure(code, response.status, detail, errors, request_id);
+    const hasRetryHint = response.headers.has("retry-after");
+    throw new ApiFailure(code, response.status, detail, errors, request_id, hasRetryHint);
   }
 
   const application = (text: string) => read(ApplicationSchema, text);

@@ -167,6 +167,8 @@ export class ApiFailure extends Error {
     /** What is wrong, by field. */
     readonly errors: Readonly<Record<string, string[]>>,
     readonly requestId: string,
+    /** Whether it says when to try again. */
+    readonly hasRetryHint = false,
   ) {
     super(message);
   }
@@ -178,13 +180,15 @@ export function failureOf(
   message: string,
   info: ErrorInfo | undefined,
   badRequest: BadRequest | undefined,
+  hasRetryHint?: boolean,
 ): ApiFailure {
   const errors: Record<string, string[]> = {};
   for (const { field, description } of badRequest?.fieldViolations ?? []) {
     errors[field] = [...(errors[field] ?? []), description];
   }
   const reason = info?.reason.toLowerCase() ?? "";
-  return new ApiFailure(reason, code, message, errors, info?.metadata.request_id ?? "");
+  const requestId = info?.metadata.request_id ?? "";
+  return new ApiFailure(reason, code, message, errors, requestId, hasRetryHint);
 }
 
 /** The key of an application that was just made, or whose key was just renewed. */

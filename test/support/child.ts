@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach } from "@jest/globals";
@@ -8,55 +8,61 @@ export function scriptCommand(script: string, ...args: string[]): [string, strin
   return [process.execPath, ["--import", "tsx", join(__dirname, script), ...args]];
 }
 
-/** Starts processes that tell what they do in lines of JSON, and kills those that outlive their test. */
-export function useChildren() {
-  let running: ChildProcess[] = [];
+/** A process that tells what it does in lines of JSON. */
+export type TellingChild = ReturnType<typeof startChild>;
 
-  afterEach(() => {
-    for (const child of running) {
+export function startChild([command, args]: [string, string[]]) {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    output += text;
+  });
+  let hasEnded = false;
+  const closed = once(child, "close").then(() => {
+    hasEnded = true;
+  });
+
+  return {
+    /** All that it has told so far. */
+    lines() {
+      const whole = output.split("\n").slice(0, -1);
+      return whole.map((line) => JSON.parse(line));
+    },
+
+    /** What it tells in a line, as soon as it does. */
+    async line(index: number) {
+      while (this.lines().length <= index) {
+        if (hasEnded) {
+          throw new Error(`It has ended with ${child.exitCode ?? child.signalCode}.`);
+        }
+        await Promise.race([once(child.stdout, "data"), closed]);
+      }
+      return this.lines()[index];
+    },
+
+    write(text: string): void {
+      child.stdin.write(text);
+    },
+
+    async kill(): Promise<void> {
       child.kill("SIGKILL");
-    }
+      await closed;
+    },
+  };
+}
+
+/** Starts such processes, and kills those that outlive their test. */
+export function useChildren() {
+  let running: TellingChild[] = [];
+
+  afterEach(async () => {
+    await Promise.all(running.map((child) => child.kill()));
     running = [];
   });
 
-  return function start([command, args]: [string, string[]]) {
-    const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  return function start(command: [string, string[]]): TellingChild {
+    const child = startChild(command);
     running.push(child);
-    let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      output += text;
-    });
-    let hasEnded = false;
-    const closed = once(child, "close").then(() => {
-      hasEnded = true;
-    });
-
-    return {
-      /** All that it has told so far. */
-      lines() {
-        const whole = output.split("\n").slice(0, -1);
-        return whole.map((line) => JSON.parse(line));
-      },
-
-      /** What it tells in a line, as soon as it does. */
-      async line(index: number) {
-        while (this.lines().length <= index) {
-          if (hasEnded) {
-            throw new Error(`It has ended with ${child.exitCode ?? child.signalCode}.`);
-          }
-          await Promise.race([once(child.stdout, "data"), closed]);
-        }
-        return this.lines()[index];
-      },
-
-      write(text: string): void {
-        child.stdin.write(text);
-      },
-
-      async kill(): Promise<void> {
-        child.kill("SIGKILL");
-        await closed;
-      },
-    };
+    return child;
   };
 }

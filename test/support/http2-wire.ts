@@ -28,7 +28,9 @@ export interface WireSession {
   reset(): void;
 }
 
-const frameTypes = ["DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS"];
+const frameTypes = [
+  ...["DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY"],
+];
 const headerSize = 9;
 const endStream = 1;
 
@@ -75,7 +77,7 @@ export function useWireSessions() {
 }
 
 /** Takes whole frames off the front of what came, and answers with the rest. */
-function takeFrames(bytes: Buffer, frames: Frame[]): Buffer<ArrayBuffer> {
+export function takeFrames(bytes: Buffer, frames: Frame[]): Buffer<ArrayBuffer> {
   let at = 0;
   while (bytes.length - at >= headerSize) {
     const end = at + headerSize + bytes.readUIntBE(at, 3);

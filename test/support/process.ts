@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,14 +18,19 @@ export interface LatchkeyProcess {
   ended(): Promise<number | null>;
 }
 
+export type RunOptions = Pick<SpawnOptions, "detached" | "uid" | "gid">;
+
 export function runLatchkey(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  options: RunOptions = {},
 ): LatchkeyProcess {
   const { PATH = "" } = process.env;
   // It serves by itself, and leaves the other cores to other tests, where nothing else is said.
   const child = spawn(process.execPath, [latchkeyPath, ...args], {
     env: { PATH, HOST: "127.0.0.1", WORKERS: "1", ...environment },
+    stdio: "pipe",
+    ...options,
   });
   const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (text) => {

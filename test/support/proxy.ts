@@ -1,11 +1,14 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { joinSockets } from "./join-sockets.js";
 
 /** A way to a server that a test can block. */
 export interface TcpProxy {
   readonly url: string;
   /** How many connections there are. */
   connections(): number;
+  /** How many have been made so far. */
+  attempts(): number;
   /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `mend`. */
   pause(): void;
   /** Lets requests pass, and holds back all that is answered. It passes on `mend`. */
@@ -37,7 +40,10 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     abandoned.clear();
   }
 
+  let attempts = 0;
+
   const server = createServer((near) => {
+    attempts++;
     if (state === "cut") {
       near.destroy();
       return;
@@ -45,8 +51,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     const far = connect(port, "127.0.0.1");
     const pair: Pair = [near, far];
     pairs.add(pair);
-    join(near, far);
-    join(far, near);
+    joinSockets(near, far);
     near.once("close", () => pairs.delete(pair));
     if (state === "paused") {
       stop(pair);
@@ -60,6 +65,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => pairs.size,
+    attempts: () => attempts,
 
     pause() {
       state = "paused";
@@ -101,13 +107,6 @@ export async function startProxy(port: number): Promise<TcpProxy> {
       await new Promise((done) => server.close(done));
     },
   };
-}
-
-function join(from: Socket, to: Socket): void {
-  from.setNoDelay();
-  from.on("data", (bytes) => to.write(bytes));
-  from.on("error", () => {});
-  from.on("close", () => to.destroy());
 }
 
 function holdBack([, far]: Pair): void {

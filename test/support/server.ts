@@ -11,6 +11,7 @@ import { createServer } from "../../src/server/server.js";
 import { openLmdbStore } from "../../src/store/lmdb.js";
 import { openMongoStore } from "../../src/store/mongo.js";
 import type { Clock, Store } from "../../src/store/store.js";
+import type { Tracing } from "../../src/tracing/tracing.js";
 import { createTestClock, type TestClock } from "./clock.js";
 
 export type Engine = "lmdb" | "mongo";
@@ -38,6 +39,7 @@ export interface TestServerOptions {
   readonly sweepInterval?: number;
   /** How often the server writes when keys were last used, in milliseconds. */
   readonly usesInterval?: number;
+  readonly tracing?: Tracing | undefined;
 }
 
 /**
@@ -46,16 +48,21 @@ export interface TestServerOptions {
  */
 export async function startServer(
   engine: Engine = "lmdb",
-  { environment = {}, store: given, sweepInterval, usesInterval }: TestServerOptions = {},
+  { environment = {}, store: given, sweepInterval, usesInterval, tracing }: TestServerOptions = {},
 ): Promise<TestServer> {
-  const settings = readSettings({ HOST: "127.0.0.1", PORT: "0", ...environment });
+  const settings = readSettings({
+    ...{ HOST: "127.0.0.1", PORT: "0" },
+    // Tests send wrong keys as fast as they can, and all of them come from one address.
+    RATE_LIMIT_FAILURES: "off",
+    ...environment,
+  });
   const clock = createTestClock();
   const own = given ? undefined : await openers[engine](clock.now, sweepInterval);
   const store = given ?? (own as OpenedStore).store;
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
-    ...{ store, settings, log, clock: clock.now },
+    ...{ store, settings, log, clock: clock.now, tracing },
     ...(usesInterval !== undefined && { usesInterval }),
   });
   const { port } = await server.listen();

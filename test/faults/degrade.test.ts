@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { openMongoStore } from "../../src/store/mongo.js";
+import type { ApiFailure } from "../support/api.js";
+import { createGrpcApi } from "../support/api-grpc.js";
+import { createOutbox } from "../support/api-streams.js";
+import { send } from "../support/http.js";
+import { uri, useMongo } from "../support/mongo.js";
+import { startProxy, type TcpProxy } from "../support/proxy.js";
+import { startServer } from "../support/server.js";
+import { until } from "../support/until.js";
+import { callAll, type Heard } from "./support/outage-calls.js";
+
+/** Within which a call is answered whatever the store does, in milliseconds: REQUEST_TIMEOUT and some. */
+const longestAnswer = 15_000;
+/** Within which all works again. */
+const longestRecovery = 20_000;
+/** How many connections an instance may try to make each second while the store is away. */
+const mostAttempts = 20;
+
+const outages: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
+  "cuts all connections": (proxy) => proxy.cut(),
+  "lets nothing through": (proxy) => proxy.pause(),
+  "takes calls and does not answer": (proxy) => proxy.holdAnswers(),
+};
+
+const mongo = useMongo();
+const mongodPort = Number(/:(\d+)/.exec(uri.replace("mongodb://", ""))?.[1]);
+const closes: (() => Promise<void>)[] = [];
+const stories = new Map<string, Promise<Story>>();
+
+/** What was seen of a service whose store went away for a while. */
+interface Story {
+  readonly before: readonly Heard[];
+  readonly during: readonly Heard[];
+  /** Of /healthz, and of /readyz. */
+  readonly pages: readonly (readonly [
+    alive: number,
+    ready: number,
+    retryAfter: string | undefined,
+  ])[];
+  /** How streams ended that were open; those that go on have no word. */
+  readonly streamEnds: readonly (string | undefined)[];
+  readonly attemptsPerSecond: number;
+}
+
+/** Puts a service on a store behind a way that can be blocked. */
+async function live(begin: (proxy: TcpProxy) => void): Promise<Story> {
+  const proxy = await startProxy(mongodPort);
+  const { port } = new URL(proxy.url);
+  const store = await openMongoStore({
+    uri: `mongodb://127.0.0.1:${port}/?directConnection=true`,
+    database: mongo.createDatabase().databaseName,
+  });
+  const server = await startServer("mongo", { store });
+  const api = createGrpcApi(`127.0.0.1:${server.port}`);
+  closes.push(async () => {
+    api.close();
+    await server.close();
+    await store.close();
+    await proxy.close();
+  });
+  const { key } = await server.createTenant();
+  const target = { url: server.url, port: server.port, key };
+  const streams = await openStreams(api, key);
+  const before = await callAll(target);
+
+  begin(proxy);
+  const [begun, attempts] = [performance.now(), proxy.attempts()];
+  const during: Heard[] = await callAll(target);
+  // Once more, when it is known to be away.
+  during.push(...(await callAll(target)));
+  const pages = [await askPages(target)];
+  const seconds = (performance.now() - begun) / 1000;
+  const attemptsPerSecond = (proxy.attempts() - attempts) / seconds;
+
+  proxy.mend();
+  await until(async () => {
+    const after = await callAll(target);
+    return after.every(({ outcome }) => outcome === "ok");
+  }, longestRecovery);
+  await until(async () => (await send(target, "/readyz")).status === 200, longestRecovery);
+  return {
+    ...{ before, during, pages, attemptsPerSecond },
+    streamEnds: await Promise.all(streams.map((stream) => stream())),
+  };
+}
+
+async function askPages(target: { readonly port: number }) {
+  const [alive, ready] = [await send(target, "/healthz"), await send(target, "/readyz")];
+  return [alive.status, ready.status, ready.headers["retry-after"]] as const;
+}
+
+/** Opens a stream of each kind. Each is asked at last whether it goes on or how it ended. */
+async function openStreams(api: ReturnType<typeof createGrpcApi>, key: string) {
+  const outbox = createOutbox<{ check: { key: string; permission: string } }>();
+  const check = { check: { key, permission: "access:check" } };
+  outbox.send(check);
+  const asking = setInterval(() => outbox.send(check), 500);
+  const open = [
+    (signal: AbortSignal) => api.watchCredentials(key, { heartbeatMs: 200 }, signal),
+    (signal: AbortSignal) => api.watchEvents(key, { heartbeatMs: 200 }, signal),
+    (signal: AbortSignal) => api.streamCheckAccess(key, outbox, signal),
+  ];
+  const opened = open.map((stream) => follow(stream));
+  closes.push(async () => clearInterval(asking));
+  await Promise.all(opened.map(({ first }) => first));
+  return opened.map(({ whatBecame }) => whatBecame);
+}
+
+function follow(open: (signal: AbortSignal) => AsyncIterable<unknown>) {
+  const leaving = new AbortController();
+  let count = 0;
+  let end: string | undefined;
+  const reading = (async () => {
+    try {
+      for await (const _ of open(leaving.signal)) {
+        count++;
+      }
+      end = "ended without a reason";
+    } catch (failure) {
+      end = (failure as ApiFailure).reason;
+    }
+  })();
+  return {
+    first: until(async () => count > 0 || end !== undefined, 10_000),
+
+    /** How it has ended, or nothing where it goes on; whoever does neither is silent for good. */
+    async whatBecame(): Promise<string | undefined> {
+      const heard = count;
+      await until(async () => count > heard || end !== undefined, longestRecovery);
+      const ended = end;
+      leaving.abort();
+      await reading;
+      return ended;
+    },
+  };
+}
+
+beforeAll(() => {
+  for (const [name, begin] of Object.entries(outages)) {
+    const story = live(begin);
+    story.catch(() => {});
+    stories.set(name, story);
+  }
+});
+
+afterAll(async () => {
+  await Promise.all(closes.map((close) => close()));
+}, 60_000);
+
+describe.each(Object.keys(outages))("a service whose MongoDB %s", (name) => {
+  const story = () => stories.get(name) as Promise<Story>;
+
+  it("answers every call in time, and says that it may be tried again and when", async () => {
+    const { before, during } = await story();
+    expect(new Set(before.map(({ outcome }) => outcome))).toEqual(new Set(["ok"]));
+    expect(during.filter(({ outcome }) => outcome !== "unavailable")).toEqual([]);
+    expect(during.filter(({ hasHint }) => !hasHint)).toEqual([]);
+    expect(Math.max(...during.map(({ took }) => took))).toBeLessThan(longestAnswer);
+  }, 90_000);
+
+  it("stays alive and is not ready meanwhile", async () => {
+    const { pages } = await story();
+    expect(pages).toEqual([[200, 503, "1"]]);
+  }, 90_000);
+
+  it("works again by itself, and has not stormed the database with connections", async () => {
+    // It is over only when everything works.
+    const { attemptsPerSecond } = await story();
+    expect(attemptsPerSecond).toBeLessThan(mostAttempts);
+  }, 90_000);
+
+  it("goes on with streams, or ends them with the reason, and leaves none silent", async () => {
+    const { streamEnds } = await story();
+    for (const end of streamEnds.filter((end) => end !== undefined)) {
+      expect(end).toBe("store_unavailable");
+    }
+  }, 90_000);
+});

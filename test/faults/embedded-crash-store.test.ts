@@ -1,0 +1,126 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, it } from "@jest/globals";
+import type { Store } from "../../src/store/store.js";
+import { useChildren } from "../support/child.js";
+import { useLmdbFolder } from "../support/lmdb-folder.js";
+import { createRandom } from "./support/random.js";
+
+const folder = useLmdbFolder();
+const start = useChildren();
+const kills = 40;
+/** For how long it writes at most before it is killed, in milliseconds. */
+const longestLife = 150;
+
+/** A change that was begun, and whether it was acknowledged. */
+interface Told {
+  readonly kind: string;
+  readonly id: string;
+  readonly value: string;
+  /** Of what belongs to an application: the id of that. */
+  readonly applicationId?: string;
+  readonly isDone?: true;
+}
+
+/** What was told of a record: the changes that were acknowledged, and one that may have been made. */
+interface History {
+  readonly done: Told[];
+  doubt?: Told | undefined;
+}
+
+function historiesOf(lines: readonly Told[]): Map<string, History> {
+  const histories = new Map<string, History>();
+  for (const line of lines) {
+    const history = histories.get(line.id) ?? { done: [] };
+    histories.set(line.id, history);
+    if (line.isDone) {
+      history.done.push(line);
+    }
+    history.doubt = line.isDone ? undefined : line;
+  }
+  return histories;
+}
+
+it("an embedded store whose process is killed while it writes opens with all that was acknowledged", async () => {
+  const random = createRandom(3);
+  const tenantId = randomUUID();
+  let seen = 0;
+  for (let kill = 0; kill < kills; kill++) {
+    const child = join(__dirname, "support", "crash-child.mjs");
+    const writer = start([process.execPath, [child, folder.path(), tenantId]]);
+    await writer.line(1);
+    await delay(random() * longestLife);
+    await writer.kill();
+    const [, ...lines] = writer.lines();
+
+    const store = await folder.open();
+    const histories = historiesOf(lines);
+    for (const [id, history] of histories) {
+      const owner = histories.get(ownerOf(history) ?? "");
+      await (owner
+        ? expectSession(store, tenantId, id, history, owner)
+        : expectApplication(store, tenantId, id, history));
+      seen++;
+    }
+    await store.ping();
+    await store.close();
+  }
+  expect(seen).toBeGreaterThan(kills);
+}, 120_000);
+
+/** The application that a session belongs to. */
+const ownerOf = ({ done, doubt }: History) => (done[0] ?? doubt)?.applicationId;
+
+async function expectApplication(store: Store, tenantId: string, id: string, history: History) {
+  const found = await store.applications.find(id);
+  const state = {
+    created: found && "0",
+    updated: found?.name,
+    rekeyed: found?.keys[0]?.id,
+    deleted: found ? undefined : "",
+  };
+  const { done, doubt } = history;
+  const isMade = doubt && state[doubt.kind as keyof typeof state] === doubt.value;
+  const made = isMade ? [...done, doubt] : done;
+  const last = (kind: string) => made.findLast((told) => told.kind === kind)?.value;
+  if (last("created") === undefined || last("deleted") !== undefined) {
+    expect(found).toBeUndefined();
+  } else {
+    expect(found?.name).toBe(last("updated") ?? "0");
+    expect(found?.keys.map((key) => key.id)).toEqual([last("rekeyed") ?? expect.any(String)]);
+  }
+  const { items } = await store.events.list({ tenantId, target: id, size: 100 });
+  const told = items.filter(({ target }) => target.sessionId === undefined).map(({ kind }) => kind);
+  expect(told.reverse()).toEqual(made.map(({ kind }) => kind));
+}
+
+async function expectSession(
+  store: Store,
+  tenantId: string,
+  id: string,
+  { done }: History,
+  owner: History,
+) {
+  const found = await store.sessions.find(id);
+  const isOwnerDeleted = owner.done.some(({ kind }) => kind === "deleted");
+  if (!found) {
+    // It was acknowledged before anything was told of it, and goes with its application alone.
+    expect(isOwnerDeleted || owner.doubt?.kind === "deleted").toBe(true);
+    return;
+  }
+  expect(isOwnerDeleted).toBe(false);
+  const { session, application } = found;
+  const isSpent = session.authorizedAt !== undefined;
+  // What was begun may have been done; what was acknowledged was.
+  if (done.length > 0) {
+    expect(isSpent).toBe(true);
+  }
+  const grant = {
+    ...{ sessionId: id, tenantId, nonceHashes: [session.nonceHash] },
+    ...{ authorizedBy: application.id, permissions: [], rules: [] },
+  };
+  expect(await store.sessions.authorize(grant)).toBe(isSpent ? "used" : "authorized");
+  const { items } = await store.events.list({ tenantId, target: id, size: 100 });
+  expect(items.map(({ kind }) => kind)).toEqual(isSpent ? ["authorized"] : []);
+}

@@ -1,0 +1,71 @@
+import { keyOf } from "../../support/api.js";
+import { createGrpcApi } from "../../support/api-grpc.js";
+import { createRestApi } from "../../support/api-rest.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
+import { type ReplicaSet, startReplicaSet } from "../../support/replica-set.js";
+import { bootstrapKey, type Instance, startInstance } from "./instance.js";
+import type { Door } from "./tally.js";
+
+/** Two instances of the service on a replica set of three members. */
+export interface Cluster {
+  readonly set: ReplicaSet;
+  readonly instances: readonly [Instance, Instance];
+  /** Each instance over REST. */
+  readonly restDoors: readonly [Door, Door];
+  /** Each instance over each protocol. */
+  readonly doors: readonly Door[];
+  readonly keys: ClusterKeys;
+  stop(): Promise<void>;
+}
+
+export interface ClusterKeys {
+  /** May manage everything. */
+  readonly root: string;
+  /** Opens sessions. */
+  readonly opener: string;
+  /** Authorizes them. */
+  readonly granter: string;
+}
+
+export async function startCluster(electionTimeout?: number): Promise<Cluster> {
+  const set = await startReplicaSet(electionTimeout);
+  try {
+    return await startOn(set);
+  } catch (error) {
+    await set.stop();
+    throw error;
+  }
+}
+
+async function startOn(set: ReplicaSet): Promise<Cluster> {
+  const root = await bootstrapKey({ MONGODB_URI: set.uriFor("bootstrap") });
+  const start = (name: string) =>
+    startInstance(name, { ...rateLimitsOff, MONGODB_URI: set.uriFor(name), SESSION_TTL: "1h" });
+  const instances = await Promise.all([start("one"), start("other")]);
+  const [one, other] = instances;
+  const rest = ({ name, url }: Instance): Door => ({ instance: name, api: createRestApi(url) });
+  const grpc = ({ name, url }: Instance): Door => ({
+    instance: name,
+    api: createGrpcApi(new URL(url).host),
+  });
+  const restDoors = [rest(one), rest(other)] as const;
+  const doors = [...restDoors, grpc(one), grpc(other)];
+  const make = async (type: string, permissions: string[]) =>
+    keyOf(await restDoors[0].api.createApplication(root, { name: type, type, permissions }));
+  const opener = await make("public", ["token:read"]);
+  const granter = await make("private", ["application:read"]);
+  return {
+    set,
+    instances,
+    restDoors,
+    doors,
+    keys: { root, opener, granter },
+    async stop() {
+      for (const { api } of doors) {
+        api.close();
+      }
+      await Promise.all(instances.map((instance) => instance.kill()));
+      await set.stop();
+    },
+  };
+}

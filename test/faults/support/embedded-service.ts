@@ -1,0 +1,46 @@
+import { afterEach } from "@jest/globals";
+import type { LatchkeyProcess } from "../../support/process.js";
+import { type ServiceProcess, startService } from "../../support/service-process.js";
+
+/** The service on an embedded store, as a process of its own with its workers. */
+export interface EmbeddedService extends ServiceProcess {
+  /** How long it took to start, in milliseconds. */
+  readonly startedIn: number;
+  /** Ends it with all its workers, at once and without a word. */
+  kill(): Promise<void>;
+}
+
+/** Starts services, and kills those that outlive their test. */
+export function useEmbeddedServices() {
+  let running: EmbeddedService[] = [];
+
+  afterEach(async () => {
+    await Promise.all(running.map((service) => service.kill()));
+    running = [];
+  });
+
+  return async function start(
+    DATA_DIR: string,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<EmbeddedService> {
+    const begun = performance.now();
+    // In a group of its own, which can be killed as one.
+    const started = await startService({ DATA_DIR, ...environment }, { detached: true });
+    const service = {
+      ...started,
+      startedIn: performance.now() - begun,
+      kill: () => killGroup(started.process),
+    };
+    running.push(service);
+    return service;
+  };
+}
+
+async function killGroup({ child, ended }: LatchkeyProcess): Promise<void> {
+  try {
+    process.kill(-(child.pid as number), "SIGKILL");
+  } catch {
+    // It has ended already.
+  }
+  await ended();
+}

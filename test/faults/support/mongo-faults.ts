@@ -1,0 +1,70 @@
+import type { Member } from "../../support/replica-set-member.js";
+import type { Cluster } from "./cluster.js";
+import type { Instance } from "./instance.js";
+
+/** Something that happens to a cluster, and is over after a while. */
+export interface Fault {
+  readonly name: string;
+  /** The instances that can reach a majority of the members, so that they are to write again while it lasts. */
+  readonly spares: readonly InstanceNumber[];
+  /** How long it lasts at least, in milliseconds. */
+  readonly lasts: number;
+  strike(cluster: Cluster): Promise<void>;
+}
+
+type InstanceNumber = 0 | 1;
+
+/** In the order in which they happen; all that is broken is mended between them. */
+export const mongoFaults: readonly Fault[] = [
+  {
+    name: "the primary is killed",
+    spares: [0, 1],
+    lasts: 3_000,
+    strike: async ({ set }) => (await set.primary()).kill(),
+  },
+  {
+    name: "the primary is frozen and thaws",
+    spares: [0, 1],
+    lasts: 3_000,
+    strike: async ({ set }) => (await set.primary()).freeze(),
+  },
+  {
+    name: "the primary is cut off from its peers and from one instance",
+    spares: [0, 1],
+    lasts: 3_000,
+    async strike({ set, instances }) {
+      const primary = await set.primary();
+      set.isolate(primary);
+      set.cutOff(instances[1].name, primary);
+    },
+  },
+  {
+    name: "the primary is replaced and one instance hears of nobody else",
+    spares: [1],
+    lasts: 4_000,
+    async strike({ set, instances }) {
+      const primary = await set.primary();
+      const others = set.members.filter((member) => member !== primary);
+      set.isolate(primary, "refused");
+      for (const member of others) {
+        set.cutOff(instances[0].name, member);
+      }
+      await set.stepUp(others[0] as Member);
+    },
+  },
+  {
+    name: "an instance is killed",
+    spares: [1],
+    lasts: 1_000,
+    strike: ({ instances }) => instances[0].kill(),
+  },
+  {
+    name: "everything is killed",
+    spares: [],
+    lasts: 500,
+    async strike({ set, instances }) {
+      const dying: readonly (Member | Instance)[] = [...set.members, ...instances];
+      await Promise.all(dying.map((one) => one.kill()));
+    },
+  },
+];

@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import { afterAll, beforeAll } from "@jest/globals";
+import { uri } from "../../support/mongo.js";
+import { type ServiceProcess, startService } from "../../support/service-process.js";
+
+const minute = 60_000;
+
+/** One of several instances of the service on one database, whose clock is wrong. */
+export interface ShiftedInstance extends ServiceProcess {
+  readonly name: string;
+}
+
+const shifts = { "5 minutes ahead": 5 * minute, "5 minutes behind": -5 * minute };
+const preload = `--import=${join(__dirname, "../../support/shift-clock.mjs")}`;
+
+/** Starts the instances before the tests of a file, as processes of their own, and ends them after. */
+export function useShiftedInstances(
+  database: () => string,
+  environment: Readonly<Record<string, string>>,
+): readonly ShiftedInstance[] {
+  const instances: ShiftedInstance[] = [];
+
+  beforeAll(async () => {
+    const store = { MONGODB_URI: uri, MONGODB_DATABASE: database() };
+    const started = Object.entries(shifts).map(async ([name, shift]) => {
+      const clock = { NODE_OPTIONS: preload, CLOCK_SHIFT: String(shift) };
+      return { name, ...(await startService({ ...environment, ...store, ...clock })) };
+    });
+    instances.push(...(await Promise.all(started)));
+  }, 60_000);
+
+  afterAll(() => {
+    for (const { process } of instances) {
+      process.child.kill("SIGKILL");
+    }
+  });
+
+  return instances;
+}

@@ -1,0 +1,16 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
+
+/**
+ * Sees to it that a process dies with this one, however that ends: a shell
+ * waits at a pipe, which the system closes when this process is gone.
+ */
+export function dieWithUs(child: ChildProcess): void {
+  const guardian = spawn("sh", ["-c", `read -r _; kill -9 ${child.pid}`], {
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  guardian.unref();
+  (guardian.stdin as Socket).unref();
+  // Its number may go to another process then.
+  child.once("exit", () => guardian.kill("SIGKILL"));
+}

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { type Document, MongoClient } from "mongodb";
+import { type Bridge, startBridge } from "./bridge.js";
+import { dieWithUs } from "./guardian.js";
+import { type MongodBinary, mongodArgs } from "./mongod.js";
+import { until } from "./until.js";
+
+/** A member of a replica set, which all others, and all clients, reach over a bridge. */
+export interface Member {
+  /** The name by which the set knows it. */
+  readonly host: string;
+  /** The name under which it comes to the bridges of the others. */
+  readonly name: string;
+  readonly bridge: Bridge;
+  isRunning(): boolean;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  /** Asks it alone, behind its bridge's back. */
+  command(command: Document): Promise<Document>;
+}
+
+export interface MemberOptions {
+  readonly binary: MongodBinary;
+  readonly port: number;
+  readonly folder: string;
+  readonly set: string;
+}
+
+/** How long a mongod may take to start, in milliseconds. */
+const patience = 30_000;
+
+export async function createMember({ binary, port, folder, set }: MemberOptions): Promise<Member> {
+  const bridge = await startBridge(port, callerIn);
+  let child: ChildProcess | undefined;
+
+  async function command(command: Document): Promise<Document> {
+    const uri = `mongodb://127.0.0.1:${port}/?directConnection=true&serverSelectionTimeoutMS=1000`;
+    const client = new MongoClient(uri);
+    try {
+      return await client.db("admin").command(command);
+    } finally {
+      await client.close();
+    }
+  }
+
+  const isRunning = () => child !== undefined && child.exitCode === null && !child.signalCode;
+
+  const answers = () =>
+    command({ ping: 1 }).then(
+      () => true,
+      () => false,
+    );
+
+  return {
+    host: `127.0.0.1:${bridge.port}`,
+    name: nameOf(port),
+    bridge,
+
+    isRunning,
+
+    async start() {
+      await mkdir(folder, { recursive: true });
+      const place = ["--port", String(port), "--bind_ip", "127.0.0.1", "--dbpath", folder];
+      child = spawn(binary.path, ["--replSet", set, ...place, ...quickSync, ...mongodArgs], {
+        env: { ...process.env, ...binary.env },
+        stdio: "ignore",
+      });
+      dieWithUs(child);
+      await until(answers, patience);
+    },
+
+    async kill() {
+      if (child && isRunning()) {
+        const gone = once(child, "exit");
+        child.kill("SIGKILL");
+        await gone;
+      }
+    },
+
+    freeze: () => void child?.kill("SIGSTOP"),
+    thaw: () => void child?.kill("SIGCONT"),
+    command,
+  };
+}
+
+/** A member that follows another one which is cut off notices it in a second, not in five. */
+const quickSync = ["--setParameter", "oplogNetworkTimeoutBufferSeconds=1"];
+
+const nameOf = (port: number | string) => `member ${port}`;
+
+/**
+ * A mongod that lets tests ask for failures says with its greeting who it is;
+ * a client is known by its appName.
+ */
+function callerIn(firstBytes: Buffer): string {
+  const text = firstBytes.toString("latin1");
+  const [, port] = /hostInfo\0.{4}[^\0]*:(\d+)\0/s.exec(text) ?? [];
+  const [, appName = ""] = /application\0.{5}name\0.{4}([^\0]*)\0/s.exec(text) ?? [];
+  return port === undefined ? appName : nameOf(port);
+}

@@ -1,0 +1,159 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Document } from "mongodb";
+import type { Blockade } from "./bridge.js";
+import { findMongod } from "./mongod.js";
+import { createMember, type Member } from "./replica-set-member.js";
+import { until } from "./until.js";
+
+/** A replica set of real mongods, in which a test can do what happens to real ones. */
+export interface ReplicaSet {
+  readonly members: readonly Member[];
+  /** How long members wait for a primary that is silent before they elect another, in milliseconds. */
+  readonly electionTimeout: number;
+  /** Leads a client to the set that is known by this name to {@link cutOff}. */
+  uriFor(client: string): string;
+  /** The member that is primary to a majority, once there is one. */
+  primary(): Promise<Member>;
+  /** Cuts a member off from all others, so that nothing passes in either direction. */
+  isolate(member: Member, how?: Blockade): void;
+  /** Cuts a client off from a member. */
+  cutOff(client: string, member: Member): void;
+  /** Makes a member primary at once, where a majority can hear it. */
+  stepUp(member: Member): Promise<void>;
+  /** Undoes all that keeps anyone from anyone, and starts who is dead. */
+  heal(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const setName = "faults";
+const patience = 30_000;
+
+/** Starts three members, which die with this process. */
+export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaSet> {
+  const binary = await findMongod();
+  const folder = await mkdtemp(join(tmpdir(), "latchkey-replica-set-"));
+  const ports = await freePorts(3);
+  const members = await Promise.all(
+    ports.map((port, at) =>
+      createMember({ binary, port, folder: join(folder, `member-${at}`), set: setName }),
+    ),
+  );
+  const [first] = members as [Member];
+  let undo: (() => void | Promise<void>)[] = [];
+
+  function block(caller: string, member: Member, how: Blockade = "silent"): void {
+    member.bridge.block(caller, how);
+    undo.push(() => member.bridge.unblock(caller));
+  }
+
+  async function primary(): Promise<Member> {
+    let found: Member | undefined;
+    await until(async () => {
+      found = await primaryOf(members);
+      return found !== undefined;
+    }, patience);
+    return found as Member;
+  }
+
+  await Promise.all(members.map((member) => member.start()));
+  await first.command({
+    replSetInitiate: {
+      _id: setName,
+      members: members.map(({ host }, _id) => ({ _id, host })),
+      settings: {
+        electionTimeoutMillis: electionTimeout,
+        heartbeatIntervalMillis: 500,
+        // A new primary does not wait for what the one before may have kept to itself.
+        catchUpTimeoutMillis: 0,
+      },
+    },
+  });
+  await primary();
+
+  return {
+    members,
+    electionTimeout,
+    primary,
+
+    uriFor: (client) =>
+      `mongodb://${members.map(({ host }) => host)}/?replicaSet=${setName}&appName=${client}`,
+
+    isolate(member, how) {
+      for (const other of members.filter((one) => one !== member)) {
+        block(other.name, member, how);
+        block(member.name, other, how);
+      }
+    },
+
+    cutOff: (client, member) => block(client, member),
+
+    async stepUp(member) {
+      // It may still be busy hearing that the one before is gone, or yield to another at once.
+      await until(
+        async () =>
+          (await isDone(member.command({ replSetStepUp: 1 }))) &&
+          (await primaryOf(members)) === member,
+        patience,
+      );
+    },
+
+    async heal() {
+      for (const step of undo) {
+        await step();
+      }
+      undo = [];
+      await Promise.all(members.map(revive));
+      await until(async () => (await Promise.all(members.map(isWell))).every(Boolean), patience);
+    },
+
+    async stop() {
+      await Promise.all(members.map((member) => member.kill()));
+      await Promise.all(members.map(({ bridge }) => bridge.close()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function revive(member: Member): Promise<void> {
+  member.thaw();
+  if (!member.isRunning()) {
+    await member.start();
+  }
+}
+
+/** Whether a member has a primary, or is one, and all the data that it needs to serve. */
+async function isWell(member: Member): Promise<boolean> {
+  const { isWritablePrimary, secondary, primary } = await statusOf(member);
+  return primary !== undefined && Boolean(isWritablePrimary || secondary);
+}
+
+/** Of several that take themselves for primary, the one that was elected last is. */
+async function primaryOf(members: readonly Member[]): Promise<Member | undefined> {
+  const states = await Promise.all(members.map(statusOf));
+  const terms = states.map(({ isWritablePrimary, electionId }) =>
+    isWritablePrimary ? String(electionId) : "",
+  );
+  const latest = terms.toSorted().at(-1);
+  return latest ? members[terms.indexOf(latest)] : undefined;
+}
+
+const statusOf = (member: Member): Promise<Document> =>
+  member.command({ hello: 1 }).catch(() => ({}));
+
+const isDone = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
+/** Ports that are free now, and handed out by the system no sooner than it must. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => new Promise((done) => server.once("listening", done))));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
