@@ -13,20 +13,27 @@ import { describeSessions } from "./api-contract/sessions.js";
 import { describeManagedSessions } from "./api-contract/sessions-manage.js";
 import type { ApiSubject } from "./api-contract/subject.js";
 import type { Api } from "./support/api.js";
-import { engines, startServer, type TestServer } from "./support/server.js";
+import { type Engine, engines, startServer, type TestServer } from "./support/server.js";
 
 /** So long that nothing is swept while a test runs. */
 const hour = 3_600_000;
 
 interface ApiSuiteOptions {
   readonly client: string;
+  /** On which it is tried; on all where nothing is said. A protocol and a store know nothing of each other. */
+  readonly stores?: readonly Engine[];
   readonly statuses: Statuses;
   readonly connect: (server: TestServer) => Api;
 }
 
-/** What every protocol does on every store, written once. */
-export function describeApi({ client, statuses, connect }: ApiSuiteOptions): void {
-  describe.each(engines)(`client=${client}/store=%s`, (engine) => {
+/** What every protocol does, and every store, written once. */
+export function describeApi({
+  client,
+  stores = engines,
+  statuses,
+  connect,
+}: ApiSuiteOptions): void {
+  describe.each(stores)(`client=${client}/store=%s`, (engine) => {
     let server: TestServer;
     let api: Api;
 

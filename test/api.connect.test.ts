@@ -4,6 +4,7 @@ import { createConnectApi } from "./support/api-connect.js";
 
 describeApi({
   client: "connect",
+  stores: ["lmdb"],
   statuses: "grpc",
   connect: ({ url }) => createConnectApi(createConnectTransport({ baseUrl: url })),
 });

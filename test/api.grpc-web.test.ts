@@ -4,6 +4,7 @@ import { createConnectApi } from "./support/api-connect.js";
 
 describeApi({
   client: "grpc-web",
+  stores: ["lmdb"],
   statuses: "grpc",
   connect: ({ url }) => createConnectApi(createGrpcWebTransport({ baseUrl: url })),
 });

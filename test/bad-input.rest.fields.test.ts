@@ -3,10 +3,9 @@ import fc from "fast-check";
 import { newId } from "../src/ids.js";
 import { useBadInputTarget } from "./support/bad-input.js";
 import { expectProblem, type HttpAnswer, send } from "./support/http.js";
+import { type Path, placesIn, replaced } from "./support/json-places.js";
 
 const target = useBadInputTarget();
-
-type Path = readonly (string | number)[];
 
 const grants = { permissions: ["token:read"] };
 const applicationRule = {
@@ -68,27 +67,6 @@ const named = Object.entries(operations) as [string, Operation][];
 function call({ method, path, key }: Operation, body: unknown): Promise<HttpAnswer> {
   const headers = { "svc-api-key": key(), "content-type": "application/json" };
   return send(target, path(), { method, headers, body: JSON.stringify(body) });
-}
-
-/** Every place in a JSON value. */
-function placesIn(value: unknown, path: Path = []): Path[] {
-  const inside =
-    typeof value === "object" && value !== null
-      ? Object.entries(value).flatMap(([name, item]) =>
-          placesIn(item, [...path, Array.isArray(value) ? Number(name) : name]),
-        )
-      : [];
-  return [path, ...inside];
-}
-
-/** A copy of a JSON value with another in one of its places. */
-function replaced(value: unknown, [first, ...rest]: Path, by: unknown): unknown {
-  if (first === undefined) {
-    return by;
-  }
-  const copy = structuredClone(value) as Record<string | number, unknown>;
-  copy[first] = replaced(copy[first], rest, by);
-  return copy;
 }
 
 /** A copy of a JSON value with one more member in the object at one of its places. */

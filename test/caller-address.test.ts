@@ -10,7 +10,8 @@ import { Ending } from "../src/ending.js";
 function addressOf(address: string, forwarded?: string | string[], trusted = "10.0.0.0/8,::1") {
   const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
   const headers = { "x-forwarded-for": forwarded as string };
-  const call = { requestId: "", peer: { address, headers }, ending: new Ending() };
+  const ending = new Ending();
+  const call = { requestId: "", peer: { address, headers }, ending, protocol: "rest" } as const;
   const values = createContextValues().set(callKey, call);
   return createAddressOf(trustedProxies)({ values });
 }

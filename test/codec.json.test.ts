@@ -33,7 +33,9 @@ import { jsonOptionsFor } from "../src/server/json-options.js";
 import { anyDuration, anyInit } from "./support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 
-const jsonOptions = jsonOptionsFor({ implementations: [], openImplementations: [] });
+const jsonOptionsOf = (jsonDepth: number) =>
+  jsonOptionsFor({ implementations: [], openImplementations: [], jsonDepth });
+const jsonOptions = jsonOptionsOf(32);
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
@@ -175,10 +177,19 @@ describe("reading the JSON of Connect", () => {
       }),
     );
 
+  /** What is refused of our own accord: the library overlooks what stands behind a duration, and days that are none. */
+  const isStricter = (outcome: unknown) =>
+    / as a duration such as 3600s$|^there is no /.test(
+      (outcome as { refused?: string }).refused ?? "",
+    );
+
   function expectSameReading(schema: DescMessage, text: string): void {
     const bytes = Buffer.from(text);
     const decode = createConnectJsonDecoder(schema, jsonOptions);
-    expect(outcomeOf(() => decode(bytes))).toStrictEqual(libraryReads(schema, bytes));
+    const outcome = outcomeOf(() => decode(bytes));
+    if (!isStricter(outcome)) {
+      expect(outcome).toStrictEqual(libraryReads(schema, bytes));
+    }
   }
 
   const options: fc.Arbitrary<Partial<JsonWriteOptions>> = fc.record(
@@ -236,9 +247,23 @@ describe("reading the JSON of Connect", () => {
     ['{"constructor":1,"toString":2}'],
     ['{"token":[]}'],
     ['{"token":{"container":"a","tokenId":"b"}}'],
-    [`{"token":${"[".repeat(200)}${"]".repeat(200)}}`],
+    [`{"token":${"[".repeat(30)}${"]".repeat(30)}}`],
   ])("reads or refuses the check %s as the library does", (text) => {
     expectSameReading(CheckAccessRequestSchema, text);
+  });
+
+  it("refuses what is nested deeper than the limit, before it is parsed", () => {
+    const text = `{"token":${"[".repeat(200)}${"]".repeat(200)}}`;
+    const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptions);
+    expect(() => decode(Buffer.from(text))).toThrow("it is nested deeper than 32 levels");
+  });
+
+  it.each([8, 40])("holds a text to a limit of %d levels, and to no other", (limit) => {
+    const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptionsOf(limit));
+    const nested = (levels: number) =>
+      Buffer.from(`{"token":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
+    expect(() => decode(nested(limit))).toThrow("cannot decode");
+    expect(() => decode(nested(limit + 1))).toThrow(`it is nested deeper than ${limit} levels`);
   });
 
   it.each([
@@ -258,8 +283,6 @@ describe("reading the JSON of Connect", () => {
 
   it.each([
     ['{"expiresAt":"2030-01-31T12:00:00.5+01:00"}'],
-    ['{"expiresAt":"2030-02-30T12:00:00Z"}'],
-    ['{"expiresAt":"2030-02-28T24:00:00Z"}'],
     ['{"expiresAt":"2030-02-28T23:59:60Z"}'],
     ['{"expiresAt":"2030-13-01T00:00:00Z"}'],
     ['{"expiresAt":"2030-01-31T12:00:00.1Z"}'],
@@ -297,7 +320,6 @@ describe("reading the JSON of Connect", () => {
     ["+1s"],
     ["1e3s"],
     ["1 s"],
-    ["1s "],
     ["1S"],
     ["1m"],
     ["1"],
@@ -319,11 +341,45 @@ describe("reading the JSON of Connect", () => {
     const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
     fc.assert(
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
-        expectSameReading(DurationSchema, JSON.stringify(`${parts.join("")}s`));
+        const text = `${parts.join("")}s`;
+        fc.pre(text.indexOf("s") === text.length - 1);
+        expectSameReading(DurationSchema, JSON.stringify(text));
       }),
       { numRuns: 1_000 },
     );
   });
+
+  it.each([
+    ["2030-02-30T12:00:00Z", "there is no 2030-02-30T12"],
+    ["2031-02-29T12:00:00+01:00", "there is no 2031-02-29T12"],
+    ["2030-02-28T24:00:00Z", "there is no 2030-02-28T24"],
+  ])("refuses %s, which the library takes for a day later", (text, message) => {
+    for (const name of ["expiresAt", "expires_at"]) {
+      const decode = createConnectJsonDecoder(CreateApplicationRequestSchema, jsonOptions);
+      expect(() => decode(Buffer.from(JSON.stringify({ [name]: text })))).toThrow(message);
+    }
+  });
+
+  it.each(["3600sfoo", "1s ", "1ss", "1s1s"])(
+    "refuses the duration %j, whose end the library overlooks",
+    (text) => {
+      const [ours, listed] = [
+        RegenerateApplicationKeyRequestSchema,
+        schemaOf(fields.durations, {}),
+      ];
+      for (const [schema, json] of [
+        [ours, { gracePeriod: text }],
+        [ours, { grace_period: text }],
+        [listed, { value: ["1s", text] }],
+        [DurationSchema, text],
+      ] as const) {
+        const decode = createConnectJsonDecoder(schema, jsonOptions);
+        expect(() => decode(Buffer.from(JSON.stringify(json)))).toThrow(
+          "as a duration such as 3600s",
+        );
+      }
+    },
+  );
 
   it("refuses bytes that are not UTF-8", () => {
     const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);

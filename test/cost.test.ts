@@ -6,6 +6,7 @@ import { grpcHeaders } from "./support/http2-wire.js";
 import { type Probed, type Spent, startProbed } from "./support/probed.js";
 import { latchkeyPath, withFolder } from "./support/process.js";
 import { envelope } from "./support/raw-grpc.js";
+import { firstKeyPattern, listeningLine } from "./support/service-process.js";
 import { callEach, callOnce, sendEach } from "./support/steady-load.js";
 
 /**
@@ -35,10 +36,10 @@ beforeAll(async () => {
     ...{ HOST: "127.0.0.1", PORT: "0", WORKERS: "1", DATA_DIR: folder },
   });
   bare = startProbed(["test/support/bare-servers.mjs"]);
-  [key] = await service.until(/lk_mgt_[A-Za-z0-9]+/);
-  const [, port] = await service.until(/listening at http:\/\/[^"]+:(\d+)"/);
+  [key] = await service.until(firstKeyPattern);
+  const [, url = ""] = await service.until(listeningLine);
   const [floor] = await bare.until(/{.*}/);
-  ports = { service: Number(port), ...JSON.parse(floor) };
+  ports = { service: Number(new URL(url).port), ...JSON.parse(floor) };
 });
 
 afterAll(() => {
@@ -88,7 +89,7 @@ const rows: Readonly<Record<string, Row>> = {
   "GET over REST": {
     load: () => (count) => sendEach(ports.service, get(), count),
     floor: () => (count) => sendEach(ports.http, get(), count),
-    more: 8_000,
+    more: 8_500,
   },
   "a call of Connect in JSON": {
     load: () => (count) => sendEach(ports.service, post(), count),
@@ -98,7 +99,7 @@ const rows: Readonly<Record<string, Row>> = {
   "a call of gRPC": {
     load: () => call(ports.service),
     floor: () => call(ports.grpc),
-    more: 11_500,
+    more: 12_000,
   },
 };
 

@@ -1,33 +1,15 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { createRestApi } from "./support/api-rest.js";
-import { type LatchkeyProcess, runLatchkey } from "./support/process.js";
+import { useService } from "./support/service-for-file.js";
 
 describe("the examples of guarded services", () => {
-  let folder: string;
-  let latchkey: LatchkeyProcess | undefined;
-  let url: string;
-  let key: string;
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "latchkey-examples-"));
-    latchkey = runLatchkey(["serve"], { DATA_DIR: folder, PORT: "0" });
-    [key] = await latchkey.until(/lk_mgt_[A-Za-z0-9]+/);
-    [, url = ""] = await latchkey.until(/listening at (http:[^"]+)"/);
-  });
-
-  afterAll(async () => {
-    latchkey?.child.kill("SIGKILL");
-    await latchkey?.ended();
-    await rm(folder, { recursive: true, force: true });
-  });
+  const latchkey = useService();
 
   /** Runs an example as a reader would, and answers with the lines that it wrote. */
   async function runExample(name: string): Promise<string[]> {
+    const { url, firstKey: key } = latchkey;
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
       ["--import", "tsx", `examples/${name}.ts`],

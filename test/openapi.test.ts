@@ -245,7 +245,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     );
     const ofBody = operation.requestBody ? [413, 415] : [];
     const ofReplay = getOption(method, replayable) ? [409, 422] : [];
-    const all = new Set([400, 401, 403, ...own, ...ofBody, ...ofReplay, 500, 503, 504]);
+    const all = new Set([400, 401, 403, ...own, ...ofBody, ...ofReplay, 429, 500, 503, 504]);
     expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
   });
 });
@@ -275,7 +275,8 @@ describe.each(operations)("the answers of $operationId", ({ responses }) => {
       }
       expect("WWW-Authenticate" in headers).toBe(status === "401");
       const mayHelp = examples.some(({ code }) => code === "idempotency_conflict");
-      expect("Retry-After" in headers).toBe(status === "503" || mayHelp);
+      expect("Retry-After" in headers).toBe(/^(429|50[34])$/.test(status) || mayHelp);
+      expect("X-RateLimit-Reset" in headers).toBe(status === "429");
     }
   });
 });

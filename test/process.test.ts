@@ -5,27 +5,23 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { watchHealth } from "./support/health-watch.js";
 import { uri, useMongo } from "./support/mongo.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
+import { useServices } from "./support/service-process.js";
+import { useStops } from "./support/stops.js";
 
-const running: LatchkeyProcess[] = [];
+const startService = useServices();
+const stopAfterTest = useStops();
 
-function start(args: string[], environment: Record<string, string> = {}): LatchkeyProcess {
-  const started = runLatchkey(args, environment);
-  running.push(started);
-  return started;
+function run(args: string[], environment: Record<string, string>): LatchkeyProcess {
+  const command = runLatchkey(args, environment);
+  stopAfterTest(() => command.child.kill("SIGKILL"));
+  return command;
 }
 
-afterEach(() => {
-  for (const { child } of running.splice(0)) {
-    child.kill("SIGKILL");
-  }
-});
-
 const mongo = useMongo();
-const listening = /listening at (http:\/\/[^"]+)"/;
 
 async function nameByKey(url: string, key: string): Promise<string> {
   const response = await fetch(`${url}/applications/key`, { headers: { "SVC-API-KEY": key } });
@@ -35,9 +31,8 @@ async function nameByKey(url: string, key: string): Promise<string> {
 describe("the first start with an empty data folder", () => {
   it("shows a key and a curl line that works when pasted", () =>
     withFolder(async (DATA_DIR) => {
-      const service = start(["serve"], { DATA_DIR, PORT: "0" });
-      await service.until(listening);
-      const [, line = ""] = await service.until(/^ +(curl .*)$/m);
+      const { process } = await startService({ DATA_DIR });
+      const [, line = ""] = await process.until(/^ +(curl .*)$/m);
       const { stdout } = await promisify(execFile)("sh", ["-c", line]);
       expect(JSON.parse(stdout)).toMatchObject({
         type: "management",
@@ -52,16 +47,13 @@ describe("the first start with an empty data folder", () => {
 
   it("is the only one that shows a key, and the key goes on working", () =>
     withFolder(async (DATA_DIR) => {
-      const first = start(["serve"], { DATA_DIR, PORT: "0" });
-      const [key] = await first.until(/lk_mgt_[A-Za-z0-9]+/);
-      await first.until(listening);
-      first.child.kill("SIGTERM");
-      expect(await first.ended()).toBe(0);
+      const first = await startService({ DATA_DIR });
+      first.process.child.kill("SIGTERM");
+      expect(await first.process.ended()).toBe(0);
 
-      const second = start(["serve"], { DATA_DIR, PORT: "0" });
-      const [, url = ""] = await second.until(listening);
-      expect(second.output.stdout).not.toContain("lk_mgt_");
-      expect(await nameByKey(url, key)).toBe("Bootstrap");
+      const second = await startService({ DATA_DIR });
+      expect(second.process.output.stdout).not.toContain("lk_mgt_");
+      expect(await nameByKey(second.url, first.firstKey)).toBe("Bootstrap");
     }));
 });
 
@@ -73,7 +65,7 @@ describe.each(["embedded", "mongodb"])("latchkey bootstrap on the %s store", (ki
   }
 
   async function bootstrap(args: string[], store: Record<string, string>) {
-    const command = start(["bootstrap", "--json", ...args], store);
+    const command = run(["bootstrap", "--json", ...args], store);
     expect(await command.ended()).toBe(0);
     expect(command.output.stderr).toBe("");
     expect(command.output.stdout.split("\n")).toHaveLength(2);
@@ -82,8 +74,7 @@ describe.each(["embedded", "mongodb"])("latchkey bootstrap on the %s store", (ki
 
   it("prints one line of JSON, whose key works while the service runs", () =>
     withStore(async (store) => {
-      const service = start(["serve"], { ...store, PORT: "0" });
-      const [, url = ""] = await service.until(listening);
+      const { url } = await startService(store);
       const made = await bootstrap(["--name", "Platform team"], store);
       expect(Object.keys(made)).toEqual(["tenant_id", "application_id", "key"]);
       expect(await nameByKey(url, made.key)).toBe("Platform team");
@@ -101,7 +92,7 @@ describe.each(["embedded", "mongodb"])("latchkey bootstrap on the %s store", (ki
 });
 
 async function complaint(args: string[], environment: Record<string, string>): Promise<string> {
-  const command = start(args, environment);
+  const command = run(args, environment);
   expect(await command.ended()).not.toBe(0);
   expect(command.output.stdout).toBe("");
   return command.output.stderr;
@@ -168,8 +159,7 @@ describe("what cannot work is told in one clear line, with an exit code that is 
 describe("SIGTERM", () => {
   it("ends the service with 0 after it has said goodbye to open streams", () =>
     withFolder(async (DATA_DIR) => {
-      const service = start(["serve"], { DATA_DIR, PORT: "0" });
-      const [, url = ""] = await service.until(listening);
+      const { url, process } = await startService({ DATA_DIR });
       const session = connect(url);
       const stream = watchHealth(session);
       const statuses: number[] = [];
@@ -177,13 +167,13 @@ describe("SIGTERM", () => {
         stream.on("error", reject);
         stream.on("data", (frame: Buffer) => {
           statuses.push(frame.at(-1) ?? 0);
-          service.child.kill("SIGTERM");
+          process.child.kill("SIGTERM");
         });
         stream.on("end", resolve);
       });
       session.close();
       expect(statuses).toEqual([1, 2]);
-      expect(await service.ended()).toBe(0);
-      expect(service.output.stdout).toContain('"msg":"stopped"');
+      expect(await process.ended()).toBe(0);
+      expect(process.output.stdout).toContain('"msg":"stopped"');
     }));
 });

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -64,11 +64,12 @@ describe("the tour in the README", () => {
 
 describe("the settings in the README", () => {
   it("are those that the service reads", () => {
-    const documented = [...readme.matchAll(/^\| (`[A-Z_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
-      names.match(/[A-Z_]+/g),
+    const documented = [...readme.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
+      names.match(/[A-Z0-9_]+/g),
     );
-    const source = readFileSync("src/config.ts", "utf8");
-    const read = [...source.matchAll(/read\("([A-Z_]+)"|read\(\n\s*"([A-Z_]+)"/g)].map(
+    const files = readdirSync("src").filter((name) => /^config\.ts$|-settings\.ts$/.test(name));
+    const source = files.map((name) => readFileSync(`src/${name}`, "utf8")).join("");
+    const read = [...source.matchAll(/read\("([A-Z0-9_]+)"|read\(\n\s*"([A-Z0-9_]+)"/g)].map(
       ([, one, other]) => one ?? other,
     );
     expect([...documented].sort()).toEqual([...new Set(read)].sort());

@@ -89,6 +89,21 @@ describe("the use of a key", () => {
     expect(found).toHaveLength(1);
   });
 
+  it("stays unwritten where it is to end before all are written, which can be told", async () => {
+    const giveUp = new AbortController();
+    const sizes: number[] = [];
+    const uses = open(async (some) => {
+      sizes.push(some.length);
+      giveUp.abort();
+    });
+    for (let count = 0; count < 1_200; count++) {
+      uses.note(caller());
+    }
+    expect(uses.waiting).toBe(1_200);
+    await uses.close(giveUp.signal);
+    expect(sizes).toEqual([500]);
+  });
+
   it("that cannot be written is lost, and nothing else is", async () => {
     let isBroken = true;
     let asked = 0;

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, createReadStream, openSync, type ReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -8,18 +8,21 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { backOff } from "../src/workers/back-off.js";
 import { watchHealth } from "./support/health-watch.js";
 import { type LatchkeyProcess, latchkeyPath, runLatchkey, withFolder } from "./support/process.js";
+import { firstKeyPattern, listeningLine, useServices } from "./support/service-process.js";
 import { useStops } from "./support/stops.js";
 import { until } from "./support/until.js";
 
 const run = promisify(execFile);
-const listening = /listening at (https?:\/\/[^"]+)"/;
 const patience = 20_000;
 const stopAfterTest = useStops();
+const start = useServices();
+const everyListeningLine = new RegExp(listeningLine, "g");
+const everyFirstKey = new RegExp(firstKeyPattern, "g");
 
 interface Service extends LatchkeyProcess {
   readonly url: string;
@@ -28,26 +31,15 @@ interface Service extends LatchkeyProcess {
   workers(): Promise<number[]>;
 }
 
-const running: ChildProcess[] = [];
-
-afterEach(() => {
-  for (const child of running.splice(0)) {
-    child.kill("SIGKILL");
-  }
-});
-
 /** Gives a test a service of two workers on an empty folder. */
 function withService(
   use: (service: Service, DATA_DIR: string) => Promise<void>,
   environment: Record<string, string> = {},
 ): Promise<void> {
   return withFolder(async (DATA_DIR) => {
-    const service = runLatchkey(["serve"], { DATA_DIR, PORT: "0", WORKERS: "2", ...environment });
-    running.push(service.child);
-    const [key] = await service.until(/lk_mgt_[A-Za-z0-9]+/);
-    const [, url = ""] = await service.until(listening);
-    const workers = () => childrenOf(service.child.pid);
-    await use({ ...service, url, key, workers }, DATA_DIR);
+    const { url, firstKey: key, process } = await start({ DATA_DIR, WORKERS: "2", ...environment });
+    const workers = () => childrenOf(process.child.pid);
+    await use({ ...process, url, key, workers }, DATA_DIR);
   });
 }
 
@@ -106,9 +98,9 @@ describe("workers", () => {
       expect(await service.workers()).toHaveLength(2);
       expect(new Set(await askManyTimes(service))).toEqual(new Set([200]));
       const { stdout } = service.output;
-      expect(count(stdout, /lk_mgt_[A-Za-z0-9]+/g)).toBe(2);
-      expect(new Set(stdout.match(/lk_mgt_[A-Za-z0-9]+/g)).size).toBe(1);
-      expect(count(stdout, /listening at/g)).toBe(1);
+      expect(count(stdout, everyFirstKey)).toBe(2);
+      expect(new Set(stdout.match(everyFirstKey)).size).toBe(1);
+      expect(count(stdout, everyListeningLine)).toBe(1);
     }));
 
   it("take a key that is made beside them at once", () =>
@@ -194,7 +186,7 @@ describe("a worker that dies", () => {
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => (await service.workers()).length === 2, patience);
       expect(await service.workers()).not.toContain(victim);
-      expect(count(service.output.stdout, /listening at/g)).toBe(1);
+      expect(count(service.output.stdout, everyListeningLine)).toBe(1);
     }),
   );
 
@@ -205,13 +197,12 @@ describe("a worker that dies", () => {
       }
       await service.until(/(ended with SIGKILL.*){2}/s);
       const answers = async () => {
-        const [, url = ""] =
-          [...service.output.stdout.matchAll(/listening at ([^"]+)"/g)].at(-1) ?? [];
+        const [, url = ""] = [...service.output.stdout.matchAll(everyListeningLine)].at(-1) ?? [];
         const status = await ask(url, "/applications/key", service.key).catch(() => undefined);
         return status === 200;
       };
       await until(answers, patience);
-      expect(new Set(service.output.stdout.match(/lk_mgt_[A-Za-z0-9]+/g)).size).toBe(1);
+      expect(new Set(service.output.stdout.match(everyFirstKey)).size).toBe(1);
     }));
 
   it("is replaced later each time, up to a limit, until one has lived", () => {
@@ -264,7 +255,7 @@ describe("a service of workers that is told to stop", () => {
   it("while it starts ends with 0", () =>
     withFolder(async (DATA_DIR) => {
       const service = runLatchkey(["serve"], { DATA_DIR, PORT: "0", WORKERS: "2" });
-      running.push(service.child);
+      stopAfterTest(() => service.child.kill("SIGKILL"));
       await until(async () => (await childrenOf(service.child.pid)).length === 2, patience);
       service.child.kill("SIGTERM");
       expect(await service.ended()).toBe(0);
@@ -309,9 +300,9 @@ describe("the log of several workers", () => {
         env,
         stdio: ["ignore", fd, "inherit"],
       });
-      running.push(child);
-      await until(async () => listening.test(text), patience);
-      const [, url = ""] = listening.exec(text) ?? [];
+      stopAfterTest(() => child.kill("SIGKILL"));
+      await until(async () => listeningLine.test(text), patience);
+      const [, url = ""] = listeningLine.exec(text) ?? [];
       stream.pause();
       const total = 600;
       const paths = Array.from(

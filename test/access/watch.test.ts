@@ -1,10 +1,13 @@
 import { describe } from "@jest/globals";
 import { describeWatch } from "../api-contract/watch.js";
-import { streamClients } from "../support/api-streams.js";
-import { engines } from "../support/server.js";
+import { duplexClients, streamClients } from "../support/api-streams.js";
 
-describe.each(engines)("store=%s", (engine) => {
-  describe.each(streamClients)("client=%s", (_client, connect) => {
+// A protocol and a store know nothing of each other: that each is tried is enough.
+describe.each([
+  ["lmdb", streamClients],
+  ["mongo", duplexClients],
+] as const)("store=%s", (engine, clients) => {
+  describe.each(clients)("client=%s", (_client, connect) => {
     describeWatch({ engine, connect });
   });
 });

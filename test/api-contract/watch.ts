@@ -7,7 +7,7 @@ import {
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { bootstrap } from "../../src/bootstrap.js";
 import { createKeyring } from "../../src/keys.js";
-import { changeRetention } from "../../src/store/store.js";
+import { changeRetention } from "../../src/store/changes.js";
 import type { StreamingApi } from "../support/api.js";
 import { type Reader, useReaders } from "../support/api-streams.js";
 import { type Engine, startServer, type TestServer } from "../support/server.js";

@@ -58,6 +58,7 @@ describe("a call that may be sent again", () => {
     ["the connection was reset", refusal(Code.Aborted)],
     ["fetch failed", new TypeError("fetch failed")],
     ["the service's store cannot be reached", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 100)],
+    ["calls came too fast", refusal(Code.ResourceExhausted, "RATE_LIMITED", 100)],
     ["the first try is still under way", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
   ])("is sent again with the same name where %s", async (_why, failure) => {
     const { applications, names, waits } = clientOf([failure, failure]);

@@ -42,7 +42,7 @@ const { address, port } = await mount({
     handlers: createHandlers(protos) as unknown as Implementation["handlers"],
   },
   bodyLimit: messageReceiveLimit || defaultLimit,
-  tls: tls ? { cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) } : undefined,
+  tls: tls ? { contents: { cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) } } : undefined,
 });
 writeResponse({ host: address, port, pemCert: tls ? tls.cert : undefined });
 // Nothing of its state is worth keeping, and the runner is done.

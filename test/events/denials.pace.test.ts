@@ -62,8 +62,9 @@ function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
     requestId: randomUUID(),
     peer: { address: "", headers: {} },
     ending: new Ending(),
+    protocol: "rest",
     caller: by.caller,
-  };
+  } as const;
   return {
     method: ApplicationService.method.getApplication,
     header: new Headers({ [keyHeader]: by.key ?? "" }),

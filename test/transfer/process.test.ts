@@ -229,19 +229,29 @@ describe.each(kinds)("an export of the %s store", (kind) => {
     }));
 });
 
-describe("a folder that holds no data yet", () => {
-  it("is looked at as an empty store by a dry run, and stays as it is", () =>
-    withFolder((folder) =>
-      withFolder(async (parent) => {
-        const DATA_DIR = join(parent, "data");
-        const path = join(folder, "latchkey.ndjson");
-        await writeFile(path, manyLines(3).lines.join(""));
-        const { code, stdout } = await run(["import", path, "--dry-run"], { DATA_DIR });
-        expect(code).toBe(0);
-        expect(stdout).toContain("applications  3 added");
-        await expect(stat(DATA_DIR)).rejects.toThrow("ENOENT");
-      }),
-    ));
+describe("a store that holds no data yet", () => {
+  async function expectEmpty(environment: Environment) {
+    await withFolder(async (folder) => {
+      const path = join(folder, "latchkey.ndjson");
+      await writeFile(path, manyLines(3).lines.join(""));
+      const { code, stdout } = await run(["import", path, "--dry-run"], environment);
+      expect(code).toBe(0);
+      expect(stdout).toContain("applications  3 added");
+    });
+  }
+
+  it("is looked at as an empty one by a dry run, and its folder stays as it is", () =>
+    withFolder(async (parent) => {
+      const DATA_DIR = join(parent, "data");
+      await expectEmpty({ DATA_DIR });
+      await expect(stat(DATA_DIR)).rejects.toThrow("ENOENT");
+    }));
+
+  it("is looked at as an empty one by a dry run, and its database stays as it is", async () => {
+    const db = mongo.createDatabase();
+    await expectEmpty({ MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName });
+    expect(await db.listCollections().toArray()).toEqual([]);
+  });
 });
 
 describe("what cannot be exported or imported is told in one clear line", () => {

@@ -1,0 +1,53 @@
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { CallerKind, errors } from "../../gen/latchkey/v1/options_pb.js";
+import { accessOf, callerKinds, mayHold } from "../../src/contract.js";
+import { problemCatalogue } from "../../src/problem-catalogue.js";
+import type { ApplicationType } from "../../src/store/store.js";
+import type { CallerColumn } from "./callers.js";
+
+/**
+ * What a call came to: done; done, with nothing of another tenant in it;
+ * refused with a status; or not to be tried, since nobody can hold that.
+ */
+export type Outcome = "done" | "own" | "impossible" | number;
+
+/** Whether the caller of a cell has the permission that the method asks for. */
+export type Holding = "with" | "without";
+
+/** What the contract says of a call by such a caller, aimed at a target of the first tenant. */
+export function expectedOutcome(
+  method: DescMethod,
+  column: CallerColumn,
+  holding: Holding,
+): Outcome {
+  const { permission, callers } = accessOf(method);
+  const kind = column.kindFor(method);
+  const isWanted = permission !== "" && holding === "with";
+  if (kind !== undefined && isWanted && !canHold(kind, permission)) {
+    return "impossible";
+  }
+  if (kind === undefined || column.isEnded) {
+    return problemCatalogue.unauthenticated.status;
+  }
+  const suits = callers.length === 0 || callers.includes(callerKinds[kind]);
+  if (!suits || (permission !== "" && (holding === "without" || column.holdsNothing))) {
+    return problemCatalogue.permission_denied.status;
+  }
+  if (!column.isElsewhere) {
+    return "done";
+  }
+  // Who names something by its id is told that there is no such thing.
+  const seeks = getOption(method, errors).some((code) => code.endsWith("_not_found"));
+  return seeks ? problemCatalogue.application_not_found.status : "own";
+}
+
+/** Sessions are given whatever the one that authorizes them holds. */
+function canHold(kind: ApplicationType | "session", permission: string): boolean {
+  return kind === "session" || mayHold(kind, permission);
+}
+
+/** A kind of application that a method lets in, were its key a good one. */
+export function welcomeKind(method: DescMethod): ApplicationType {
+  const { callers } = accessOf(method);
+  return callers.includes(CallerKind.PUBLIC) ? "public" : "private";
+}

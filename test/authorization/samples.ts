@@ -1,0 +1,66 @@
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+
+/** What the calls of the matrix are aimed at: an application of the first tenant, with what belongs to it. */
+export interface Target {
+  readonly applicationId: string;
+  readonly key: string;
+  /** An earlier key, which works for a while yet. */
+  readonly keyId: string;
+  readonly sessionId: string;
+  readonly nonce: string;
+}
+
+type Sample = (target: Target) => object;
+
+const permissions = ["token:read"];
+const nothing: Sample = () => ({});
+const application: Sample = ({ applicationId: id }) => ({ id });
+const session: Sample = ({ sessionId: id }) => ({ id });
+const check: Sample = ({ key }) => ({ key, permission: "token:read" });
+const aboutApplication: Sample = ({ applicationId: target }) => ({ target });
+const listServices: Sample = () => ({ messageRequest: { case: "listServices", value: "" } });
+
+/** A good request of each method, by the type of its message. */
+const samples: Readonly<Record<string, Sample>> = {
+  "latchkey.v1.CreateApplicationRequest": () => ({ name: "made", type: "public", permissions }),
+  "latchkey.v1.ListApplicationsRequest": ({ applicationId }) => ({ id: [applicationId] }),
+  "latchkey.v1.GetApplicationRequest": application,
+  "latchkey.v1.GetApplicationByKeyRequest": nothing,
+  "latchkey.v1.UpdateApplicationRequest": ({ applicationId: id }) => ({
+    ...{ id, name: "changed", permissions },
+  }),
+  "latchkey.v1.RegenerateApplicationKeyRequest": application,
+  "latchkey.v1.ListApplicationKeysRequest": application,
+  "latchkey.v1.DeleteApplicationKeyRequest": ({ applicationId: id, keyId }) => ({ id, keyId }),
+  "latchkey.v1.DisableApplicationRequest": application,
+  "latchkey.v1.EnableApplicationRequest": application,
+  "latchkey.v1.DeleteApplicationRequest": application,
+  "latchkey.v1.CreateSessionRequest": nothing,
+  "latchkey.v1.AuthorizeSessionRequest": ({ nonce }) => ({ nonce, permissions }),
+  "latchkey.v1.ListSessionsRequest": ({ applicationId }) => ({ applicationId }),
+  "latchkey.v1.GetSessionRequest": session,
+  "latchkey.v1.DeleteSessionRequest": session,
+  "latchkey.v1.RevokeAllSessionsRequest": application,
+  "latchkey.v1.CheckAccessRequest": check,
+  "latchkey.v1.BatchCheckAccessRequest": (target) => ({ checks: [check(target)] }),
+  "latchkey.v1.StreamCheckAccessRequest": (target) => ({
+    ...{ correlationId: "1", check: check(target) },
+  }),
+  "latchkey.v1.WhoAmIRequest": nothing,
+  "latchkey.v1.ListPermissionsRequest": nothing,
+  "latchkey.v1.WatchCredentialsRequest": nothing,
+  "latchkey.v1.ListEventsRequest": aboutApplication,
+  "latchkey.v1.WatchEventsRequest": aboutApplication,
+  "grpc.health.v1.HealthCheckRequest": nothing,
+  "grpc.reflection.v1.ServerReflectionRequest": listServices,
+  "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,
+};
+
+/** A good request of a method, aimed at the target. */
+export function sampleOf({ input }: DescMethod, target: Target): Message {
+  const sample = samples[input.typeName];
+  if (!sample) {
+    throw new Error(`Nobody knows who may call a method with ${input.typeName}: add a sample`);
+  }
+  return create(input, sample(target) as never);
+}

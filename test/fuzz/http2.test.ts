@@ -1,0 +1,75 @@
+import { describe, expect, it } from "@jest/globals";
+import { type Frame, takeFrames } from "../support/http2-wire.js";
+import { inLanes } from "../support/in-lanes.js";
+import { openRawHttp2, staysOpen } from "../support/raw-connection.js";
+import { useFuzzedServer } from "./fuzzed-server.js";
+import { type Http2Input, http2Inputs } from "./http2-inputs.js";
+import { statusIn } from "./http2-status.js";
+import { createFindings, seed, seeded } from "./seeded.js";
+
+const server = useFuzzedServer();
+
+const connections = 24;
+const patience = 20_000;
+/** How long the server may think before its caller hangs up. */
+const pause = 40;
+
+interface Http2Answer {
+  readonly bytes: Buffer;
+  readonly frames: readonly Frame[];
+  readonly isLate: boolean;
+}
+
+/** Sends frames, and answers with all that comes back until the connection is closed. */
+async function converse({ frames: sent, isGood }: Http2Input): Promise<Http2Answer> {
+  const connection = openRawHttp2(server.port);
+  const { socket } = connection;
+  const frames: Frame[] = [];
+  let rest = Buffer.alloc(0);
+  const hangUp = setTimeout(() => socket.end(), isGood ? patience : pause);
+  socket.on("data", (chunk) => {
+    rest = takeFrames(Buffer.concat([rest, chunk]), frames);
+    const { type, isLast } = frames.at(-1) ?? {};
+    if (type === "GOAWAY") {
+      // The server is done with the connection, and waits for its caller to close it.
+      socket.destroy();
+    } else if (type === "RST_STREAM" || (type === "HEADERS" && isLast)) {
+      socket.end();
+    }
+  });
+  connection.write(sent);
+  const isLate = await staysOpen(connection, patience);
+  clearTimeout(hangUp);
+  return { bytes: connection.received(), frames, isLate };
+}
+
+function isAsItShouldBe({ isGood }: Http2Input, { bytes, frames, isLate }: Http2Answer): boolean {
+  // Later ones may be told by what was said before.
+  const head = frames.find(({ type }) => type === "HEADERS");
+  const status = head && statusIn(head.payload);
+  return (
+    !isLate &&
+    (status === undefined || status < 500) &&
+    (!isGood || status === 200) &&
+    !bytes.includes(server.victim.mark)
+  );
+}
+
+describe(`frames of HTTP/2 at random (FUZZ_SEED=${seed})`, () => {
+  it("are answered, or end their stream or connection, and harm no other", async () => {
+    const findings = createFindings();
+    const inputs = seeded(http2Inputs(server.attacker.management), 4_000);
+    let served = 0;
+    const send = async (input: Http2Input) => {
+      const answer = await converse(input);
+      served += input.isGood ? 1 : 0;
+      if (!isAsItShouldBe(input, answer)) {
+        const { what, frames } = input;
+        findings.add({ what, frames: frames.toString("hex") }, answer.bytes.toString("latin1"));
+      }
+    };
+    await inLanes(connections, inputs, send, () => findings.isFull);
+    findings.expectNone();
+    expect(served).toBeGreaterThan(0);
+  }, 240_000);
+});
