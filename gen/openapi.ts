@@ -200,11 +200,53 @@ export const openapi = {
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: More is being sent than can be held. Nothing was done. Try again after the time given. `store_unavailable`: The store cannot be reached now. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "The service has too much to read",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "The service has too much to read",
+                      "status": 503,
+                      "detail": "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "The store cannot be reached",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "The store cannot be reached",
+                      "status": 503,
+                      "detail": "The store cannot be reached now. Try again soon.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -374,11 +416,53 @@ export const openapi = {
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: More is being sent than can be held. Nothing was done. Try again after the time given. `store_unavailable`: The store cannot be reached now. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "The service has too much to read",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "The service has too much to read",
+                      "status": 503,
+                      "detail": "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "The store cannot be reached",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "The store cannot be reached",
+                      "status": 503,
+                      "detail": "The store cannot be reached now. Try again soon.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -515,6 +599,9 @@ export const openapi = {
                 }
               }
             }
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -658,6 +745,9 @@ export const openapi = {
                 }
               }
             }
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -884,11 +974,53 @@ export const openapi = {
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: More is being sent than can be held. Nothing was done. Try again after the time given. `store_unavailable`: The store cannot be reached now. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "The service has too much to read",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "The service has too much to read",
+                      "status": 503,
+                      "detail": "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "The store cannot be reached",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "The store cannot be reached",
+                      "status": 503,
+                      "detail": "The store cannot be reached now. Try again soon.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -1220,6 +1352,9 @@ export const openapi = {
               }
             }
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
@@ -1400,6 +1535,9 @@ export const openapi = {
           },
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1656,11 +1794,53 @@ export const openapi = {
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: More is being sent than can be held. Nothing was done. Try again after the time given. `store_unavailable`: The store cannot be reached now. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "The service has too much to read",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "The service has too much to read",
+                      "status": 503,
+                      "detail": "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "The store cannot be reached",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "The store cannot be reached",
+                      "status": 503,
+                      "detail": "The store cannot be reached now. Try again soon.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -1804,6 +1984,9 @@ export const openapi = {
           },
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1966,6 +2149,9 @@ export const openapi = {
                 }
               }
             }
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2244,11 +2430,53 @@ export const openapi = {
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: More is being sent than can be held. Nothing was done. Try again after the time given. `store_unavailable`: The store cannot be reached now. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "The service has too much to read",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "The service has too much to read",
+                      "status": 503,
+                      "detail": "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "The store cannot be reached",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "The store cannot be reached",
+                      "status": 503,
+                      "detail": "The store cannot be reached now. Try again soon.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -2396,6 +2624,9 @@ export const openapi = {
           },
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2597,6 +2828,9 @@ export const openapi = {
           },
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2816,6 +3050,9 @@ export const openapi = {
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
@@ -3033,6 +3270,9 @@ export const openapi = {
           },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3347,6 +3587,9 @@ export const openapi = {
               }
             }
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
@@ -3496,6 +3739,9 @@ export const openapi = {
           },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3709,6 +3955,9 @@ export const openapi = {
                 }
               }
             }
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3929,11 +4178,53 @@ export const openapi = {
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: More is being sent than can be held. Nothing was done. Try again after the time given. `store_unavailable`: The store cannot be reached now. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "The service has too much to read",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "The service has too much to read",
+                      "status": 503,
+                      "detail": "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "The store cannot be reached",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "The store cannot be reached",
+                      "status": 503,
+                      "detail": "The store cannot be reached now. Try again soon.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -4096,6 +4387,9 @@ export const openapi = {
           "404": {
             "$ref": "#/components/responses/SessionNotFound"
           },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
           "500": {
             "$ref": "#/components/responses/Internal"
           },
@@ -4228,6 +4522,9 @@ export const openapi = {
           },
           "404": {
             "$ref": "#/components/responses/SessionNotFound"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4385,6 +4682,9 @@ export const openapi = {
           },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4579,6 +4879,15 @@ export const openapi = {
         },
         "example": 1
       },
+      "X-RateLimit-Reset": {
+        "description": "The moment from which the call may be tried again, in seconds since 1970.",
+        "required": true,
+        "schema": {
+          "type": "integer",
+          "minimum": 0
+        },
+        "example": 1800000001
+      },
       "Idempotent-Replayed": {
         "description": "Whether the answer is that of an earlier call with the same `Idempotency-Key`.",
         "schema": {
@@ -4671,6 +4980,35 @@ export const openapi = {
           }
         }
       },
+      "RateLimited": {
+        "description": "Too many calls came with the key, or too many wrong keys from the address. Try again after the time given.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          },
+          "Retry-After": {
+            "$ref": "#/components/headers/Retry-After"
+          },
+          "X-RateLimit-Reset": {
+            "$ref": "#/components/headers/X-RateLimit-Reset"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:rate_limited",
+              "title": "Too many requests came",
+              "status": 429,
+              "detail": "Too many calls came with this key. Try again in 1 s.",
+              "code": "rate_limited",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
       "Internal": {
         "description": "Something went wrong that is not the caller's fault.",
         "headers": {
@@ -4689,6 +5027,32 @@ export const openapi = {
               "status": 500,
               "detail": "The request failed and nothing is known to be wrong with it. Tell the operator its request id.",
               "code": "internal",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "DeadlineExceeded": {
+        "description": "The request took longer than the service allows.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          },
+          "Retry-After": {
+            "$ref": "#/components/headers/Retry-After"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:deadline_exceeded",
+              "title": "The time for this request ran out",
+              "status": 504,
+              "detail": "The request took too long. Try again.",
+              "code": "deadline_exceeded",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }
@@ -4715,29 +5079,6 @@ export const openapi = {
               "status": 503,
               "detail": "The store cannot be reached now. Try again soon.",
               "code": "store_unavailable",
-              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-            }
-          }
-        }
-      },
-      "DeadlineExceeded": {
-        "description": "The request took longer than the service allows.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          }
-        },
-        "content": {
-          "application/problem+json": {
-            "schema": {
-              "$ref": "#/components/schemas/Problem"
-            },
-            "example": {
-              "type": "urn:latchkey:problem:deadline_exceeded",
-              "title": "The time for this request ran out",
-              "status": 504,
-              "detail": "The request took too long. Try again.",
-              "code": "deadline_exceeded",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }

@@ -107,11 +107,24 @@ const stories: Partial<Record<ProblemCode, Story>> = {
     when: "The body is not said to be JSON.",
     detail: "Send the body as application/json.",
   },
+  rate_limited: {
+    when:
+      "Too many calls came with the key, or too many wrong keys from the address. " +
+      "Try again after the time given.",
+    detail: "Too many calls came with this key. Try again in 1 s.",
+    headers: ["Retry-After", "X-RateLimit-Reset"],
+  },
   internal: {
     when: "Something went wrong that is not the caller's fault.",
     detail:
       "The request failed and nothing is known to be wrong with it. " +
       "Tell the operator its request id.",
+  },
+  overloaded: {
+    when: "More is being sent than can be held. Nothing was done. Try again after the time given.",
+    detail:
+      "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+    headers: ["Retry-After"],
   },
   store_unavailable: {
     when: "The store cannot be reached now. Try again after the time given.",
@@ -121,6 +134,7 @@ const stories: Partial<Record<ProblemCode, Story>> = {
   deadline_exceeded: {
     when: "The request took longer than the service allows.",
     detail: "The request took too long. Try again.",
+    headers: ["Retry-After"],
   },
 };
 

@@ -27,6 +27,12 @@ export const headers: Readonly<Record<string, Json>> = {
     schema: { type: "integer", minimum: 0 },
     example: 1,
   },
+  "X-RateLimit-Reset": {
+    description: "The moment from which the call may be tried again, in seconds since 1970.",
+    required: true,
+    schema: { type: "integer", minimum: 0 },
+    example: 1_800_000_001,
+  },
   [replayedHeader]: {
     description: "Whether the answer is that of an earlier call with the same `Idempotency-Key`.",
     schema: { type: "string", enum: ["true"] },

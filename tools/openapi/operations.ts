@@ -108,7 +108,9 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
       ...facts.errors(method),
       ...(facts.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
       ...(hasBody ? ["body_too_large", "unsupported_media_type"] : []),
+      "rate_limited",
       "internal",
+      ...(hasBody ? ["overloaded"] : []),
       "store_unavailable",
       "deadline_exceeded",
     ];
