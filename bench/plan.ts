@@ -1,4 +1,4 @@
-const goalParts = ["requests", "latency", "workers", "growth"] as const;
+const goalParts = ["requests", "latency", "observation", "workers", "growth"] as const;
 const otherParts = ["revocation", "guard", "rules"] as const;
 
 /** The parts of the benchmark: those that the goals are about, and others. In the order in which they are shown. */

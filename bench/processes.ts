@@ -25,6 +25,13 @@ function familyOf(pid: number): number[] {
   return [pid, ...children.flatMap((child) => familyOf(Number(child)))];
 }
 
+/** How many files, sockets and the like a process and those that it started hold open. */
+export function openFiles(pid: number): number {
+  return isLinux
+    ? familyOf(pid).reduce((sum, member) => sum + readdirSync(`/proc/${member}/fd`).length, 0)
+    : Number.NaN;
+}
+
 export interface Memory {
   /** In megabytes. */
   readonly whole: number;

@@ -16,6 +16,7 @@ import { measureGrowth } from "./growth/growth.js";
 import { measureGuardCost } from "./guard/cost.js";
 import { measureRevocation } from "./guard/revocation.js";
 import { measureLatency } from "./latency.js";
+import { measureObservation } from "./observation.js";
 import { type PartName, type Plan, quickPlan, wholePlan } from "./plan.js";
 import { profile } from "./profile.js";
 import { type Section, toText, writePage } from "./report.js";
@@ -33,6 +34,7 @@ const parts: Readonly<Record<PartName, Part>> = {
   revocation: measureRevocation,
   guard: measureGuardCost,
   latency: measureLatency,
+  observation: measureObservation,
   workers: measureWorkers,
   requests: measureRequests,
   growth: measureGrowth,

@@ -22,3 +22,12 @@ export function percentile(figures: readonly number[], percent: number): number 
   const sorted = Float64Array.from(figures).sort();
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
 }
+
+/** By how much figures rise with each unit of what they were taken at: the line that lies closest to them. */
+export function slopeOf(points: readonly { readonly x: number; readonly y: number }[]): number {
+  const mean = (figures: number[]) => figures.reduce((sum, one) => sum + one, 0) / figures.length;
+  const [x, y] = [mean(points.map((point) => point.x)), mean(points.map((point) => point.y))];
+  const rise = points.reduce((sum, point) => sum + (point.x - x) * (point.y - y), 0);
+  const run = points.reduce((sum, point) => sum + (point.x - x) ** 2, 0);
+  return rise / run;
+}

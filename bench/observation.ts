@@ -1,0 +1,119 @@
+import type { Findings } from "./findings.js";
+import type { Goal } from "./goals.js";
+import { measure } from "./measure.js";
+import type { Plan } from "./plan.js";
+import { type Scenario, scenarios } from "./requests/scenarios.js";
+import { addressOf, type Server, startLatchkey } from "./servers.js";
+import { type Stage, tell } from "./stage.js";
+import { type Spread, spreadOf } from "./statistics.js";
+import { type Column, tableOf, withRange } from "./table.js";
+
+const most = 1.1;
+/** Of so many calls one is traced where a tracer is registered. */
+const callsPerTrace = 100;
+
+/** How a service is watched. */
+const ways = ["unseen", "seen", "traced"] as const;
+type Way = (typeof ways)[number];
+
+/** CPU µs of a request in one round. */
+type Costs = Readonly<Record<Way, number>>;
+
+interface Outcome {
+  readonly scenario: Scenario;
+  readonly rounds: readonly Costs[];
+}
+
+const columns: readonly Column<Outcome>[] = [
+  { title: "Request", isText: true, text: ({ scenario }) => scenario.name },
+  { title: "CPU µs, all off", text: ({ rounds }) => withRange(cpu(rounds, "unseen"), 0) },
+  { title: "CPU µs, as deployed", text: ({ rounds }) => withRange(cpu(rounds, "seen"), 0) },
+  { title: "Ratio", text: ({ rounds }) => withRange(spreadOf(ratios(rounds, "seen")), 2) },
+  {
+    title: "Ratio with a tracer",
+    text: ({ rounds }) => withRange(spreadOf(ratios(rounds, "traced")), 2),
+  },
+];
+
+/** What it costs to see inside: metrics, the log, and spans, beside the same service with all of it off. */
+export async function measureObservation(stage: Stage, plan: Plan): Promise<Findings> {
+  const servers = await startAll(stage);
+  const outcomes: Outcome[] = [];
+  for (const scenario of [scenarios.readByKey, scenarios.checkOverGrpc]) {
+    tell(`observation: ${scenario.name}`);
+    await costsOf(stage, servers, scenario, plan.warmUp);
+    const rounds: Costs[] = [];
+    while (rounds.length < plan.rounds) {
+      rounds.push(await costsOf(stage, servers, scenario, plan.seconds));
+    }
+    outcomes.push({ scenario, rounds });
+  }
+  for (const way of ways) {
+    await servers[way].stop();
+  }
+  return {
+    section: {
+      name: "observation",
+      table: tableOf(columns, outcomes),
+      facts: [
+        "All off is `METRICS=off` and `LOG_LEVEL=silent`; as deployed has metrics, which were scraped, and the log.",
+        `With a tracer there is one more, registered by \`examples/telemetry.mjs\`, that makes spans of one call in ${callsPerTrace}.`,
+        `Rounds: ${plan.rounds}, with ${plan.seconds} s for each. Figures are the median (lowest–highest).`,
+      ],
+    },
+    goals: outcomes.map(goalOf),
+  };
+}
+
+async function startAll({ embedded, cores }: Stage): Promise<Record<Way, Server>> {
+  const start = async (settings: Readonly<Record<string, string>>, nodeOptions: string[] = []) =>
+    startLatchkey({ ...embedded.store, ...settings }, { cores: cores.server, nodeOptions });
+  const sampled = {
+    OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+    OTEL_TRACES_SAMPLER_ARG: String(1 / callsPerTrace),
+  };
+  const servers = {
+    unseen: await start({ METRICS: "off", LOG_LEVEL: "silent" }),
+    seen: await start({}),
+    traced: await start(sampled, ["--import", "./examples/telemetry.mjs"]),
+  };
+  // Only from then on all is counted that can be.
+  for (const server of [servers.seen, servers.traced]) {
+    await (await fetch(`${addressOf(server)}/metrics`)).text();
+  }
+  return servers;
+}
+
+async function costsOf(
+  { embedded, generator }: Stage,
+  servers: Readonly<Record<Way, Server>>,
+  { load }: Scenario,
+  seconds: number,
+): Promise<Costs> {
+  const cpuOf = async (way: Way) => {
+    const asked = load({ port: servers[way].port, keys: embedded.keys, seconds }, []);
+    return (await measure(servers[way], generator, asked)).sample.cpu;
+  };
+  return {
+    unseen: await cpuOf("unseen"),
+    seen: await cpuOf("seen"),
+    traced: await cpuOf("traced"),
+  };
+}
+
+function cpu(rounds: readonly Costs[], way: Way): Spread {
+  return spreadOf(rounds.map((costs) => costs[way]));
+}
+
+function ratios(rounds: readonly Costs[], way: Way): number[] {
+  return rounds.map((costs) => costs[way] / costs.unseen);
+}
+
+function goalOf({ scenario, rounds }: Outcome): Goal {
+  return {
+    path: `Metrics and log: ${scenario.name}`,
+    promise: `≤ ${most.toFixed(2)} × the CPU without them`,
+    limit: { atMost: most },
+    figures: ratios(rounds, "seen"),
+  };
+}
