@@ -3,13 +3,13 @@ import type { Logger } from "pino";
 import { firstKeyBanner } from "./banner.js";
 import { type Bootstrapped, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config.js";
+import { inTime } from "./in-time.js";
 import { createKeyring } from "./keys.js";
 import { explainListenError } from "./listen-error.js";
 import { openStore } from "./open-store.js";
 import { createServer, type LatchkeyServer } from "./server/server.js";
 import type { Store } from "./store/store.js";
 import { loadTracing } from "./tracing/tracing.js";
-import { within } from "./within.js";
 
 /** How long a store may take to close, and what is left then to end the process, in milliseconds. */
 const closingTime = 1_000;
@@ -38,7 +38,8 @@ export async function serve(options: ServeOptions): Promise<void> {
 
 /** Closes the store. One that is away takes its time, and would keep the process waiting even then. */
 async function leave(store: Store): Promise<void> {
-  if (!(await within(closingTime, store.close()))) {
+  const closed = store.close().then(() => true);
+  if (!(await inTime(closed, closingTime, () => false, { keepsRunning: true }))) {
     setTimeout(() => process.exit(), lastMoment).unref();
   }
 }

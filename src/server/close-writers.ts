@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import type { Denials } from "../events/denials.js";
 import type { Warnings } from "../events/warnings.js";
+import { inTime } from "../in-time.js";
 import type { Uses } from "../uses.js";
-import { within } from "../within.js";
 
 interface Writers {
   readonly uses: Uses;
@@ -18,7 +18,8 @@ const patience = 2_000;
 export async function closeWriters({ uses, denials, warnings, log }: Writers): Promise<void> {
   const giveUp = new AbortController();
   const closing = [uses.close(giveUp.signal), denials.close(giveUp.signal), warnings.close()];
-  if (!(await within(patience, Promise.all(closing)))) {
+  const written = Promise.all(closing).then(() => true);
+  if (!(await inTime(written, patience, () => false, { keepsRunning: true }))) {
     giveUp.abort();
     log.warn(
       { uses: uses.waiting, denials: denials.waiting },

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { idFromBytes, writeId } from "../../ids.js";
+import { inTime } from "../../in-time.js";
 import { StoreUnavailable } from "../store.js";
 import { adviceFor } from "./advice.js";
 import { Refused, thrownByCallback } from "./callback.js";
@@ -248,12 +249,11 @@ function createEnvironment(
 }
 
 /** Waits for what may hang as a write may. */
-async function within<T>(limit: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(lateness(limit)), limit);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+function within<T>(limit: number, work: Promise<T>): Promise<T> {
+  const late = () => {
+    throw lateness(limit);
+  };
+  return inTime(work, limit, late, { keepsRunning: true });
 }
 
 function messageOf(error: unknown): string {
