@@ -72,6 +72,8 @@ describe("a MongoDB that fails", () => {
     ["changes its primary", { errorCode: 189 }],
     ["shuts down", { errorCode: 11_600 }],
     ["takes too long", { errorCode: 50 }],
+    ["cannot make sure of what it reads", { errorCode: 187 }],
+    ["has ended what took too long", { errorCode: 290 }],
     ["hangs up", { closeConnection: true }],
   ])("because it %s is unavailable, and as good as before afterwards", async (_, failure) => {
     const failCommands = ["find", "findAndModify", "update", "aggregate", "hello"];

@@ -3,11 +3,12 @@ import { describe, expect, it } from "@jest/globals";
 import { type Db, UUID } from "mongodb";
 import { eventPipeline } from "../src/store/mongo/change-events.js";
 import { createSessionSweep } from "../src/store/mongo/session-sweep.js";
-import type { ApplicationRecord, Store } from "../src/store/store.js";
+import type { ApplicationRecord, SessionRecord, Store } from "../src/store/store.js";
 import { anApplication, aSession, createBoth, must, times } from "./store-contract/fixtures.js";
 import { followMarked, told } from "./store-contract/followed.js";
 import { createTestClock } from "./support/clock.js";
 import { useFollowers } from "./support/follow.js";
+import { inLanes } from "./support/in-lanes.js";
 import { useMongo } from "./support/mongo.js";
 import { profile } from "./support/mongo-profile.js";
 import { until } from "./support/until.js";
@@ -15,8 +16,13 @@ import { until } from "./support/until.js";
 const { createDatabase, open } = useMongo();
 const follow = useFollowers();
 
-const createSessions = (store: Store, application: ApplicationRecord, count: number) =>
-  Promise.all(times(count, async () => must(await store.sessions.create(aSession(application)))));
+/** Creates a few at a time, which a slow machine can take. */
+async function createSessions({ sessions }: Store, application: ApplicationRecord, count: number) {
+  const made: SessionRecord[] = [];
+  const wanted = times(count, () => aSession(application));
+  await inLanes(25, wanted, async (one) => void made.push(must(await sessions.create(one))));
+  return made;
+}
 
 const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
   store.applications.update(tenantId, id, ({ sessionEpoch }) => ({

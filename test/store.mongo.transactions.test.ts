@@ -90,6 +90,11 @@ describe("a change and its trail, of a MongoDB that fails", () => {
       ["commitTransaction"],
       { errorCode: 251, errorLabels: transient },
     ],
+    [
+      "the transaction was not known any more, which no majority bore out",
+      ["commitTransaction"],
+      { errorCode: 251, writeConcernError: stepped },
+    ],
   ])("is made once though %s, three times", async (_, failCommands, failure) => {
     const { change, counts } = await prepare();
     await fail({ times: 3 }, { failCommands, ...failure });
@@ -129,7 +134,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
   it("is made soon though an instance that changed the same was cut off before its commit", async () => {
     const { change, changeBy, counts } = await prepare();
     const proxy = await startProxy(Number(new URL(failing.mongod.uri).port));
-    const options = "directConnection=true&serverSelectionTimeoutMS=500";
+    const options = "directConnection=true&serverSelectionTimeoutMS=1500";
     const uri = `${proxy.url.replace("http", "mongodb")}/?${options}`;
     const other = await openMongoStore({ uri, database: "latchkey" });
     await expect(changeBy(other, proxy.cut)).rejects.toBeInstanceOf(StoreUnavailable);
@@ -141,10 +146,10 @@ describe("a change and its trail, of a MongoDB that fails", () => {
 
   it("is made though its commit found no connection at first", async () => {
     const { changeBy, counts } = await prepare();
-    const uri = `${failing.mongod.uri}&maxPoolSize=1&waitQueueTimeoutMS=200`;
+    const uri = `${failing.mongod.uri}&maxPoolSize=1&waitQueueTimeoutMS=600`;
     const narrow = await openMongoStore({ uri, database: "latchkey" });
     const namespace = "latchkey.applications";
-    const lag = { failCommands: ["find"], namespace, blockConnection: true, blockTimeMS: 1_000 };
+    const lag = { failCommands: ["find"], namespace, blockConnection: true, blockTimeMS: 1_500 };
     await fail({ times: 1 }, lag);
     let read: Promise<void> | undefined;
     // It comes after the write of the events, and before the commit.

@@ -32,7 +32,7 @@ export function useMongo(): TestMongo {
       await db.dropDatabase();
     }
     await client?.close();
-  });
+  }, 60_000);
 
   return {
     createDatabase() {

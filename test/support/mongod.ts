@@ -50,7 +50,7 @@ export async function startMongod(): Promise<Mongod> {
       replSet: {
         count: 1,
         storageEngine: "wiredTiger",
-        args: [...mongodArgs, ...["--setParameter", "ttlMonitorSleepSecs=1"]],
+        args: [...mongodArgs, ...quickCleaning],
         spawn: { env: { ...process.env, ...binary.env } },
       },
     });
@@ -75,6 +75,16 @@ async function quickFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
 }
+
+/**
+ * What has expired is removed soon, and so is a transaction that nobody goes on
+ * with, as those who are cut off from the database leave behind: a database in
+ * which there is one cannot be dropped.
+ */
+const quickCleaning: readonly string[] = [
+  ...["--setParameter", "ttlMonitorSleepSecs=1"],
+  ...["--setParameter", "transactionLifetimeLimitSeconds=10"],
+];
 
 /** For every mongod of the tests: it takes little, and lets a test ask for failures. */
 export const mongodArgs: readonly string[] = [

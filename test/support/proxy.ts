@@ -7,8 +7,8 @@ export interface TcpProxy {
   readonly url: string;
   /** How many connections there are. */
   connections(): number;
-  /** How many have been made so far. */
-  attempts(): number;
+  /** When each was made so far, as `performance.now()` tells time. */
+  attempts(): readonly number[];
   /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `mend`. */
   pause(): void;
   /** Lets requests pass, and holds back all that is answered. It passes on `mend`. */
@@ -40,10 +40,10 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     abandoned.clear();
   }
 
-  let attempts = 0;
+  const attempts: number[] = [];
 
   const server = createServer((near) => {
-    attempts++;
+    attempts.push(performance.now());
     if (state === "cut") {
       near.destroy();
       return;

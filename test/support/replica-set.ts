@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Document } from "mongodb";
 import type { Blockade } from "./bridge.js";
+import { lastingPorts } from "./lasting-ports.js";
 import { findMongod } from "./mongod.js";
 import { createMember, type Member } from "./replica-set-member.js";
 import { until } from "./until.js";
@@ -35,7 +35,7 @@ const patience = 30_000;
 export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaSet> {
   const binary = await findMongod();
   const folder = await mkdtemp(join(tmpdir(), "latchkey-replica-set-"));
-  const ports = await freePorts(3);
+  const ports = await lastingPorts(3);
   const members = await Promise.all(
     ports.map((port, at) =>
       createMember({ binary, port, folder: join(folder, `member-${at}`), set: setName }),
@@ -58,20 +58,35 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
     return found as Member;
   }
 
-  await Promise.all(members.map((member) => member.start()));
-  await first.command({
-    replSetInitiate: {
-      _id: setName,
-      members: members.map(({ host }, _id) => ({ _id, host })),
-      settings: {
-        electionTimeoutMillis: electionTimeout,
-        heartbeatIntervalMillis: 500,
-        // A new primary does not wait for what the one before may have kept to itself.
-        catchUpTimeoutMillis: 0,
+  async function start(): Promise<void> {
+    await Promise.all(members.map((member) => member.start()));
+    await first.command({
+      replSetInitiate: {
+        _id: setName,
+        members: members.map(({ host }, _id) => ({ _id, host })),
+        settings: {
+          electionTimeoutMillis: electionTimeout,
+          heartbeatIntervalMillis: 500,
+          // A new primary does not wait for what the one before may have kept to itself.
+          catchUpTimeoutMillis: 0,
+        },
       },
-    },
-  });
-  await primary();
+    });
+    await primary();
+  }
+
+  async function stop(): Promise<void> {
+    await Promise.all(members.map((member) => member.kill()));
+    await Promise.all(members.map(({ bridge }) => bridge.close()));
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 
   return {
     members,
@@ -109,11 +124,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
       await until(async () => (await Promise.all(members.map(isWell))).every(Boolean), patience);
     },
 
-    async stop() {
-      await Promise.all(members.map((member) => member.kill()));
-      await Promise.all(members.map(({ bridge }) => bridge.close()));
-      await rm(folder, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 
@@ -148,12 +159,3 @@ const isDone = (work: Promise<unknown>): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-/** Ports that are free now, and handed out by the system no sooner than it must. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((done) => server.once("listening", done))));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
-}

@@ -1,6 +1,7 @@
 import type { Db } from "mongodb";
 import type { Bell } from "../../bell.js";
 import { nextTurn } from "../../next-turn.js";
+import { createTurns, type Turns } from "../../turns.js";
 import type { FollowOptions } from "../changes.js";
 import { type EventBatch, type EventStore, largestEventBatch } from "../events.js";
 import { type CatchUp, createCatchUp } from "./event-catch-up.js";
@@ -10,7 +11,6 @@ import { clusterTimeOfMark, lastOrdinal, markOf } from "./position.js";
 import type { EventReading } from "./recent-events.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 import type { Time } from "./time.js";
-import { createTurns, type Turns } from "./turns.js";
 
 export interface EventFeed extends Pick<EventStore, "follow"> {
   /** Ends all who follow. */

@@ -51,23 +51,35 @@ const unreachableErrors = [
 /** Thrown by the driver's connection pool, which does not export their classes. */
 const unreachableNames = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
 
-/** The server said these of itself or of the members behind it. */
+/** The server said these of itself, of the members behind it, or of what it has ended or lost of ours meanwhile. */
 const unreachableCodes = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
   24, // LockTimeout
+  43, // CursorNotFound
   50, // MaxTimeMSExpired
   64, // WriteConcernTimeout
   89, // NetworkTimeout
   91, // ShutdownInProgress
+  94, // NotYetInitialized
   100, // UnsatisfiableWriteConcern
   112, // WriteConflict
   133, // FailedToSatisfyReadPreference
   134, // ReadConcernMajorityNotAvailableYet
+  175, // QueryPlanKilled
+  187, // LinearizableReadConcernError
   189, // PrimarySteppedDown
   202, // NetworkInterfaceExceededTimeLimit
   217, // IncompleteTransactionHistory
+  225, // TransactionTooOld
+  237, // CursorKilled
+  239, // SnapshotTooOld
+  246, // SnapshotUnavailable
+  251, // NoSuchTransaction
   262, // ExceededTimeLimit
+  267, // PreparedTransactionInProgress
+  279, // ClientDisconnect
+  290, // TransactionExceededLifetimeLimitSeconds
   9001, // SocketException
   10058, // LegacyNotPrimary
   10107, // NotWritablePrimary

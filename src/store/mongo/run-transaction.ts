@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import { type ClientSession, type MongoClient, MongoError, type TransactionOptions } from "mongodb";
+import { createTurns, createTurnsByKey } from "../../turns.js";
 import { StoreUnavailable } from "../store.js";
 import { createAbandonedEnder } from "./abandoned-transactions.js";
 import { limits, reach } from "./reach.js";
-import { createTurns, createTurnsByKey } from "./turns.js";
 
 /** What each transaction asks for, whatever the URI says. */
 const options: TransactionOptions = {
