@@ -29,6 +29,8 @@ export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 /** What is known of a call while it is under way. */
 export interface Call {
   readonly requestId: string;
+  /** When it came, as `performance.now()` tells time. */
+  readonly startedAt: number;
   readonly peer: Peer;
   /** Its end before the answer, if it comes to that. */
   readonly ending: Ending;
@@ -57,7 +59,13 @@ export interface KeepAnswer {
 }
 
 export const callKey = createContextKey<Call>(
-  { requestId: "", peer: { address: "", headers: {} }, ending: new Ending(), protocol: "rest" },
+  {
+    requestId: "",
+    startedAt: 0,
+    peer: { address: "", headers: {} },
+    ending: new Ending(),
+    protocol: "rest",
+  },
   { description: "the call under way" },
 );
 

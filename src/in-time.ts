@@ -1,20 +1,32 @@
+import { readFirst } from "./read-first.js";
+
+const timeIsUp = Symbol("the time is up");
+
 /**
  * Waits for an answer, but no longer than so many milliseconds: then it is
  * what `late` answers or throws. That someone waits keeps no process running,
  * unless it is to.
  */
-export function inTime<T, Late>(
+export async function inTime<T, Late>(
   answer: Promise<T>,
   patience: number,
   late: () => Late,
   { keepsRunning = false } = {},
 ): Promise<T | Late> {
   let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, patience);
+  const end = new Promise<typeof timeIsUp>((resolve) => {
+    timer = setTimeout(
+      readFirst(() => resolve(timeIsUp)),
+      patience,
+    );
     if (!keepsRunning) {
       timer.unref();
     }
   });
-  return Promise.race([answer, timeUp.then(late)]).finally(() => clearTimeout(timer));
+  try {
+    const first = await Promise.race([answer, end]);
+    return first === timeIsUp ? late() : first;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -41,6 +41,14 @@ export function kindFor(type: ApplicationType): KeyKind {
   return kindOfType[type];
 }
 
+/** What may be a key, or one without its beginning: the longest hash that is in use as a name has 40 digits. */
+const keyLike = /lk_|[A-Za-z0-9]{41}/;
+
+/** Whether there may be a key in what a caller calls something, which is then not to be told on. */
+export function mayHoldKey(text: string): boolean {
+  return keyLike.test(text);
+}
+
 /** Makes a key with a new secret. It is the only copy: keep the hash. */
 export function makeKey(kind: KeyKind, id: string): string {
   const key = Buffer.allocUnsafe(keyLength);

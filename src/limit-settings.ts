@@ -8,7 +8,7 @@ export function readLimits(read: SettingReader): Limits {
   const limits = {
     headerSize: read("HEADER_LIMIT", sizeUpTo("64kb")) ?? 16 * 1024,
     headerCount: read("HEADER_COUNT_LIMIT", count("headers", 10, 1_000, 50)) ?? 100,
-    bodyBudget: read("BODY_BUDGET", sizeUpTo("4096mb")) ?? 64 * 1024 * 1024,
+    bodyBudget: read("BODY_BUDGET", sizeUpTo("4096mb")) ?? 32 * 1024 * 1024,
     urlSize: read("URL_LIMIT", sizeUpTo("64kb")) ?? 8 * 1024,
     jsonDepth: read("JSON_DEPTH_LIMIT", count("levels", 8, 1_000, 32)) ?? 32,
     listItems: read("LIST_LIMIT", count("items", 100, 100_000, 1_000)) ?? 10_000,

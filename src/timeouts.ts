@@ -1,3 +1,5 @@
+import { readFirst } from "./read-first.js";
+
 /** Something that is to happen unless it is called off. */
 export interface Timeout {
   cancel(): void;
@@ -12,40 +14,56 @@ export interface Timeouts {
 /**
  * Creates timeouts of so many milliseconds. As all take as long, they end in
  * the order in which they start, so that one timer serves them all: a timer
- * for each call would cost more than the call.
+ * for each call would cost more than the call. Where there are to be no more
+ * than so many, the first expires for another that starts.
  */
-export function createTimeouts(duration: number): Timeouts {
-  const end = {} as Entry;
+export function createTimeouts(duration: number, most = Number.POSITIVE_INFINITY): Timeouts {
+  const end = { size: 0 } as End;
   end.before = end;
   end.after = end;
   let isTimerSet = false;
+
+  function expireFirst(): void {
+    const first = end.after;
+    const { expire } = first;
+    first.cancel();
+    expire();
+  }
 
   function expireDue(): void {
     const now = performance.now();
     try {
       for (let first = end.after; first !== end && first.due <= now; first = end.after) {
-        const { expire } = first;
-        first.cancel();
-        expire();
+        expireFirst();
       }
     } finally {
       isTimerSet = end.after !== end;
       if (isTimerSet) {
-        setTimeout(expireDue, end.after.due - now).unref();
+        setTimeout(lookForDue, end.after.due - now).unref();
       }
     }
   }
 
+  const lookForDue = readFirst(expireDue);
+
   return {
     start(expire) {
+      if (end.size >= most) {
+        expireFirst();
+      }
       const entry = new Entry(performance.now() + duration, expire, end);
       if (!isTimerSet) {
         isTimerSet = true;
-        setTimeout(expireDue, duration).unref();
+        setTimeout(lookForDue, duration).unref();
       }
       return entry;
     },
   };
+}
+
+/** Where a ring begins and ends, with how many there are in it. */
+interface End extends Entry {
+  size: number;
 }
 
 /** A place in a ring, in which the one who waits longest follows the end. */
@@ -56,8 +74,9 @@ class Entry implements Timeout {
   constructor(
     readonly due: number,
     public expire: () => void,
-    end: Entry,
+    private readonly end: End,
   ) {
+    end.size++;
     this.before = end.before;
     this.after = end;
     end.before.after = this;
@@ -66,6 +85,9 @@ class Entry implements Timeout {
 
   /** May be called again, to no effect. Lets go of everything: a collector may take long to see that it is not needed. */
   cancel(): void {
+    if (this.after !== this) {
+      this.end.size--;
+    }
     this.before.after = this.after;
     this.after.before = this.before;
     this.before = this;

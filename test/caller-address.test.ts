@@ -11,7 +11,8 @@ function addressOf(address: string, forwarded?: string | string[], trusted = "10
   const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
   const headers = { "x-forwarded-for": forwarded as string };
   const ending = new Ending();
-  const call = { requestId: "", peer: { address, headers }, ending, protocol: "rest" } as const;
+  const peer = { address, headers };
+  const call = { requestId: "", startedAt: 0, peer, ending, protocol: "rest" } as const;
   const values = createContextValues().set(callKey, call);
   return createAddressOf(trustedProxies)({ values });
 }

@@ -158,7 +158,7 @@ describe("settings", () => {
     });
     expect(limits).toEqual({
       ...{ headerSize: 32_768, headerCount: 50, urlSize: 4_096, jsonDepth: 16 },
-      bodyBudget: 67_108_864,
+      bodyBudget: 33_554_432,
       ...{ headerTimeout: 5_000, bodyTimeout: 60_000, idleTimeout: 120_000, connections: 500 },
       ...{ connectionsPerAddress: 50, http2Streams: 250, http2Frames: 100, streams: 10 },
       listItems: 200,

@@ -1,6 +1,8 @@
+import { stat } from "node:fs/promises";
 import { getActiveResourcesInfo } from "node:process";
 import { describe, expect, it } from "@jest/globals";
 import { inTime } from "../src/in-time.js";
+import { thenStandStill } from "./support/then-stand-still.js";
 
 const never = new Promise<never>(() => {});
 const anHour = 3_600_000;
@@ -18,6 +20,11 @@ describe("waiting for an answer in time", () => {
   it("ends without it when the time is up, as the waiting one likes", async () => {
     expect(await inTime(never, 1, () => "nothing")).toBe("nothing");
     await expect(inTime(never, 1, refuse)).rejects.toThrow("late");
+  });
+
+  it("ends with an answer that is there when the time is up, though nobody has looked", async () => {
+    const answer = await thenStandStill(() => inTime(stat("."), 1, refuse), 200);
+    expect(answer.isDirectory()).toBe(true);
   });
 
   it("leaves an answer that comes too late alone, be it a failure", async () => {

@@ -19,9 +19,11 @@ import { createRestApi } from "./support/api-rest.js";
 import { createOutbox, streamClients, useReaders } from "./support/api-streams.js";
 import { parseAnswers } from "./support/http.js";
 import { frame, frameType, preface } from "./support/http2-frames.js";
+import { openRaw } from "./support/raw-connection.js";
 import { callRaw, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { type GatedStore, gated } from "./support/store.js";
+import { thenStandStill } from "./support/then-stand-still.js";
 import { until } from "./support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -128,6 +130,20 @@ describe("a server that closes", () => {
     const [first, second] = parseAnswers(text);
     expect([first?.status, second?.status]).toEqual([200, 503]);
     expect(second?.headers.connection).toBe("close");
+    await closed;
+  });
+
+  it("answers what came while it stood still", async () => {
+    const { socket, write, ended, received } = openRaw(server.port);
+    const ask = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+    write(ask);
+    await once(socket, "data");
+    const closed = server.close();
+    // It has said goodbye then, and is about to end those that wait.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await thenStandStill(() => write(ask), 1_000);
+    await ended;
+    expect(parseAnswers(received().toString()).map(({ status }) => status)).toEqual([200, 200]);
     await closed;
   });
 

@@ -6,14 +6,22 @@ const duration = 100;
 
 let timeouts: Timeouts;
 let expired: string[];
+/** Reads what has come when a time is up. */
+let read: () => void;
 
 beforeEach(() => {
-  jest.useFakeTimers();
+  jest.useFakeTimers({ doNotFake: ["setImmediate"] });
+  read = () => {};
+  jest.spyOn(globalThis, "setImmediate").mockImplementation(((expire: () => void) => {
+    read();
+    expire();
+  }) as typeof setImmediate);
   timeouts = createTimeouts(duration);
   expired = [];
 });
 
 afterEach(() => {
+  jest.restoreAllMocks();
   jest.useRealTimers();
 });
 
@@ -51,6 +59,27 @@ describe("a timeout", () => {
     a.cancel();
     jest.advanceTimersByTime(duration);
     expect(expired).toEqual(["c"]);
+  });
+
+  it("does not expire where what it waited for is read when its time is up", () => {
+    const [a] = [start("a"), start("b")];
+    read = () => a.cancel();
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["b"]);
+  });
+
+  it("expires before its time where there are too many, the first for the last", () => {
+    timeouts = createTimeouts(duration, 2);
+    const [a] = [start("a"), start("b")];
+    start("c");
+    expect(expired).toEqual(["a"]);
+    a.cancel();
+    start("d").cancel();
+    expect(expired).toEqual(["a", "b"]);
+    start("e");
+    expect(expired).toEqual(["a", "b"]);
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["a", "b", "c", "e"]);
   });
 
   it("may be called off after it has expired, and by itself", () => {

@@ -159,14 +159,23 @@ describe("a call becomes a span in the trace of its caller", () => {
   });
 
   it("without any key in it", async () => {
+    const misplaced = { "x-request-id": root.key, tracestate: `a=${root.key}` };
     await send(server, `/applications/${root.key}`, {
-      headers: { "svc-api-key": root.key, traceparent, "x-request-id": root.key },
+      headers: { "svc-api-key": root.key, traceparent, ...misplaced },
     });
     const [span] = await spans();
     const { attributes, name, status, events } = span as ReadableSpan;
     const told = JSON.stringify({ attributes, name, status, events });
     expect(told).toContain("GetApplication");
     expect(told).not.toContain(root.key.slice(10, 40));
+    expect(span?.spanContext()).toMatchObject({ traceId, traceState: undefined });
+  });
+
+  it("with what others have noted on the trace", async () => {
+    const headers = { "svc-api-key": root.key, traceparent, tracestate: "vendor=a-note" };
+    await send(server, "/applications/key", { headers });
+    const [span] = await spans();
+    expect(span?.spanContext().traceState?.serialize()).toBe("vendor=a-note");
   });
 });
 

@@ -22,12 +22,13 @@ import { mapConcurrently } from "./map-concurrently.js";
 import { listPermissions } from "./permissions.js";
 import { together } from "./together.js";
 import { watch } from "./watch.js";
+import { createWindow } from "./window.js";
 
 /** How many checks of a batch are made in one go: other calls are not kept waiting for all of them. */
 const batchPart = 200;
 
-/** How many checks of a stream are under way at a time. */
-const streamWindow = 256;
+/** How many checks of streams are under way at a time: of all together, and of each. */
+const streamWindow = { ofAll: 1_024, most: 256, least: 8 };
 
 interface AccessHandlerOptions {
   readonly store: Store;
@@ -46,6 +47,7 @@ export function createAccessHandlers({
   const checks = createChecks({ store, keyring, uses });
   const resumeTokens = createResumeTokens(store.id, "credentials");
   const stream = createOpenStream(stopping);
+  const window = createWindow(streamWindow);
 
   return {
     checkAccess: (request, context) => checks.one(callerOf(context), request),
@@ -78,7 +80,7 @@ export function createAccessHandlers({
         return { correlationId: request.correlationId, result };
       };
       return stream(context, (signal) =>
-        mapConcurrently({ items: requests, map: answer, limit: streamWindow, signal }),
+        mapConcurrently({ items: requests, map: answer, window, signal }),
       );
     },
 

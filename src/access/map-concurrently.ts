@@ -1,10 +1,10 @@
 import { createBell } from "../bell.js";
+import type { Window } from "./window.js";
 
 interface MapOptions<T, R> {
   readonly items: AsyncIterable<T>;
   readonly map: (item: T) => Promise<R>;
-  /** How many items may be under way, or wait to be taken, at a time. */
-  readonly limit: number;
+  readonly window: Window;
   /** Given when no more items are to be read: the answers to those before come, then its reason is thrown. */
   readonly signal: AbortSignal;
 }
@@ -14,7 +14,7 @@ interface MapOptions<T, R> {
  * does not take the answers stops the reading of items.
  */
 export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGenerator<R> {
-  const { items, map, limit, signal } = options;
+  const { items, map, window, signal } = options;
   const answers: Promise<R>[] = [];
   const news = createBell();
   const room = createBell();
@@ -44,12 +44,13 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
       answer.catch(() => {});
       answers.push(answer);
       news.ring();
-      while (!isOver && answers.length >= limit) {
+      while (!isOver && answers.length >= window.size()) {
         await room.wait();
       }
     }
   }
 
+  window.enter();
   signal.addEventListener("abort", abort);
   if (signal.aborted) {
     abort();
@@ -75,5 +76,6 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
   } finally {
     signal.removeEventListener("abort", abort);
     stop();
+    window.leave();
   }
 }

@@ -1,7 +1,7 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { BodyBudget } from "./body-budget.js";
-import { type CallTurns, createCallTurns } from "./call-turns.js";
+import type { CallTurns } from "./call-turns.js";
 
 /** A connection, and what it has to show for itself. */
 export interface Connection {
@@ -16,7 +16,7 @@ export interface Connection {
   readonly isKnown: boolean;
   /** Requests of HTTP/1.1 that are not answered. */
   requests: number;
-  /** How many requests of HTTP/1.1 have come to be served. */
+  /** How many requests of HTTP/1.1 have come. */
   received: number;
   /** Where it is one of HTTP/2. */
   session: Http2Session | undefined;
@@ -30,7 +30,9 @@ export interface Connection {
   abandoned: number;
   /** How often it was served something: a call, or a part of a stream. */
   served: number;
+  /** Whose turn it is among its calls, and among those whose bodies have come. */
   readonly turns: CallTurns;
+  readonly bodyTurns: CallTurns;
   /** What the bodies of all connections share. */
   readonly bodyBudget: BodyBudget;
   /** How many bytes have come over it. */
@@ -60,14 +62,15 @@ interface Reading {
   readonly _handle?: { readStop?(): void } | null;
 }
 
-interface ConnectionOptions extends Pick<Connection, "era" | "isOfProxy" | "bodyBudget"> {
+interface ConnectionOptions
+  extends Pick<Connection, "era" | "isOfProxy" | "turns" | "bodyTurns" | "bodyBudget"> {
   onGoodKey(connection: Connection): void;
   /** Called once or more when it has ended. */
   onGone(connection: Connection): void;
 }
 
 export function createConnection(socket: Socket, options: ConnectionOptions): Connection {
-  const { era, isOfProxy, bodyBudget, onGoodKey, onGone } = options;
+  const { era, isOfProxy, turns, bodyTurns, bodyBudget, onGoodKey, onGone } = options;
   let isKnown = false;
   const connection: Connection = {
     openedAt: performance.now(),
@@ -85,7 +88,8 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     idleFrames: 0,
     abandoned: 0,
     served: 0,
-    turns: createCallTurns(),
+    turns,
+    bodyTurns,
     bodyBudget,
     get bytesRead() {
       return socket.bytesRead;

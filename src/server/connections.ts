@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { Limits } from "../limits.js";
 import { homeOf, isInOneOf, type Network, readAddress } from "../networks.js";
 import { createBodyBudget } from "./body-budget.js";
+import { createTurnsOfAll } from "./call-turns.js";
 import { type Connection, createConnection, isBusy } from "./connection.js";
 
 interface ConnectionsOptions {
@@ -44,6 +45,7 @@ const interval = 100;
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
   const all = createPool(limits.connections);
   const bodyBudget = createBodyBudget(limits.bodyBudget);
+  const createTurns = createTurnsOfAll();
   const byHome = new Map<string, Pool>();
   const crowded = new Set<Pool>();
   /** Counts up whenever those that are too many were sent away. */
@@ -108,6 +110,8 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
       const connection = createConnection(socket, {
         era,
         isOfProxy: home === "",
+        turns: createTurns(),
+        bodyTurns: createTurns(),
         bodyBudget,
         onGoodKey(it) {
           for (const { strangers, known } of pools) {

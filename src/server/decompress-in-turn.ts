@@ -1,56 +1,72 @@
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { overloaded } from "../errors.js";
+import { nextTurn } from "../next-turn.js";
+import { createTurns } from "../turns.js";
 
-/** How many messages are decompressed at once, and how many may wait for that, for how many milliseconds. */
+/** Up to how many bytes a message is small: it is there sooner than another thread could be asked for it. */
+const small = 16 * 1024;
+
+/** How many of the others are decompressed at once, and for how many milliseconds another may be expected to wait. */
 const mostAtOnce = 2;
-const mostWaiting = 1_000;
-const longestWait = 2_000;
+const longestWait = 500;
+
+/** How many milliseconds one is expected to take before any has been seen. */
+const expected = 5;
+
+const decompressSync: Readonly<Record<string, typeof gunzipSync>> = {
+  gzip: gunzipSync,
+  br: brotliDecompressSync,
+};
 
 /**
- * Has a few messages decompressed at a time, and the rest wait for their turn:
+ * Decompresses small messages at once, and of the others a few at a time:
  * nobody knows what becomes of a few bytes before it is there, and many such
- * messages at once would take all memory.
+ * messages at once would take all memory. Those for which the wait would be
+ * long are refused at once: who waits in vain takes the turn of another.
  */
 export function decompressInTurn(compressions: readonly Compression[]): Compression[] {
-  let underWay = 0;
-  const waiting: (() => void)[] = [];
+  const inTurn = createTurns(mostAtOnce);
+  let pending = 0;
+  let usual = expected;
 
-  async function takeTurn(): Promise<void> {
-    if (underWay < mostAtOnce) {
-      underWay++;
-      return;
-    }
-    if (waiting.length >= mostWaiting) {
+  function decompressLarge<T>(decompress: () => Promise<T>): Promise<T> {
+    if (((pending - mostAtOnce) * usual) / mostAtOnce > longestWait) {
       throw overloaded();
     }
-    const since = performance.now();
-    await new Promise<void>((resolve) => waiting.push(resolve));
-    if (performance.now() - since > longestWait) {
-      passTurnOn();
-      throw overloaded();
-    }
-  }
-
-  function passTurnOn(): void {
-    const next = waiting.shift();
-    if (next) {
-      next();
-    } else {
-      underWay--;
-    }
+    pending++;
+    return new Promise((resolve, reject) => {
+      void inTurn(async () => {
+        const begun = performance.now();
+        await decompress().then(resolve, reject);
+        usual += (performance.now() - begun - usual) / 8;
+        // What has been decompressed is read first, and others get a word in.
+        await nextTurn();
+        pending--;
+      });
+    });
   }
 
   return compressions.map(({ name, compress, decompress }) => ({
     name,
     compress,
-    async decompress(bytes, limit) {
-      await takeTurn();
-      try {
-        return await decompress(bytes, limit);
-      } finally {
-        // What has been decompressed is read first, and others get a word in.
-        setImmediate(passTurnOn);
-      }
-    },
+    decompress: async (bytes, limit) =>
+      decompressSmall(name, bytes, limit) ?? decompressLarge(() => decompress(bytes, limit)),
   }));
+}
+
+/** Decompresses a message if it is small. Of one that is broken nothing is said here. */
+function decompressSmall(
+  name: string,
+  bytes: Uint8Array,
+  limit: number,
+): Uint8Array<ArrayBuffer> | undefined {
+  if (bytes.length === 0 || bytes.length > small) {
+    return undefined;
+  }
+  try {
+    return decompressSync[name]?.(bytes, { maxOutputLength: Math.min(small, limit) });
+  } catch {
+    return undefined;
+  }
 }

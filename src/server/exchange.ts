@@ -5,6 +5,9 @@ import type { Awaitable } from "../awaitable.js";
 import type { Call, Peer } from "../caller.js";
 import { Ending } from "../ending.js";
 import { bodyTooLarge, callerLeft, overloaded, Problem } from "../errors.js";
+import { mayHoldKey } from "../keys.js";
+import { areTooManyParts, inTooManyParts } from "./body-parts.js";
+import { takeBodyTurn } from "./body-turn.js";
 import { compact } from "./compact.js";
 import type { Connection } from "./connection.js";
 import type { HeaderList } from "./header-list.js";
@@ -45,8 +48,6 @@ export abstract class Exchange implements Peer {
   status: number | undefined;
   /** Of the problem that a request which is no call was answered with, if it was. */
   code: string | undefined;
-  /** When it came, as `performance.now()` tells time. */
-  readonly startedAt = performance.now();
 
   constructor(
     readonly method: string,
@@ -60,7 +61,13 @@ export abstract class Exchange implements Peer {
     this.path = mark < 0 ? address : address.slice(0, mark);
     this.query = mark < 0 ? "" : address.slice(mark + 1);
     const requestId = requestIdOf(headers);
-    this.call = { requestId, peer: this, ending: new Ending(), protocol: "rest" };
+    this.call = {
+      requestId,
+      startedAt: performance.now(),
+      peer: this,
+      ending: new Ending(),
+      protocol: "rest",
+    };
   }
 
   /** The address at the other end of the connection. */
@@ -92,6 +99,9 @@ export abstract class Exchange implements Peer {
 
   /** Cuts a caller off that takes too long to send its body. */
   abstract cutOffSlowBody(): void;
+
+  /** Has nothing more read of what a caller sends, where nobody else sends anything the same way. Answers whether that is so. */
+  protected abstract stopReceiving(): boolean;
 
   /** What Node offers; who takes it, answers with it. */
   abstract native(): { readonly request: Request; readonly response: Response };
@@ -156,6 +166,9 @@ export abstract class Exchange implements Peer {
         size += chunk.length;
         if (size > limit) {
           giveUp(bodyTooLarge(limit));
+        } else if (areTooManyParts(chunks.length, size)) {
+          giveUp(inTooManyParts());
+          this.isDropping = this.stopReceiving();
         } else if (!this.hold(size)) {
           giveUp(overloaded());
         } else {
@@ -166,15 +179,20 @@ export abstract class Exchange implements Peer {
       const giveUp = (reason = cutOff()) => {
         this.onCutOff = undefined;
         source.removeListener("data", collect);
+        source.removeListener("end", end);
         chunks.length = 0;
         reject(reason);
       };
-      source.on("data", collect);
-      source.on("end", () => {
+      const finish = () => {
         this.onCutOff = undefined;
-        this.bodyEnded();
         resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-      });
+      };
+      const end = () => {
+        this.bodyEnded();
+        takeBodyTurn(this.connection, size, finish);
+      };
+      source.on("data", collect);
+      source.on("end", end);
       this.onCutOff = giveUp;
     });
   }
@@ -218,7 +236,7 @@ export abstract class Exchange implements Peer {
     source.removeAllListeners("readable");
     source.on("error", () => {});
     source.on("data", (chunk: Buffer) => {
-      dropped += chunk.length;
+      dropped += chunk.length + partCost;
       if (dropped > patience) {
         this.cutOffBody();
       }
@@ -246,16 +264,20 @@ const farewell = 1_000;
 /** How much of a body is read and dropped, so that its sender gets to see the answer. */
 const patience = 8 * 1024 * 1024;
 
+/** For how many bytes more a part counts that is dropped. */
+const partCost = 2 * 1024;
+
 /** For a body that ends before it should. */
 export function cutOff(): Problem {
   return new Problem("canceled", "The request was cut off before its end.");
 }
 
-/** A plain word that is no key, nor one without its beginning: the longest hash that is in use for it has 40 digits. */
-const plainWord = /^(?!.*lk_)(?!.*[A-Za-z0-9]{41})[A-Za-z0-9._-]{1,64}$/;
+const plainWord = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's own name for the request where it is a plain word, otherwise a new one. */
+/** The caller's own name for the request where it is a plain word and no key, otherwise a new one. */
 function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers["x-request-id"];
-  return typeof given === "string" && plainWord.test(given) ? given : randomUUID();
+  return typeof given === "string" && plainWord.test(given) && !mayHoldKey(given)
+    ? given
+    : randomUUID();
 }

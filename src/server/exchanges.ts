@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2Session } from "node:http2";
+import { constants, type Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Limits } from "../limits.js";
 import { createTimeouts } from "../timeouts.js";
@@ -19,9 +19,16 @@ interface ExchangesOptions {
 /** How many requests of HTTP/1.1 may be sent one upon the other. Those of HTTP/2 have a limit of their own. */
 const mostWaiting = 500;
 
+/**
+ * For how many bodies over HTTP/2 is waited at once of those who have shown no key that works.
+ * Streams cost memory even where nothing is sent on them; the one that is awaited longest goes.
+ */
+const mostAwaited = 1_000;
+
 /** Creates what makes an exchange of each request and of each stream of a session, when it is its turn. */
 export function createExchanges({ onExchange, limits, isClosing }: ExchangesOptions) {
   const bodyTimeouts = createTimeouts(limits.bodyTimeout);
+  const bodyTimeoutsOfStrangers = createTimeouts(limits.bodyTimeout, mostAwaited);
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { [connectionKey]: connection } = request.socket as Connected;
@@ -29,11 +36,13 @@ export function createExchanges({ onExchange, limits, isClosing }: ExchangesOpti
       return;
     }
     connection.requests++;
+    connection.received++;
+    const number = connection.received;
     response.on("close", connection.requestEnded);
     if (connection.turns.isFree()) {
-      onExchange(new Http1Exchange(request, response, connection, isClosing));
+      onExchange(new Http1Exchange(request, response, connection, number, isClosing));
     } else {
-      serveLater(request, response, connection);
+      serveLater(request, response, connection, number);
     }
   }
 
@@ -42,9 +51,12 @@ export function createExchanges({ onExchange, limits, isClosing }: ExchangesOpti
     request: IncomingMessage,
     response: ServerResponse,
     connection: Connection,
+    number: number,
   ): void {
-    const serve = () => onExchange(new Http1Exchange(request, response, connection, isClosing));
-    if (connection.turns.wait(() => request.destroyed || serve()) > mostWaiting) {
+    const { turns } = connection;
+    const serve = () =>
+      onExchange(new Http1Exchange(request, response, connection, number, isClosing));
+    if (turns.isCrowded() || turns.wait(() => request.destroyed || serve()) > mostWaiting) {
       stopParsing(request.socket);
       connection.drop();
     }
@@ -58,7 +70,7 @@ export function createExchanges({ onExchange, limits, isClosing }: ExchangesOpti
     }
     connection.session = session;
     const watchStream = watchConduct(session, connection, limits);
-    const surroundings = { connection, bodyTimeouts };
+    const surroundings = { connection, bodyTimeouts, bodyTimeoutsOfStrangers };
     session.on("stream", (stream, headers, flags, rawHeaders: string[]) => {
       watchStream(stream);
       if (connection.turns.isFree()) {
@@ -71,7 +83,13 @@ export function createExchanges({ onExchange, limits, isClosing }: ExchangesOpti
 
   function serveStreamLater(...call: ConstructorParameters<typeof Http2Exchange>): void {
     const [stream, , , , { connection }] = call;
-    connection.turns.wait(() => stream.closed || onExchange(new Http2Exchange(...call)));
+    if (connection.turns.isCrowded()) {
+      // It is no fault of its client, who may send it again, as nothing of it is done.
+      connection.streams.delete(stream);
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    } else {
+      connection.turns.wait(() => stream.closed || onExchange(new Http2Exchange(...call)));
+    }
   }
 
   return { onRequest, onSession };

@@ -2,7 +2,6 @@ import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Awaitable } from "../awaitable.js";
 import { invalidRequest, Problem } from "../errors.js";
-import { toMicrosecond } from "../interceptors/call-line.js";
 import type { Limits } from "../limits.js";
 import type { Cors } from "./cors.js";
 import { type Door, type Served, served } from "./door.js";
@@ -49,7 +48,7 @@ export function createFront({ cors, doors, log, isSecure, onPage, limits }: Fron
   }
 
   function logUnlessCall(exchange: Exchange): void {
-    const { call, method, path, status, code, startedAt } = exchange;
+    const { call, method, path, status, code } = exchange;
     if (!call.logged) {
       onPage?.(exchange);
       log.info({
@@ -60,7 +59,7 @@ export function createFront({ cors, doors, log, isSecure, onPage, limits }: Fron
         protocol: call.protocol,
         status,
         ...(code !== undefined && { code }),
-        duration_ms: toMicrosecond(performance.now() - startedAt),
+        duration_ms: Math.round((performance.now() - call.startedAt) * 1_000) / 1_000,
       });
     }
   }

@@ -3,6 +3,7 @@ import { constants } from "node:http2";
 import { Server } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { nextTurn } from "../next-turn.js";
+import { readFirst } from "../read-first.js";
 import type { Connection } from "./connection.js";
 import type { Connections } from "./connections.js";
 
@@ -73,12 +74,16 @@ export function createGentleClose(server: Server, connections: Connections): Gen
       for (const connection of connections) {
         sayGoodbye(connection);
       }
+      let isClosed = false;
+      const closeIdleAgain = readFirst(() => {
+        if (!isClosed) {
+          closeIdle();
+          idle = setTimeout(closeIdleAgain, interval);
+        }
+      });
       let idle = setTimeout(closeIdleAgain, Math.min(farewell, grace));
-      function closeIdleAgain(): void {
-        closeIdle();
-        idle = setTimeout(closeIdleAgain, interval);
-      }
       await closed;
+      isClosed = true;
       clearTimeout(idle);
       clearTimeout(cut);
       // It has timers of its own, too.

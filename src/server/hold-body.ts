@@ -1,4 +1,6 @@
 import { overloaded } from "../errors.js";
+import { areTooManyParts, inTooManyParts } from "./body-parts.js";
+import { takeBodyTurn } from "./body-turn.js";
 import { compact } from "./compact.js";
 import type { Exchange } from "./exchange.js";
 import { createUnfinished } from "./unfinished-message.js";
@@ -21,27 +23,44 @@ export async function* holdBody(
   const heldAfter = enveloped.test(type)
     ? createHeldMessage(limit)
     : createHeldBody(Number(length));
+  let size = 0;
   for await (const part of parts) {
+    size += part.length;
     if (!exchange.hold(heldAfter(part))) {
       throw overloaded();
     }
     yield compact(part);
   }
+  await new Promise<void>((resolve) => takeBodyTurn(exchange.connection, size, resolve));
 }
 
 /** Of one that is too long nothing is kept. */
 function createHeldMessage(limit: number): (part: Buffer) => number {
   const unfinishedAfter = createUnfinished();
+  let count = 0;
   return (part) => {
     const { arrived, announced } = unfinishedAfter(part);
+    const isOfOneBefore = arrived > part.length;
+    count = isOfOneBefore ? count + 1 : 1;
+    refuseSmallParts(count, arrived);
     return announced > limit ? 0 : arrived + announced;
   };
 }
 
 function createHeldBody(announced: number): (part: Buffer) => number {
   let arrived = 0;
+  let count = 0;
   return (part) => {
     arrived += part.length;
+    count++;
+    refuseSmallParts(count, arrived);
     return arrived + announced;
   };
+}
+
+/** The library goes through all parts with each that comes. */
+function refuseSmallParts(count: number, size: number): void {
+  if (areTooManyParts(count, size)) {
+    throw inTooManyParts();
+  }
 }

@@ -5,19 +5,16 @@ import type { HeaderList } from "./header-list.js";
 
 /** A request and its answer over HTTP/1.1. */
 export class Http1Exchange extends Exchange {
-  /** Which of the requests of its connection it is. */
-  private readonly number: number;
-
   constructor(
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     connection: Connection,
+    /** Which of the requests of its connection it is. */
+    private readonly number: number,
     /** Whether connections should end with their last answer. */
     private readonly isClosing: () => boolean,
   ) {
     super(request.method ?? "", request.url ?? "/", request.headers, connection);
-    connection.received++;
-    this.number = connection.received;
   }
 
   get headerCount(): number {
@@ -83,6 +80,13 @@ export class Http1Exchange extends Exchange {
   /** Node sees to that. */
   cutOffSlowBody(): void {}
 
+  protected stopReceiving(): boolean {
+    this.request.pause();
+    this.connection.stopReading();
+    this.response.shouldKeepAlive = false;
+    return true;
+  }
+
   /** Has the connection end with this answer where no other should follow. */
   private endConnectionIfLast(): void {
     if (this.isLast || this.isLate) {
@@ -97,7 +101,7 @@ export class Http1Exchange extends Exchange {
 
   /** Whether the time of the call is up while its body is being read: nobody knows when another would come. */
   private get isLate(): boolean {
-    return this.onCutOff !== undefined && this.call.ending.reason !== undefined;
+    return this.onCutOff !== undefined && !this.isReceived && this.call.ending.reason !== undefined;
   }
 
   native() {

@@ -16,6 +16,8 @@ interface Surroundings {
   readonly connection: Connection;
   /** How long the sender of a body, or of a message in a stream, may take. */
   readonly bodyTimeouts: Timeouts;
+  /** The same for those who have shown no key that works. */
+  readonly bodyTimeoutsOfStrangers: Timeouts;
 }
 
 /** Headers whose values never come again: the table of those that may would soon hold nothing else. */
@@ -29,7 +31,6 @@ export class Http2Exchange extends Exchange {
   readonly version = "2.0";
   private bodyTimeout: Timeout | undefined;
   private isWatched = false;
-  readonly bodyTimeouts: Timeouts;
   private nodes: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
 
   constructor(
@@ -37,10 +38,15 @@ export class Http2Exchange extends Exchange {
     headers: IncomingHttpHeaders,
     private readonly flags: number,
     private readonly rawHeaders: string[],
-    { connection, bodyTimeouts }: Surroundings,
+    private readonly surroundings: Surroundings,
   ) {
-    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, connection);
-    this.bodyTimeouts = bodyTimeouts;
+    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, surroundings.connection);
+  }
+
+  /** How long the sender of the body, or of a message, may take. */
+  get bodyTimeouts(): Timeouts {
+    const { connection, bodyTimeouts, bodyTimeoutsOfStrangers } = this.surroundings;
+    return connection.isKnown ? bodyTimeouts : bodyTimeoutsOfStrangers;
   }
 
   get headerCount(): number {
@@ -186,6 +192,11 @@ export class Http2Exchange extends Exchange {
     }
     this.bodyTimeout = this.bodyTimeouts.start(() => this.cutOffBody());
     this.watchClose();
+  }
+
+  /** Other calls come over the same connection. */
+  protected stopReceiving(): boolean {
+    return false;
   }
 
   protected override bodyEnded(): void {

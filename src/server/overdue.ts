@@ -1,4 +1,5 @@
 import type { Limits } from "../limits.js";
+import { readFirst } from "../read-first.js";
 import { createComesSlowly } from "./comes-slowly.js";
 import { type Connection, isBusy } from "./connection.js";
 import { createIsUseless } from "./is-useless.js";
@@ -14,6 +15,10 @@ const forgiveness = 10;
  * make their first call, or another, and those of HTTP/2 that are of no use or
  * send what they send too slowly. Node itself sees to requests of HTTP/1.1 that
  * do. Answers with what stops it.
+ *
+ * A look that comes late ends nobody: the process stood still, and what its
+ * clients have sent meanwhile may not be read. But there are no two such looks
+ * in a row.
  */
 export function endOverdue(
   connections: Iterable<Connection>,
@@ -23,9 +28,19 @@ export function endOverdue(
   const isUseless = createIsUseless(limits);
   const comesSlowly = createComesSlowly(limits);
   let looks = 0;
+  let calledAt = performance.now();
+  let isPassedOver = false;
 
-  function lookAtAll(): void {
+  function lookInTime(): void {
     const now = performance.now();
+    isPassedOver = !isPassedOver && now - calledAt > 1.5 * interval;
+    calledAt = now;
+    if (!isPassedOver) {
+      lookAtAll(now);
+    }
+  }
+
+  function lookAtAll(now: number): void {
     const isForgiven = ++looks % forgiveness === 0;
     for (const connection of connections) {
       if (isForgiven) {
@@ -65,6 +80,6 @@ export function endOverdue(
     return usedAt !== undefined && now - usedAt > time && !isBusy(connection);
   }
 
-  const timer = setInterval(lookAtAll, interval).unref();
+  const timer = setInterval(readFirst(lookInTime), interval).unref();
   return () => clearInterval(timer);
 }

@@ -1,5 +1,6 @@
 import type { Server as Http1Server } from "node:http";
 import type { Server, Socket } from "node:net";
+import { readFirst } from "../read-first.js";
 
 const preface = "PRI";
 
@@ -11,8 +12,14 @@ export function splitByPreface(http1: Http1Server, http2: Server, patience: numb
     if (socket.destroyed) {
       return;
     }
+    let isTaken = false;
     const drop = () => socket.destroy();
-    socket.setTimeout(patience, drop);
+    const dropLate = readFirst(() => {
+      if (!isTaken) {
+        drop();
+      }
+    });
+    socket.setTimeout(patience, dropLate);
     let start = Buffer.alloc(0);
     const look = () => {
       start = Buffer.concat([start, socket.read() ?? Buffer.alloc(0)]);
@@ -20,9 +27,10 @@ export function splitByPreface(http1: Http1Server, http2: Server, patience: numb
       if (seen.length < preface.length && preface.startsWith(seen)) {
         return;
       }
+      isTaken = true;
       socket.removeListener("readable", look);
       socket.removeListener("end", drop);
-      socket.setTimeout(0, drop);
+      socket.setTimeout(0, dropLate);
       socket.unshift(start);
       if (seen === preface) {
         // A server of HTTP/1.1 keeps the connections of clients that hang up; one of HTTP/2 must not.

@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import {
   type Attributes,
+  type Context,
   context,
   ProxyTracerProvider,
   propagation,
@@ -11,10 +12,11 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { Call, ProtocolName } from "../caller.js";
+import type { Call, Peer, ProtocolName } from "../caller.js";
 import type { StoreSettings } from "../config.js";
 import { nameOfMethod, routeOf, statusOf } from "../contract.js";
 import type { Problem } from "../errors.js";
+import { mayHoldKey } from "../keys.js";
 import { oncePer } from "../once-per.js";
 import { version } from "../version.js";
 import type { Tracing } from "./tracing.js";
@@ -40,7 +42,7 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
         const { protocol, peer } = call;
         const active = context.active();
         // Where something around us has begun a span, it has looked for the caller's already.
-        const parent = trace.getSpan(active) ? active : propagation.extract(active, peer.headers);
+        const parent = trace.getSpan(active) ? active : namedBy(peer.headers, active);
         const { name, attributes } = described(method)(protocol)(requestMethod);
         const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
         const inside = trace.setSpan(parent, span);
@@ -79,6 +81,17 @@ function findTracer(): Tracer | undefined {
   return provider instanceof ProxyTracerProvider
     ? provider.getDelegateTracer("latchkey", version)
     : provider.getTracer("latchkey", version);
+}
+
+/** What a caller says of its trace, but for the notes on it that come along, where a key may be among them. */
+function namedBy(headers: Peer["headers"], active: Context): Context {
+  const named = propagation.extract(active, headers);
+  const span = trace.getSpanContext(named);
+  if (!span?.traceState || !mayHoldKey(span.traceState.serialize())) {
+    return named;
+  }
+  const { traceState: _notes, ...rest } = span;
+  return trace.setSpanContext(named, rest);
 }
 
 /** Ends a span. What went wrong is told by its word: the log has the rest. */

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { whileServed } from "../support/good-client.js";
 import { openRaw, type RawConnection } from "../support/raw-connection.js";
 import { openRawTls, tlsEnvironment } from "../support/raw-tls.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 /** The time of a call is up before that of its body, as it is by default. */
-const times = { REQUEST_TIMEOUT: "500ms", HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1500ms" };
+const times = { REQUEST_TIMEOUT: "500ms", HEADER_TIMEOUT: "3s", BODY_TIMEOUT: "3s" };
 
 /** How long it is waited for a second answer, in milliseconds. */
-const patience = 5_000;
+const patience = 8_000;
 
 let clear: TestServer;
 let secure: TestServer;
@@ -37,10 +38,12 @@ async function hear(connection: RawConnection, start: string, rest: string): Pro
   return received().toString();
 }
 
-/** The same, once in clear and once over TLS. */
+/** The same, once in clear and once over TLS, while others are served. */
 function hearBoth(start: string, rest: string): Promise<string[]> {
-  const connections = [openRaw(clear.port), openRawTls(secure.port)];
-  return Promise.all(connections.map((connection) => hear(connection, start, rest)));
+  return whileServed({ port: clear.port, firstKey: key }, () => {
+    const connections = [openRaw(clear.port), openRawTls(secure.port)];
+    return Promise.all(connections.map((connection) => hear(connection, start, rest)));
+  });
 }
 
 const begin = (withKey: string, length: string) =>

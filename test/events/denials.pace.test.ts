@@ -60,6 +60,7 @@ afterEach(() => {
 function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
   const call = {
     requestId: randomUUID(),
+    startedAt: 0,
     peer: { address: "", headers: {} },
     ending: new Ending(),
     protocol: "rest",

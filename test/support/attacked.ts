@@ -1,13 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { expect } from "@jest/globals";
+import { expect, jest } from "@jest/globals";
 import { useCoreShare } from "./core-share.js";
-import { type GoodClientReport, startGoodClient } from "./good-client.js";
+import { expectServedAtLast, type GoodClientReport, startGoodClient } from "./good-client.js";
 import { useService } from "./service-for-file.js";
 import type { ServiceProcess } from "./service-process.js";
 import { watchMemory } from "./watch-memory.js";
 
-/** What others must be spared while one attacks: how long they wait at most, in milliseconds, and bytes. */
-const slowestAllowed = 2_000;
+/** How many bytes an attack may cost. */
 const memoryAllowed = 128 * 1024 * 1024;
 
 /**
@@ -18,9 +17,15 @@ const fairShare = 0.4;
 /** How often it is looked for, a second apart. */
 const looksForCalm = 8;
 
+/** How long a test may take in which there are two attacks, in milliseconds. */
+const longestTest = 90_000;
+
 /** A service in a process of its own, which is attacked. */
 export interface Attacked extends ServiceProcess {
-  /** Attacks, and expects that others are served meanwhile, at no great cost. */
+  /**
+   * Attacks, and expects that others are served meanwhile, at no great cost.
+   * Attacks again where they are not, so that an attack must end what it began.
+   */
   during<T>(attack: () => Promise<T>): Promise<T>;
 }
 
@@ -33,6 +38,7 @@ interface Suffered<T> extends GoodClientReport {
 
 /** Starts the service for the tests of a file. */
 export function useAttacked(environment: Readonly<Record<string, string>> = {}): Attacked {
+  jest.setTimeout(longestTest);
   const service = useService(environment);
   const readShare = useCoreShare();
 
@@ -65,23 +71,9 @@ export function useAttacked(environment: Readonly<Record<string, string>> = {}):
 
   return Object.assign(service, {
     async during<T>(attack: () => Promise<T>): Promise<T> {
-      let suffered = await suffer(attack);
-      if (isHarmed(suffered) && suffered.share < fairShare) {
-        // Programs that are no part of this kept the machine from everybody: once more, and that counts.
-        await waitForCalm();
-        suffered = await suffer(attack);
-      }
-      const { failures, served, slowest, value } = suffered;
-      expect(failures).toEqual([]);
-      expect(served).toBeGreaterThan(0);
-      expect(slowest).toBeLessThanOrEqual(slowestAllowed);
-      return value;
+      return (await expectServedAtLast(() => suffer(attack), waitForCalm)).value;
     },
   });
-}
-
-function isHarmed({ failures, slowest }: GoodClientReport): boolean {
-  return failures.length > 0 || slowest > slowestAllowed;
 }
 
 /** Tells what others had of the service, as the slowest alone does not tell it. */

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach } from "@jest/globals";
+import { dieWithUs } from "./guardian.js";
 
 /** The command line that runs a script of this folder, TypeScript as it is, in another process. */
 export function scriptCommand(script: string, ...args: string[]): [string, string[]] {
@@ -13,6 +14,7 @@ export type TellingChild = ReturnType<typeof startChild>;
 
 export function startChild([command, args]: [string, string[]]) {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  dieWithUs(child);
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text) => {
     output += text;
@@ -42,6 +44,12 @@ export function startChild([command, args]: [string, string[]]) {
 
     write(text: string): void {
       child.stdin.write(text);
+    },
+
+    /** Has nothing more to say to it, and waits until it goes. */
+    async end(): Promise<void> {
+      child.stdin.end();
+      await closed;
     },
 
     async kill(): Promise<void> {

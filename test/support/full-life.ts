@@ -72,16 +72,24 @@ export async function liveThrough(api: Api, root: string): Promise<void> {
   await api.listEvents(root, { pageSize: 100 } as never);
 }
 
-/** Keys that work for nobody: made up, of another's id, with a letter wrong. */
-export function wrongKeys(root: string): string[] {
-  const id = parseKey(root)?.id ?? "";
-  const last = root.at(-1) === "a" ? "b" : "a";
+/** Keys that work for nobody: made up, of another's id, or one that is good but for a letter. */
+export function wrongKeys(good: string): string[] {
+  const id = parseKey(good)?.id ?? "";
+  const withAnother = (place: number) =>
+    good.slice(0, place) + (good[place] === "a" ? "b" : "a") + good.slice(place + 1);
   return [
     makeKey("prv", newId(Date.now())),
     makeKey("mgt", id),
     makeKey("ses", id),
     makeKey("non", id),
-    makeKey("pub", id).slice(0, -1) + last,
     `${makeKey("prv", id)}0`,
+    withAnother(10),
+    withAnother(45),
+    withAnother(good.length - 1),
+    good.slice(0, -1),
+    `${good}0`,
+    good.replace(/^lk_.../, "lk_pub"),
+    good.slice("lk_mgt_".length),
+    good.toUpperCase(),
   ];
 }

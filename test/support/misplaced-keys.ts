@@ -3,10 +3,13 @@ import { callRaw, envelope } from "./raw-grpc.js";
 import { decoded, type Run, textOf } from "./recorded-run.js";
 
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const getRpc = "/latchkey.v1.ApplicationService/GetApplication";
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /** Puts a key where none belongs, over HTTP/1.1 and HTTP/2. */
 export async function misplace(secret: string, run: Run): Promise<void> {
-  const { root, written } = run;
+  const { root, finder, written } = run;
+  finder.add(secret);
   const keep = (what: string, answer: unknown) =>
     written.push([`the answer to a key in ${what}`, decoded(textOf(answer))]);
   const percent = [...secret]
@@ -27,6 +30,10 @@ export async function misplace(secret: string, run: Run): Promise<void> {
     keep("a query", await send(run, `/applications?${query}`, { headers: good }));
     keep("a query", await send(run, `/events?target=${text}&kind=${text}`, { headers: good }));
     keep("a query", await send(run, `/applications?svc-api-key=${text}`));
+    for (const message of [text, encodeURIComponent(JSON.stringify({ id: secret }))]) {
+      const asked = `${getRpc}?connect=v1&encoding=json&message=${message}`;
+      keep("a query", await send(run, asked, { headers: good }));
+    }
   }
   const headers = [
     ...["authorization", "cookie", "user-agent", "x-request-id", "traceparent", "tracestate"],
@@ -38,6 +45,9 @@ export async function misplace(secret: string, run: Run): Promise<void> {
     keep(`the header ${name}`, await send(run, "/whoami", { headers: misplaced }));
     keep(`the metadata ${name}`, await callRaw(run, createRpc, { headers: misplaced }));
   }
+  const traced = { ...good, traceparent, tracestate: `a=${secret}`, baggage: `a=${secret}` };
+  keep("a trace", await send(run, "/whoami", { headers: traced }));
+  keep("a trace", await callRaw(run, createRpc, { headers: traced }));
   const bodies = [
     { name: secret, type: secret, permissions: [secret], [secret]: secret },
     { nonce: secret, permissions: [secret], rules: [{ permission: secret, [secret]: [secret] }] },

@@ -56,30 +56,35 @@ export function recorded<A extends Api>(name: string, api: A, { finder, written 
   });
 }
 
-/** Follows what happens while something does. */
+/** Follows what happens over several protocols while something does. */
 export async function whileWatching(
-  api: StreamingApi,
+  apis: readonly [name: string, api: StreamingApi][],
   run: Run,
-  name: string,
   work: () => Promise<void>,
 ): Promise<void> {
   const end = new AbortController();
-  const follow = async (messages: AsyncIterable<unknown>) => {
-    try {
-      for await (const message of messages) {
-        run.written.push([`a stream over ${name}`, textOf(message)]);
-      }
-    } catch (failure) {
-      run.written.push([`the end of a stream over ${name}`, textOf(failure) + failure]);
-    }
-  };
-  const streams = [
-    follow(api.watchEvents(run.root, {}, end.signal)),
-    follow(api.watchCredentials(run.root, {}, end.signal)),
-  ];
+  const streams = apis.flatMap(([name, api]) => [
+    keepMessages(name, api.watchEvents(run.root, {}, end.signal), run),
+    keepMessages(name, api.watchCredentials(run.root, {}, end.signal), run),
+  ]);
   await work();
   end.abort();
   await Promise.all(streams);
+}
+
+/** Keeps all that a stream tells, and how it ends. */
+export async function keepMessages(
+  name: string,
+  messages: AsyncIterable<unknown>,
+  { written }: Run,
+): Promise<void> {
+  try {
+    for await (const message of messages) {
+      written.push([`a stream over ${name}`, textOf(message)]);
+    }
+  } catch (failure) {
+    written.push([`the end of a stream over ${name}`, textOf(failure) + failure]);
+  }
 }
 
 /** What is percent-encoded is looked at as it is and decoded. */

@@ -12,8 +12,8 @@ const secretEnd = 62;
 
 export function createSecretFinder(): SecretFinder {
   const needles = new Map<number, { bytes: Buffer; is: string }[]>();
-  /** By the first two bytes: most places in a file can be passed over at one glance. */
-  const mayBegin = new Uint8Array(2 ** 16);
+  /** By the first four bytes, drawn together: nearly all places in a file can be passed over at one glance. */
+  const mayBegin = new Uint8Array(2 ** 20);
   const known = new Set<string>();
 
   return {
@@ -24,8 +24,8 @@ export function createSecretFinder(): SecretFinder {
       known.add(secret);
       for (const [form, text] of formsOf(secret.slice(secretStart, secretEnd))) {
         const bytes = Buffer.from(text);
-        mayBegin[bytes.readUInt16BE()] = 1;
-        const start = bytes.readUInt32BE();
+        const start = bytes.readInt32BE();
+        mayBegin[slotOf(start)] = 1;
         const is = `${secret}, ${form}`;
         needles.set(start, [...(needles.get(start) ?? []), { bytes, is }]);
       }
@@ -34,9 +34,12 @@ export function createSecretFinder(): SecretFinder {
     find(where) {
       const bytes = typeof where === "string" ? Buffer.from(where) : where;
       const found = new Set<string>();
-      for (let at = 0; at + 4 <= bytes.length; at++) {
-        if (mayBegin[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] === 1) {
-          for (const needle of needles.get(bytes.readUInt32BE(at)) ?? []) {
+      let last = 0;
+      for (let end = 0; end < bytes.length; end++) {
+        last = (last << 8) | (bytes[end] as number);
+        if (mayBegin[slotOf(last)] === 1) {
+          const at = end - 3;
+          for (const needle of needles.get(last) ?? []) {
             if (bytes.subarray(at, at + needle.bytes.length).equals(needle.bytes)) {
               found.add(needle.is);
             }
@@ -46,6 +49,14 @@ export function createSecretFinder(): SecretFinder {
       return [...found];
     },
   };
+}
+
+/** Kept, since a test runner looks globals up slowly, and this is asked for at every byte. */
+const { imul } = Math;
+
+/** A place among 2^20 for four bytes. */
+function slotOf(four: number): number {
+  return imul(four, 0x9e3779b1) >>> 12;
 }
 
 /** The text as it is, and encoded: in Base64 it depends on its place in what was encoded. */

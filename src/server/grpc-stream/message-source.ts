@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { arrivesTooSlowly, overloaded, unreadable } from "../../errors.js";
 import type { Timeout } from "../../timeouts.js";
+import { areTooManyParts, inTooManyParts } from "../body-parts.js";
 import { compact } from "../compact.js";
 import { cutOff } from "../exchange.js";
 import type { Http2Exchange } from "../http2-exchange.js";
@@ -123,6 +124,10 @@ export class MessageSource implements AsyncIterableIterator<Message> {
     this.size += chunk.length;
     if (this.size >= this.needed) {
       this.split(this.parts.length === 1 ? chunk : Buffer.concat(this.parts));
+    }
+    if (areTooManyParts(this.parts.length, this.size)) {
+      this.finish({ reason: inTooManyParts() });
+      return;
     }
     if (!this.hold()) {
       this.finish({ reason: overloaded() });

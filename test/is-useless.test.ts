@@ -1,0 +1,55 @@
+import type { Http2Session, ServerHttp2Stream } from "node:http2";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import type { Connection } from "../src/server/connection.js";
+import { createIsUseless } from "../src/server/is-useless.js";
+
+const bodyTimeout = 2_000;
+const sizeOfSign = 17;
+
+/** A connection with a stream over which nothing comes but what its client answers when it is asked. */
+function quietConnection({ isAlive }: { isAlive: boolean }): Connection {
+  const stream = { readableEnded: false, writableEnded: false } as ServerHttp2Stream;
+  const connection = {
+    bytesRead: 100,
+    served: 1,
+    streams: new Map([[stream, 0]]),
+    session: { destroyed: false, ping } as unknown as Http2Session,
+  };
+  function ping(): boolean {
+    if (isAlive) {
+      connection.bytesRead += sizeOfSign;
+    }
+    return true;
+  }
+  return connection as Partial<Connection> as Connection;
+}
+
+/** Looks are a second apart, more or less. */
+const times = fc
+  .array(fc.integer({ min: 900, max: 1_100 }), { minLength: 8, maxLength: 20 })
+  .map((gaps) => gaps.map((_, index) => gaps.slice(0, index).reduce((sum, gap) => sum + gap, 0)));
+
+describe("a connection with a stream that is quiet", () => {
+  it("is of use for as long as its client answers, whenever it is looked at", () => {
+    fc.assert(
+      fc.property(times, (looks) => {
+        const isUseless = createIsUseless({ bodyTimeout });
+        const connection = quietConnection({ isAlive: true });
+        expect(looks.filter((now) => isUseless(connection, now))).toEqual([]);
+      }),
+    );
+  });
+
+  it("is useless once its client was asked and has not answered for as long as a body may take", () => {
+    fc.assert(
+      fc.property(times, (looks) => {
+        const isUseless = createIsUseless({ bodyTimeout });
+        const connection = quietConnection({ isAlive: false });
+        const end = looks.find((now) => isUseless(connection, now)) ?? Number.POSITIVE_INFINITY;
+        expect(end).toBeGreaterThan(1.5 * bodyTimeout);
+        expect(end).toBeLessThanOrEqual(1.5 * bodyTimeout + 2 * 1_100);
+      }),
+    );
+  });
+});

@@ -1,0 +1,14 @@
+/**
+ * Does something, and then keeps this process from doing anything for so many
+ * milliseconds, as a busy machine may. What it does next is what timers are
+ * there for that are due by then; only after that it reads what has come.
+ */
+export function thenStandStill<T>(work: () => T, milliseconds: number): Promise<Awaited<T>> {
+  return new Promise((resolve) => {
+    setImmediate(() => {
+      const done = work();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+      resolve(done as Awaited<T>);
+    });
+  });
+}
