@@ -11,6 +11,9 @@ import { type Column, tableOf, withRange } from "./table.js";
 const most = 1.1;
 /** Of so many calls one is traced where a tracer is registered. */
 const callsPerTrace = 100;
+/** How often each way has its turn in a round. */
+const turns = 4;
+const observed = [scenarios.readByKey, scenarios.checkOverGrpc];
 
 /** How a service is watched. */
 const ways = ["unseen", "seen", "traced"] as const;
@@ -35,21 +38,22 @@ const columns: readonly Column<Outcome>[] = [
   },
 ];
 
-/** What it costs to see inside: metrics, the log, and spans, beside the same service with all of it off. */
+/**
+ * What it costs to see inside: metrics, the log, and spans, beside the same
+ * service with all of it off. Each round has processes of its own, as two of
+ * the same kind may differ by more than this costs, in what is compiled when.
+ */
 export async function measureObservation(stage: Stage, plan: Plan): Promise<Findings> {
-  const servers = await startAll(stage);
-  const outcomes: Outcome[] = [];
-  for (const scenario of [scenarios.readByKey, scenarios.checkOverGrpc]) {
-    tell(`observation: ${scenario.name}`);
-    await costsOf(stage, servers, scenario, plan.warmUp);
-    const rounds: Costs[] = [];
-    while (rounds.length < plan.rounds) {
-      rounds.push(await costsOf(stage, servers, scenario, plan.seconds));
+  const outcomes = observed.map((scenario) => ({ scenario, rounds: [] as Costs[] }));
+  for (let round = 1; round <= plan.observationRounds; round++) {
+    tell(`observation: round ${round} of ${plan.observationRounds}`);
+    const servers = await startAll(stage);
+    for (const { scenario, rounds } of outcomes) {
+      rounds.push(await costsOf(stage, servers, scenario, plan));
     }
-    outcomes.push({ scenario, rounds });
-  }
-  for (const way of ways) {
-    await servers[way].stop();
+    for (const way of ways) {
+      await servers[way].stop();
+    }
   }
   return {
     section: {
@@ -58,7 +62,7 @@ export async function measureObservation(stage: Stage, plan: Plan): Promise<Find
       facts: [
         "All off is `METRICS=off` and `LOG_LEVEL=silent`; as deployed has metrics, which were scraped, and the log.",
         `With a tracer there is one more, registered by \`examples/telemetry.mjs\`, that makes spans of one call in ${callsPerTrace}.`,
-        `Rounds: ${plan.rounds}, with ${plan.seconds} s for each. Figures are the median (lowest–highest).`,
+        `Rounds: ${plan.observationRounds}, each with new processes that take turns, ${turns} of ${plan.seconds} s for each. Figures are the median (lowest–highest).`,
       ],
     },
     goals: outcomes.map(goalOf),
@@ -84,21 +88,27 @@ async function startAll({ embedded, cores }: Stage): Promise<Record<Way, Server>
   return servers;
 }
 
+/** What a request costs in each way, by turns, so that what else the machine does falls upon all of them. */
 async function costsOf(
   { embedded, generator }: Stage,
   servers: Readonly<Record<Way, Server>>,
   { load }: Scenario,
-  seconds: number,
+  { warmUp, seconds: perTurn }: Plan,
 ): Promise<Costs> {
-  const cpuOf = async (way: Way) => {
+  const cpuOf = async (way: Way, seconds: number) => {
     const asked = load({ port: servers[way].port, keys: embedded.keys, seconds }, []);
     return (await measure(servers[way], generator, asked)).sample.cpu;
   };
-  return {
-    unseen: await cpuOf("unseen"),
-    seen: await cpuOf("seen"),
-    traced: await cpuOf("traced"),
-  };
+  const costs = { unseen: 0, seen: 0, traced: 0 };
+  for (const way of ways) {
+    await cpuOf(way, warmUp);
+  }
+  for (let turn = 0; turn < turns; turn++) {
+    for (const way of turn % 2 === 0 ? ways : ways.toReversed()) {
+      costs[way] += (await cpuOf(way, perTurn)) / turns;
+    }
+  }
+  return costs;
 }
 
 function cpu(rounds: readonly Costs[], way: Way): Spread {

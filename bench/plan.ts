@@ -34,6 +34,8 @@ export interface Plan {
   readonly checks: { readonly local: number; readonly remote: number };
   /** The rounds of the part about rules, which has loads of its own. */
   readonly ruleRounds: number;
+  /** The rounds of the part about what it costs to see inside, which is little: it takes more of them to be seen. */
+  readonly observationRounds: number;
 }
 
 export const wholePlan: Plan = {
@@ -48,6 +50,7 @@ export const wholePlan: Plan = {
   lateRevokes: 30,
   checks: { local: 100_000, remote: 2_000 },
   ruleRounds: 3,
+  observationRounds: 9,
 };
 
 export const quickPlan: Plan = {
@@ -62,4 +65,5 @@ export const quickPlan: Plan = {
   lateRevokes: 5,
   checks: { local: 20_000, remote: 500 },
   ruleRounds: 1,
+  observationRounds: 1,
 };

@@ -16,8 +16,11 @@ function ownSeconds(pid: number): number {
   return (Number(fromThird[11]) + Number(fromThird[12])) / ticksPerSecond;
 }
 
-/** A process, those that it started, and so on. */
-function familyOf(pid: number): number[] {
+/** A process, those that it started, and so on; the process alone where that cannot be seen. */
+export function familyOf(pid: number): number[] {
+  if (!isLinux) {
+    return [pid];
+  }
   const threads = readdirSync(`/proc/${pid}/task`);
   const children = threads.flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").split(" ").filter(Boolean),
@@ -41,12 +44,16 @@ export interface Memory {
 
 /** The memory that the largest process of a server holds now. */
 export function memoryOf(pid: number, dataFolder?: string): Memory {
-  const none = { whole: Number.NaN, own: Number.NaN };
+  return memoriesOf(pid, dataFolder).reduce((a, b) => (a.own > b.own ? a : b));
+}
+
+/** The memory that each process of a server holds now. */
+export function memoriesOf(pid: number, dataFolder?: string): Memory[] {
   return isLinux
-    ? familyOf(pid)
-        .map((member) => memoryIn(readFileSync(`/proc/${member}/smaps`, "utf8"), dataFolder))
-        .reduce((a, b) => (a.own > b.own ? a : b))
-    : none;
+    ? familyOf(pid).map((member) =>
+        memoryIn(readFileSync(`/proc/${member}/smaps`, "utf8"), dataFolder),
+      )
+    : [{ whole: Number.NaN, own: Number.NaN }];
 }
 
 /** Sums up what the kernel tells of the mappings of a process. */

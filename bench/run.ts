@@ -1,7 +1,7 @@
 /**
  * What Latchkey costs, beside servers that do less and against the goals.
  *
- *     npm run bench                       about 17 minutes, writes docs/performance.md
+ *     npm run bench                       about 23 minutes, writes docs/performance.md
  *     npm run bench -- --quick            less than 2 minutes, what the goals are about, only prints
  *     npm run bench -- --only growth      one part, only prints
  *     npm run bench -- --profile [path]   leaves a CPU profile of a path

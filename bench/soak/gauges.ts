@@ -1,51 +1,55 @@
-import { memoryOf, openFiles } from "../processes.js";
+import { setTimeout as delay } from "node:timers/promises";
+import { familyOf, memoriesOf, openFiles } from "../processes.js";
 import { slopeOf } from "../statistics.js";
 
-/** The state of the service at a moment. */
+/** The state of all processes of the service together at a moment. */
 export interface Sample {
   readonly minutes: number;
   /** In MiB, without the data file that is mapped into it. */
   readonly memory: number;
   readonly files: number;
-  /** How long the service took to say that it is alive, in milliseconds. */
-  readonly delay: number;
 }
 
 const interval = 2_000;
 
-/** Looks at a service again and again until it is stopped. */
-export function startGauges(url: string, pid: number, dataFolder: string) {
+/** Looks at a service again and again while work lasts. Fails with the work, and where a process dies, even if another takes its place. */
+export async function watchDuring(
+  work: Promise<unknown>,
+  pid: number,
+  dataFolder: string,
+): Promise<readonly Sample[]> {
   const samples: Sample[] = [];
   const begun = performance.now();
-  let isStopped = false;
-
-  async function look(): Promise<void> {
-    const asked = performance.now();
-    const response = await fetch(`${url}/healthz`);
-    await response.arrayBuffer();
-    samples.push({
-      minutes: (asked - begun) / 60_000,
-      memory: memoryOf(pid, dataFolder).own,
-      files: openFiles(pid),
-      delay: performance.now() - asked,
-    });
-  }
+  const processes = processesOf(pid);
+  let isOver = false;
 
   async function keepLooking(): Promise<void> {
-    while (!isStopped) {
-      await look();
-      await new Promise((resolve) => setTimeout(resolve, interval));
+    while (!isOver) {
+      if (processesOf(pid) !== processes) {
+        throw new Error("a process of the service has died");
+      }
+      samples.push({
+        minutes: (performance.now() - begun) / 60_000,
+        memory: memoriesOf(pid, dataFolder).reduce((sum, { own }) => sum + own, 0),
+        files: openFiles(pid),
+      });
+      await delay(interval);
     }
   }
 
-  const looking = keepLooking();
-  return {
-    async stop(): Promise<readonly Sample[]> {
-      isStopped = true;
-      await looking;
-      return samples;
-    },
-  };
+  const working = work.finally(() => {
+    isOver = true;
+  });
+  await Promise.all([working, keepLooking()]);
+  return samples;
+}
+
+function processesOf(pid: number): string {
+  try {
+    return familyOf(pid).join();
+  } catch {
+    return "none";
+  }
 }
 
 /** By how much a gauge rises in a minute, once it is warm. */

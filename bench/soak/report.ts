@@ -1,4 +1,5 @@
 import { percentile, spreadOf } from "../statistics.js";
+import { asText, type Column, format, tableOf } from "../table.js";
 import { risePerMinute, type Sample } from "./gauges.js";
 import type { Record } from "./record.js";
 
@@ -6,46 +7,96 @@ export interface SoakResult {
   readonly minutes: number;
   /** Journeys a second. */
   readonly rate: number;
-  readonly record: Record;
+  readonly record: Pick<Record, "latencies" | "errors">;
   readonly samples: readonly Sample[];
 }
 
-/** By how much memory may rise in a minute, in MiB: over a short time it has not settled yet. */
-const mostRise = (minutes: number) => (minutes < 30 ? 3 : 0.5);
+/** What has to stay flat. */
+interface Gauge {
+  readonly name: string;
+  of(sample: Sample): number;
+  /** By how much it may rise in a minute: over a short time it has not settled yet. */
+  mostRise(minutes: number): number;
+}
 
-/** By how many open files may rise in a minute. */
-const mostFiles = 1;
+const settledAfter = 30;
+
+const gauges: readonly Gauge[] = [
+  {
+    name: "memory in MiB",
+    of: ({ memory }) => memory,
+    mostRise: (minutes) => (minutes < settledAfter ? 3 : 0.5),
+  },
+  {
+    name: "open files",
+    of: ({ files }) => files,
+    mostRise: (minutes) => (minutes < settledAfter ? 1 : 0.5),
+  },
+];
+
+/** A rise that is no number, since there was too little to see, is not flat. */
+const isFlat = ({ of, mostRise }: Gauge, { samples, minutes }: SoakResult) =>
+  risePerMinute(samples, of) <= mostRise(minutes);
 
 /** What is wrong with a result, in words. */
-export function faultsOf({ minutes, record, samples }: SoakResult): string[] {
-  const { count, examples } = record.errors;
-  const rise = risePerMinute(samples, ({ memory }) => memory);
-  const files = risePerMinute(samples, ({ files }) => files);
+export function faultsOf(result: SoakResult): string[] {
+  const { latencies, errors } = result.record;
   return [
-    ...(count > 0 ? [`${count} requests went wrong, such as ${[...examples.values()]}`] : []),
-    ...(rise > mostRise(minutes) ? [`memory rises by ${rise.toFixed(2)} MiB a minute`] : []),
-    ...(files > mostFiles ? [`open files rise by ${files.toFixed(2)} a minute`] : []),
+    ...(errors.count > 0
+      ? [[`${errors.count} journeys went wrong, the first:`, ...errors.examples].join("\n  ")]
+      : []),
+    ...(latencies.size === 0 ? ["no request was answered"] : []),
+    ...gauges
+      .filter((gauge) => !isFlat(gauge, result))
+      .map(({ name, of, mostRise }) => {
+        const rise = risePerMinute(result.samples, of).toFixed(2);
+        return `${name}: rises by ${rise} a minute, and may by ${mostRise(result.minutes)}`;
+      }),
   ];
 }
 
-export function report({ minutes, rate, record, samples }: SoakResult): string {
+/** What a soak has shown, as tables. */
+export function report(result: SoakResult): string {
+  const { minutes, rate, record } = result;
   const kinds = [...record.latencies].sort(([, a], [, b]) => b.length - a.length);
   const requests = kinds.reduce((sum, [, latencies]) => sum + latencies.length, 0);
-  const gauge = (of: (sample: Sample) => number, unit: string) => {
-    const { median, low, high } = spreadOf(samples.map(of));
-    const rise = risePerMinute(samples, of);
-    return `${median.toFixed(1)} (${low.toFixed(1)}–${high.toFixed(1)}) ${unit}, ${rise.toFixed(2)} a minute`;
-  };
+  const heading = [
+    `${format(requests, 0)} requests in ${minutes} minutes`,
+    `${Math.round(rate)} journeys a second`,
+    `${record.errors.count} errors`,
+  ];
   return [
-    `${requests} requests in ${minutes} minutes, ${Math.round(rate)} journeys a second, ${record.errors.count} errors`,
-    `memory       ${gauge(({ memory }) => memory, "MiB")}`,
-    `open files   ${gauge(({ files }) => files, "files")}`,
-    `delay        ${gauge(({ delay }) => delay, "ms")}`,
-    "",
-    `${"request".padEnd(28)}${"count".padStart(9)}${"p50 ms".padStart(9)}${"p99 ms".padStart(9)}${"max ms".padStart(9)}`,
-    ...kinds.map(([kind, latencies]) => {
-      const figures = [50, 99, 100].map((at) => percentile(latencies, at).toFixed(1).padStart(9));
-      return `${kind.padEnd(28)}${String(latencies.length).padStart(9)}${figures.join("")}`;
-    }),
-  ].join("\n");
+    heading.join(", "),
+    asText(tableOf(gaugeColumns(result), gauges)),
+    asText(tableOf(requestColumns, kinds)),
+  ].join("\n\n");
 }
+
+function gaugeColumns(result: SoakResult): Column<Gauge>[] {
+  const { samples, minutes } = result;
+  const spread = ({ of }: Gauge) => spreadOf(samples.map(of));
+  return [
+    { title: "all processes", isText: true, text: ({ name }) => name },
+    { title: "median", text: (gauge) => format(spread(gauge).median, 1) },
+    { title: "lowest", text: (gauge) => format(spread(gauge).low, 1) },
+    { title: "highest", text: (gauge) => format(spread(gauge).high, 1) },
+    { title: "rise a minute", text: ({ of }) => format(risePerMinute(samples, of), 2) },
+    { title: "at most", text: ({ mostRise }) => format(mostRise(minutes), 2) },
+    { title: "", isText: true, text: (gauge) => (isFlat(gauge, result) ? "flat" : "NOT FLAT") },
+  ];
+}
+
+type Kind = readonly [string, readonly number[]];
+
+const latencyColumn = (title: string, percent: number): Column<Kind> => ({
+  title,
+  text: ([, latencies]) => format(percentile(latencies, percent), 1),
+});
+
+const requestColumns: Column<Kind>[] = [
+  { title: "request", isText: true, text: ([kind]) => kind },
+  { title: "count", text: ([, latencies]) => format(latencies.length, 0) },
+  latencyColumn("p50 ms", 50),
+  latencyColumn("p99 ms", 99),
+  latencyColumn("max ms", 100),
+];

@@ -10,42 +10,46 @@ interface RestOptions {
   readonly body?: string;
 }
 
-/** The fields of answers that the journeys go on with. */
+/** The fields of answers that the journeys go on with, or look at. */
 export interface Body {
   readonly id: string;
   readonly key: string;
   readonly session_key: string;
   readonly nonce: string;
+  readonly name: string;
+  readonly application_id: string;
+  readonly allowed: boolean;
+  readonly data: readonly unknown[];
 }
 
 /** So few that all of them are in use: open files are to tell of the service, not of those who call. */
 const connections = 32;
 
-/** How long an answer may take before it counts as missing. */
-const patience = 15_000;
-
 export function createRest(url: string): { readonly call: Rest; close(): void } {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  // In turn, so that none idles until the service closes it.
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, scheduling: "fifo" });
   return {
     call: (key, verb, path, { expect, body }) =>
       new Promise((resolve, reject) => {
         const headers = { [keyHeader]: key, "content-type": "application/json" };
-        const options = { method: verb, headers, agent, timeout: patience };
-        const outgoing = request(`${url}${path}`, options, (incoming) => {
+        const outgoing = request(`${url}${path}`, { method: verb, headers, agent }, (incoming) => {
           const parts: Buffer[] = [];
           incoming.on("data", (part) => parts.push(part));
           incoming.on("error", reject);
           incoming.on("end", () => {
             const text = Buffer.concat(parts).toString();
             const { statusCode: status = 0 } = incoming;
-            if (expect.includes(status)) {
-              resolve(text === "" ? {} : JSON.parse(text));
-            } else {
+            if (!expect.includes(status)) {
               reject(new Error(`${verb} ${path} answered ${status} ${text}`));
+              return;
+            }
+            try {
+              resolve(incoming.headers["content-type"]?.includes("json") ? JSON.parse(text) : {});
+            } catch (error) {
+              reject(error);
             }
           });
         });
-        outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer to ${verb} ${path}`)));
         outgoing.on("error", reject);
         outgoing.end(body);
       }),

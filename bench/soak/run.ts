@@ -1,15 +1,16 @@
 /**
  * Whether Latchkey holds under load that lasts: half of the highest that it
- * bears, of all kinds of requests at once, while its memory, its open files
- * and its delay are watched.
+ * bears, of all kinds of requests at once, while the memory and the open files
+ * of all its processes are watched.
  *
  *     npm run soak                        30 minutes, on the embedded store
  *     npm run soak -- --minutes 6         shorter
  *     npm run soak -- --mongodb           on a MongoDB of its own
  *     npm run soak -- --workers 2         with several processes
  *
- * Ends with an error where a request goes wrong, or where memory or open files
- * keep growing.
+ * Ends with an error where a request goes wrong, is answered late or with
+ * something else than it should be, also while the highest load is found; where
+ * a process dies; and where memory or open files keep growing.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,7 +18,7 @@ import { startMongod } from "../../test/support/mongod.js";
 import { cleanUp, interruption, onExit, scratchFolder } from "../cleanup.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";
-import { startGauges } from "./gauges.js";
+import { watchDuring } from "./gauges.js";
 import { createJourneys } from "./journeys.js";
 import { findHighest, keepRate } from "./load.js";
 import { createRecord } from "./record.js";
@@ -58,19 +59,18 @@ async function main(): Promise<void> {
   tell(`finding the highest load for ${trial} seconds`);
   await findHighest(journeys, trial / 3);
   const highest = await findHighest(journeys, trial);
-  record.clear();
+  record.latencies.clear();
   const rate = highest / 2;
   tell(`half of it, ${Math.round(rate)} journeys a second, for ${minutes} minutes`);
-  const gauges = startGauges(url, server.pid, folder);
-  await keepRate(journeys, rate, minutes * 60);
-  const samples = await gauges.stop();
+  const load = keepRate(journeys, rate, minutes * 60);
+  const samples = await watchDuring(load, server.pid, folder);
   journeys.close();
 
   const result = { minutes, rate, record, samples };
   console.log(report(result));
   const faults = faultsOf(result);
   if (faults.length > 0) {
-    throw new Error(faults.join("; "));
+    throw new Error(faults.join("\n"));
   }
 }
 
