@@ -1,11 +1,11 @@
-import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import type { Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "@jest/globals";
 import { MongoClient } from "mongodb";
-import type { Api } from "./support/api.js";
+import { keyOf, type StreamedCheck, type StreamingApi } from "./support/api.js";
 import { createConnectApi } from "./support/api-connect.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
@@ -13,9 +13,10 @@ import { liveThrough, refused, wrongKeys } from "./support/full-life.js";
 import { send } from "./support/http.js";
 import { misplace } from "./support/misplaced-keys.js";
 import { type Mongod, startMongod } from "./support/mongod.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
+import { runLatchkey, withFolder } from "./support/process.js";
 import {
   decoded,
+  keepMessages,
   type Run,
   recorded,
   textOf,
@@ -23,21 +24,25 @@ import {
   whileWatching,
 } from "./support/recorded-run.js";
 import { createSecretFinder } from "./support/secret-finder.js";
+import { createSeenProcesses } from "./support/seen-processes.js";
 import { useServices } from "./support/service-process.js";
-import { until } from "./support/until.js";
 
 /** Does everything over every protocol. */
 async function useAll(run: Run): Promise<void> {
   const { url: baseUrl, port, root, finder, written } = run;
+  const rest = recorded("REST", createRestApi(baseUrl), run);
   const grpc = recorded("gRPC", createGrpcApi(`127.0.0.1:${port}`), run);
-  const apis: [string, Api][] = [
-    ["REST", recorded("REST", createRestApi(baseUrl), run)],
-    ["Connect", recorded("Connect", createConnectApi(createConnectTransport({ baseUrl })), run)],
-    ["gRPC-Web", recorded("gRPC-Web", createConnectApi(createGrpcWebTransport({ baseUrl })), run)],
-    ["gRPC", grpc],
+  const ofTransport = (name: string, transport: Transport): [string, StreamingApi] => [
+    name,
+    recorded(name, createConnectApi(transport), run),
   ];
-  await whileWatching(grpc, run, "gRPC", async () => {
-    for (const [, api] of apis) {
+  const streaming: [string, StreamingApi][] = [
+    ["gRPC", grpc],
+    ofTransport("Connect", createConnectTransport({ baseUrl, httpVersion: "1.1" })),
+    ofTransport("gRPC-Web", createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
+  ];
+  await whileWatching(streaming, run, async () => {
+    for (const api of [rest, ...streaming.map(([, api]) => api)]) {
       await liveThrough(api, root);
       for (const wrong of wrongKeys(root)) {
         finder.add(wrong);
@@ -45,30 +50,33 @@ async function useAll(run: Run): Promise<void> {
         await api.checkAccess(root, { key: wrong, permission: "token:read" }).catch(() => {});
       }
     }
-    const mine = await apis[0]?.[1].createApplication(root, {
-      ...{ name: "Misplaced", type: "private", permissions: ["token:read"] },
-    });
-    await misplace(mine?.key ?? "", run);
-    await misplace(wrongKeys(root)[0] as string, run);
+    const make = (type: string) =>
+      rest.createApplication(root, { name: "Misplaced", type, permissions: ["token:read"] });
+    const mine = keyOf(await make("private"));
+    const { sessionKey, nonce } = await rest.createSession(keyOf(await make("public")));
+    const secrets = [mine, sessionKey, nonce, wrongKeys(mine)[0] as string];
+    await Promise.all(secrets.map((secret) => misplace(secret, run)));
+    await keepMessages("gRPC", grpc.streamCheckAccess(root, checksOf(secrets), unending), run);
     for (const path of ["/openapi.json", "/healthz", "/readyz", "/metrics", "/"]) {
       written.push([path, textOf(await send(run, path))]);
     }
-    // The validator keeps the last text that broke a rule, until the next one does.
-    await send(run, "/applications/none", { headers: { "svc-api-key": root } });
     // Refused calls are told in the trail a little later.
     await delay(1_500);
     written.push(["the trail", textOf(await grpc.listEvents(root))]);
+    // The validator keeps the last text that broke a rule, until the next one does: in each worker, which get connections in turn.
+    for (let time = 0; time < 4; time++) {
+      await send(run, "/applications/none", { headers: { "svc-api-key": root } });
+    }
   });
   grpc.close();
 }
 
-/** What Linux tells everybody of a process. */
-async function shownOf({ child }: LatchkeyProcess): Promise<Written> {
-  const files = ["cmdline", "comm", "status"].map((name) => `/proc/${child.pid}/${name}`);
-  const there = files.filter((path) => existsSync(path));
-  return Promise.all(
-    there.map(async (path): Promise<Written[number]> => [path, await readFile(path)]),
-  );
+const unending = new AbortController().signal;
+
+async function* checksOf(keys: readonly string[]): AsyncGenerator<StreamedCheck> {
+  for (const [at, key] of [...keys, ...keys.map((one) => `${one} `)].entries()) {
+    yield { correlationId: String(at), check: { key, permission: "token:read" } };
+  }
 }
 
 async function filesIn(folder: string): Promise<Written> {
@@ -119,62 +127,75 @@ const start = useServices();
 
 /** Runs a service through everything, and answers where secrets are found. */
 async function leaksOf(
-  store: Record<string, string>,
+  folder: string,
+  store: Readonly<Record<string, string>>,
   stored: () => Promise<Written>,
-  heapOf: (service: LatchkeyProcess) => Promise<Written> = async () => [],
 ): Promise<string[]> {
   const first = runLatchkey(["bootstrap", "--json"], store);
   await first.ended();
   const { key: root } = JSON.parse(first.output.stdout);
-  const { url, port, process: service } = await start({ ...store, LOG_LEVEL: "trace" });
+  const seen = createSeenProcesses(folder);
+  const service = await start({ ...store, ...seen.environment, LOG_LEVEL: "trace" });
   const finder = createSecretFinder();
   finder.add(root);
-  const run: Run = { url, port, root, finder, written: [] };
+  const run: Run = { url: service.url, port: service.port, root, finder, written: [] };
   await useAll(run);
-  run.written.push(...(await shownOf(service)), ...(await heapOf(service)));
-  service.child.kill("SIGTERM");
-  expect(await service.ended()).toBe(0);
-  const { stdout, stderr } = service.output;
+  // What waits to be told or written has gone after two seconds.
+  await delay(2_000);
+  run.written.push(...(await seen.shown(service.process)), ...(await seen.heaps(service.process)));
+  service.process.child.kill("SIGTERM");
+  expect(await service.process.ended()).toBe(0);
+  const { stdout, stderr } = service.process.output;
   expect(stdout.split("\n").length).toBeGreaterThan(200);
-  const inStore = await stored();
-  // What is no secret is there: this is where they would be.
-  expect(inStore.some(([, what]) => what.includes("Misplaced"))).toBe(true);
-  run.written.push(["stdout", decoded(stdout)], ["stderr", decoded(stderr)], ...inStore);
+  run.written.push(
+    ["stdout", decoded(stdout)],
+    ["stderr", decoded(stderr)],
+    ["stderr of bootstrap", first.output.stderr],
+    ...(await seen.spans()),
+    ...(await stored()),
+  );
+  mustHaveLooked(run.written, store);
   return run.written.flatMap(([where, what]) =>
     finder.find(what).map((secret) => `${where}: ${secret}`),
   );
 }
 
-describe("after all was done that can be done, no key or nonce is anywhere", () => {
+/** What is no secret is there: this is where secrets would be. */
+function mustHaveLooked(written: Written, { WORKERS = "1" }: Readonly<Record<string, string>>) {
+  const processes = WORKERS === "1" ? 1 : Number(WORKERS) + 1;
+  const among = (place: RegExp, text: string) =>
+    written.filter(([where, what]) => place.test(where) && what.includes(text)).length;
+  expect(among(/cmdline$/, "")).toBe(processes);
+  expect(among(/heap\.\d+$/, "latchkey")).toBe(processes);
+  for (const protocol of ["http.route", "connect_rpc", "rpc.grpc.status_code"]) {
+    expect(among(/spans\.\d+$/, protocol)).toBe(Number(WORKERS));
+  }
+  expect(among(/^(?!.*(heap|spans)).*(data\.mdb|applications)/, "Misplaced")).toBeGreaterThan(0);
+}
+
+describe("after all was done that can be done, no key or nonce is in what was written, in traces, in memory or in what processes show", () => {
   it(
-    "in what was written on the embedded store, nor in memory",
+    "on the embedded store",
     () =>
       withFolder(async (folder) => {
-        const HEAP_SNAPSHOT = join(folder, "heap");
         const DATA_DIR = join(folder, "store");
-        const NODE_OPTIONS = "--import ./test/support/heap-snapshot.mjs";
-        const leaks = await leaksOf(
-          { DATA_DIR, HEAP_SNAPSHOT, NODE_OPTIONS },
-          () => filesIn(DATA_DIR),
-          async ({ child }) => {
-            // What waits to be told or written has gone after two seconds.
-            await delay(2_000);
-            child.kill("SIGUSR2");
-            await until(async () => existsSync(HEAP_SNAPSHOT), 30_000);
-            return [["the heap", await readFile(HEAP_SNAPSHOT)]];
-          },
-        );
-        expect(leaks).toEqual([]);
+        expect(await leaksOf(folder, { DATA_DIR }, () => filesIn(DATA_DIR))).toEqual([]);
       }),
     90_000,
   );
 
-  it("in what was written on MongoDB", async () => {
-    const mongod = await startMongod();
-    try {
-      expect(await leaksOf({ MONGODB_URI: mongod.uri }, () => storedIn(mongod))).toEqual([]);
-    } finally {
-      await mongod.stop();
-    }
-  }, 90_000);
+  it(
+    "on MongoDB, with workers that count together",
+    () =>
+      withFolder(async (folder) => {
+        const mongod = await startMongod();
+        try {
+          const store = { MONGODB_URI: mongod.uri, WORKERS: "2", RATE_LIMIT_SCOPE: "shared" };
+          expect(await leaksOf(folder, store, () => storedIn(mongod))).toEqual([]);
+        } finally {
+          await mongod.stop();
+        }
+      }),
+    90_000,
+  );
 });

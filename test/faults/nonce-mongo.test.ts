@@ -2,6 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CreateSessionResponse } from "../../gen/latchkey/v1/session_service_pb.js";
 import { times } from "../store-contract/fixtures.js";
+import type { ReplicaSet } from "../support/replica-set.js";
+import type { Member } from "../support/replica-set-member.js";
 import { until } from "../support/until.js";
 import { type Cluster, startCluster } from "./support/cluster.js";
 import { unexpected } from "./support/findings.js";
@@ -48,16 +50,26 @@ async function authorize({ nonce, ends }: Opened, at: number): Promise<void> {
   ends.push(end);
 }
 
-/** Changes the primary twice: by its death, and by another that steps up. */
+/**
+ * Changes the primary twice: by its death, and by another that steps up. After
+ * its death none is elected, since one of the others is frozen, before somebody
+ * was told that the store is away.
+ */
 async function changePrimaries(): Promise<void> {
   const { set } = cluster;
   await delay(300);
-  await (await set.primary()).kill();
-  await delay(4_000);
+  const { primary, next } = await membersOf(set);
+  next.freeze();
+  await primary.kill();
+  await until(async () => tally.outcomes.some(({ end }) => unavailable.includes(end)), 20_000);
   await set.heal();
+  await set.stepUp((await membersOf(set)).next);
+}
+
+async function membersOf(set: ReplicaSet) {
   const primary = await set.primary();
   const [next] = set.members.filter((member) => member !== primary);
-  await (next && set.stepUp(next));
+  return { primary, next: next as Member };
 }
 
 async function spendAll(): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { newId } from "../../src/ids.js";
 import { openMongoStore } from "../../src/store/mongo.js";
 import { type Store, StoreUnavailable } from "../../src/store/store.js";
@@ -7,60 +7,27 @@ import { anAnswerId } from "../store-contract/trailed-changes.js";
 import { keyOf } from "../support/api.js";
 import type { Member } from "../support/replica-set-member.js";
 import { until } from "../support/until.js";
-import { type Cluster, startCluster } from "./support/cluster.js";
-import { createTally, type Door, unavailable } from "./support/tally.js";
+import { sessionEnds } from "./support/ending-sessions.js";
+import { useMisledCluster } from "./support/misled-cluster.js";
+import { type SessionStory, tellSessionStory } from "./support/session-story.js";
+import { type Tally, unavailable } from "./support/tally.js";
 
-let cluster: Cluster;
-let misled: Door;
-let informed: Door;
 /** Reaches what the misled instance does. */
 let misledStore: Store;
+afterAll(() => misledStore?.close());
 
-const tally = createTally();
-
-/** How long a primary that hears nobody takes itself for one, in milliseconds: long enough to be asked. */
-const electionTimeout = 10_000;
+const cluster = useMisledCluster();
 
 beforeAll(async () => {
-  cluster = await startCluster(electionTimeout);
-  [misled, informed] = cluster.restDoors;
-  const uri = cluster.set.uriFor(misled.instance);
+  const uri = cluster.set.uriFor(cluster.misled.instance);
   misledStore = await openMongoStore({ uri, database: "latchkey" });
-}, 60_000);
-
-afterEach(() => cluster?.set.heal(), 30_000);
-
-afterAll(async () => {
-  await misledStore?.close();
-  await cluster?.stop();
 });
 
 async function createApplication() {
-  const { api } = informed;
+  const { api } = cluster.informed;
   const request = { name: "shop", type: "private", permissions: ["application:read"] };
   const made = await api.createApplication(cluster.keys.root, request);
   return { id: made.id, key: keyOf(made) };
-}
-
-/** Leaves one instance alone with a primary of the past, which does not know yet that it is one. */
-async function mislead(): Promise<Member> {
-  const { set, keys } = cluster;
-  const past = await set.primary();
-  const [next, third] = set.members.filter((member) => member !== past) as [Member, Member];
-  await Promise.all(
-    [misled, informed].map((door) => untilDone(door, (api) => api.whoAmI(keys.root))),
-  );
-  // The others notice at once, and it does not: it hears nobody for a while before it doubts itself.
-  set.isolate(past, "refused");
-  set.cutOff(misled.instance, next);
-  set.cutOff(misled.instance, third);
-  set.cutOff(informed.instance, past);
-  await set.stepUp(next);
-  return past;
-}
-
-async function untilDone(door: Door, make: Parameters<typeof tally.call>[2]): Promise<void> {
-  await until(async () => (await tally.call(door, "", make)).end === "done", 10_000);
 }
 
 const isDone = (work: Promise<unknown>) =>
@@ -69,8 +36,11 @@ const isDone = (work: Promise<unknown>) =>
     () => false,
   );
 
+type Make = Parameters<Tally["call"]>[2];
+
 /** Asks the misled a few times while the primary that it reaches takes itself for one, and expects no other word than that it cannot tell. */
-async function expectNoWord(past: Member, make: Parameters<typeof tally.call>[2]): Promise<void> {
+async function expectNoWord(past: Member, make: Make): Promise<void> {
+  const { tally, misled } = cluster;
   expect(await past.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
   const asked = await Promise.all(times(5, () => tally.call(misled, "", make)));
   expect(asked.filter(({ end }) => !unavailable.includes(end))).toEqual([]);
@@ -79,24 +49,30 @@ async function expectNoWord(past: Member, make: Parameters<typeof tally.call>[2]
 describe("an instance that reaches only a primary of the past", () => {
   it("does not take a key that was replaced through another", async () => {
     const { id, key } = await createApplication();
-    const past = await mislead();
-    await untilDone(informed, (api) => api.regenerateApplicationKey(cluster.keys.root, { id }));
+    const past = await cluster.mislead();
+    await cluster.untilDone(cluster.informed, (api) =>
+      api.regenerateApplicationKey(cluster.keys.root, { id }),
+    );
     await expectNoWord(past, (api) => api.whoAmI(key));
   });
 
   it("does not allow anything to a key that was deleted through another", async () => {
     const { id, key } = await createApplication();
-    const past = await mislead();
-    await untilDone(informed, (api) => api.deleteApplication(cluster.keys.root, { id }));
+    const past = await cluster.mislead();
+    await cluster.untilDone(cluster.informed, (api) =>
+      api.deleteApplication(cluster.keys.root, { id }),
+    );
     const check = { key, permission: "application:read" };
     await expectNoWord(past, (api) => api.checkAccess(cluster.keys.root, check));
   });
 
   it("shows nothing as it was before a change that another acknowledged", async () => {
     const { id } = await createApplication();
-    const past = await mislead();
+    const past = await cluster.mislead();
     const changed = { id, name: "changed", permissions: ["application:read"] };
-    await untilDone(informed, (api) => api.updateApplication(cluster.keys.root, changed));
+    await cluster.untilDone(cluster.informed, (api) =>
+      api.updateApplication(cluster.keys.root, changed),
+    );
     await Promise.all([
       expectNoWord(past, (api) => api.getApplication(cluster.keys.root, { id })),
       expectNoWord(past, (api) => api.listApplications(cluster.keys.root)),
@@ -106,7 +82,7 @@ describe("an instance that reaches only a primary of the past", () => {
   it("is not ready, and reads nothing of what follows a look-up either", async () => {
     const id = newId(Date.now());
     await until(() => isDone(misledStore.ping()), 10_000);
-    const past = await mislead();
+    const past = await cluster.mislead();
     expect(await past.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
     const { url } = cluster.instances[0];
     const ready = fetch(`${url}/readyz`);
@@ -119,5 +95,33 @@ describe("an instance that reaches only a primary of the past", () => {
     const refused = { status: "rejected", reason: expect.any(StoreUnavailable) };
     expect(reads).toEqual(times(4, () => refused));
     expect((await ready).status).toBe(503);
+  });
+});
+
+describe("of sessions that ended through another, an instance that reaches only a primary of the past", () => {
+  const ways = Object.keys(sessionEnds);
+  let story: SessionStory;
+
+  beforeAll(async () => {
+    story = await tellSessionStory(cluster);
+  }, 90_000);
+
+  it("takes the key of none, and says nothing about it", () => {
+    expect(story.isDeluded).toBe(true);
+    expect(story.misledCalls).toHaveLength(2 * ways.length);
+    expect(story.misledCalls.filter((end) => !unavailable.includes(end))).toEqual([]);
+  });
+
+  it("allows nothing on a stream of checks that was open before, where the other refuses all", () => {
+    const { before, misled, informed } = story.checks;
+    expect(before).toEqual(times(2, () => ways.map(() => true)));
+    expect(misled).toEqual([expect.stringMatching(unavailable.join("|"))]);
+    expect(informed).toEqual(ways.map(() => false));
+  });
+
+  it("does not tell those who watch that they were told all, until it has told all", () => {
+    const { watches, strangeEnds } = story;
+    expect(watches).toEqual({ toldByInformed: ways, toldByMisledAtLast: ways, misledAbout: [] });
+    expect(strangeEnds).toEqual([]);
   });
 });

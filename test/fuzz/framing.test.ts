@@ -1,17 +1,13 @@
 import { describe, it } from "@jest/globals";
 import { parseAnswers } from "../support/http.js";
 import { inLanes } from "../support/in-lanes.js";
-import { openRaw, staysOpen } from "../support/raw-connection.js";
+import { openRaw } from "../support/raw-connection.js";
 import { type FramedInput, framedInputs } from "./framing-inputs.js";
 import { useFuzzedServer } from "./fuzzed-server.js";
+import { connections, say } from "./say.js";
 import { createFindings, seed, seeded } from "./seeded.js";
 
 const server = useFuzzedServer();
-
-const connections = 24;
-const patience = 20_000;
-/** How long the server may think before its caller hangs up. */
-const pause = 40;
 
 interface FramedAnswer {
   readonly text: string;
@@ -21,12 +17,9 @@ interface FramedAnswer {
 /** Sends bytes, and answers with all that comes back until the server closes the connection. */
 async function converse(bytes: string): Promise<FramedAnswer> {
   const connection = openRaw(server.port);
-  const { socket } = connection;
-  const hangUp = setTimeout(() => socket.end(), pause);
-  socket.on("data", () => hangUp.refresh());
-  connection.write(Buffer.from(bytes, "latin1"));
-  const isLate = await staysOpen(connection, patience);
-  clearTimeout(hangUp);
+  const isLate = await say(connection, Buffer.from(bytes, "latin1"), {
+    hear: (_chunk, hangUp) => hangUp.refresh(),
+  });
   return { text: connection.received().toString("latin1"), isLate };
 }
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/globals";
 import { scriptCommand, startChild } from "../support/child.js";
 import { send } from "../support/http.js";
+import type { Engine } from "../support/server.js";
 import type { FuzzWorld } from "./world.js";
 
 /** A server that is treated badly, and where it is. */
@@ -14,9 +15,9 @@ export interface FuzzedServer extends FuzzWorld {
  * is still there, serves as before, complained of nothing, and that nothing of
  * the victim was changed.
  */
-export function useFuzzedServer(): FuzzedServer {
+export function useFuzzedServer(engine: Engine = "lmdb"): FuzzedServer {
   const server = {} as FuzzedServer;
-  const child = startChild(scriptCommand(join("..", "fuzz", "server-child.ts")));
+  const child = startChild(scriptCommand(join("..", "fuzz", "server-child.ts"), engine));
   let told = 0;
   let before: unknown;
 
@@ -53,7 +54,7 @@ export function useFuzzedServer(): FuzzedServer {
     expect(await child.line(told++)).toEqual({ complaints: [], isPolluted: false });
   });
 
-  afterAll(() => child.kill());
+  afterAll(() => child.end());
 
   return server;
 }

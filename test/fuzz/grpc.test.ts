@@ -1,97 +1,14 @@
-import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
-import { getOption } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import { describe, it } from "@jest/globals";
-import { errors } from "../../gen/latchkey/v1/options_pb.js";
-import { inLanes } from "../support/in-lanes.js";
+import { callGrpc } from "./call-grpc.js";
 import { useFuzzedServer } from "./fuzzed-server.js";
-import { type GrpcInput, grpcCalls } from "./grpc-calls.js";
-import { createFindings, seed, seeded } from "./seeded.js";
+import { seed } from "./seeded.js";
 
 const server = useFuzzedServer();
 
-const sessions = 4;
-const streams = 25;
-const patience = 20_000;
-
-interface GrpcAnswer {
-  readonly status: number;
-  /** Of gRPC, where it is an answer of it. */
-  readonly code: number | undefined;
-  readonly body: string;
-  /** What the stream was reset with, if it was. */
-  readonly reset: number | undefined;
-}
-
-function call(
-  session: ClientHttp2Session,
-  { method, headers, body }: GrpcInput,
-): Promise<GrpcAnswer> {
-  return new Promise((resolve) => {
-    let status = 0;
-    let code: number | undefined;
-    let text = "";
-    const stream = session.request(headers as OutgoingHttpHeaders, { endStream: false });
-    const note = (got: Record<string, unknown>) => {
-      const { ":status": gotStatus, "grpc-status": gotCode } = got;
-      status = Number(gotStatus ?? status);
-      code = gotCode === undefined ? code : Number(gotCode);
-    };
-    stream.setTimeout(patience, () => stream.destroy());
-    stream.on("response", note);
-    stream.on("trailers", note);
-    stream.on("data", (chunk) => {
-      text += chunk.toString("latin1");
-      if (method.methodKind === "server_streaming") {
-        // One that was let in would go on for ever.
-        stream.close();
-      }
-    });
-    stream.on("error", () => {});
-    stream.on("close", () =>
-      resolve({ status, code, body: text, reset: stream.rstCode || undefined }),
-    );
-    stream.end(body);
-  });
-}
-
-const ownFaults = [Code.Unknown, Code.Internal, Code.Unavailable, Code.DataLoss];
-
-/** Whether a call was answered, with no fault of the server and nothing of the victim, or refused. */
-function isAsItShouldBe(
-  { method, hasKey }: GrpcInput,
-  { status, code, body }: GrpcAnswer,
-): boolean {
-  const seeks = getOption(method, errors).some((error) => error.endsWith("_not_found"));
-  const isDone = code === 0 || (code === undefined && status === 200 && body.startsWith("{}"));
-  return (
-    status !== 0 &&
-    (status < 500 || body.startsWith('{"code":"unimplemented"')) &&
-    (code === undefined || !ownFaults.includes(code)) &&
-    !body.includes(server.victim.mark) &&
-    !(isDone && (seeks || !hasKey))
-  );
-}
-
 describe(`calls of gRPC at random (FUZZ_SEED=${seed})`, () => {
-  it("are each answered, never with a fault of the server", async () => {
-    const findings = createFindings();
-    const inputs = seeded(grpcCalls(server), 12_000);
-    const open = Array.from({ length: sessions }, () => connect(`http://127.0.0.1:${server.port}`));
-    const send = async (input: GrpcInput, lane: number) => {
-      const answer = await call(open[lane % sessions] as ClientHttp2Session, input);
-      if (!isAsItShouldBe(input, answer)) {
-        const { method, headers, body } = input;
-        findings.add({ method: method.name, headers, body: body.toString("hex") }, answer);
-      }
-    };
-    try {
-      await inLanes(sessions * streams, inputs, send, () => findings.isFull);
-    } finally {
-      for (const session of open) {
-        session.destroy();
-      }
-    }
-    findings.expectNone();
-  }, 240_000);
+  it(
+    "are each answered, never with a fault of the server",
+    () => callGrpc(server, 12_000),
+    240_000,
+  );
 });

@@ -1,18 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Frame, takeFrames } from "../support/http2-wire.js";
 import { inLanes } from "../support/in-lanes.js";
-import { openRawHttp2, staysOpen } from "../support/raw-connection.js";
+import { openRawHttp2 } from "../support/raw-connection.js";
 import { useFuzzedServer } from "./fuzzed-server.js";
 import { type Http2Input, http2Inputs } from "./http2-inputs.js";
 import { statusIn } from "./http2-status.js";
+import { connections, patience, say } from "./say.js";
 import { createFindings, seed, seeded } from "./seeded.js";
 
 const server = useFuzzedServer();
-
-const connections = 24;
-const patience = 20_000;
-/** How long the server may think before its caller hangs up. */
-const pause = 40;
 
 interface Http2Answer {
   readonly bytes: Buffer;
@@ -26,8 +22,7 @@ async function converse({ frames: sent, isGood }: Http2Input): Promise<Http2Answ
   const { socket } = connection;
   const frames: Frame[] = [];
   let rest = Buffer.alloc(0);
-  const hangUp = setTimeout(() => socket.end(), isGood ? patience : pause);
-  socket.on("data", (chunk) => {
+  const hear = (chunk: Buffer) => {
     rest = takeFrames(Buffer.concat([rest, chunk]), frames);
     const { type, isLast } = frames.at(-1) ?? {};
     if (type === "GOAWAY") {
@@ -36,10 +31,8 @@ async function converse({ frames: sent, isGood }: Http2Input): Promise<Http2Answ
     } else if (type === "RST_STREAM" || (type === "HEADERS" && isLast)) {
       socket.end();
     }
-  });
-  connection.write(sent);
-  const isLate = await staysOpen(connection, patience);
-  clearTimeout(hangUp);
+  };
+  const isLate = await say(connection, sent, { hear, ...(isGood && { pause: patience }) });
   return { bytes: connection.received(), frames, isLate };
 }
 

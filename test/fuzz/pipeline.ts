@@ -17,8 +17,12 @@ export interface PipelinedInput {
   accepts(answer: RawAnswer): boolean;
 }
 
+export interface PipelineOptions {
+  /** How many requests wait for their answers at a time, on each of the connections. */
+  readonly depth?: number;
+}
+
 const connections = 4;
-const depth = 50;
 const patience = 20_000;
 const endOfHead = Buffer.from("\r\n\r\n");
 
@@ -31,6 +35,7 @@ export async function pipeline(
   inputs: Iterator<PipelinedInput>,
   judge: (input: PipelinedInput, answer: RawAnswer) => void,
   findings: Findings,
+  { depth = 50 }: PipelineOptions = {},
 ): Promise<void> {
   const again: PipelinedInput[] = [];
   const next = () => again.pop() ?? (inputs.next().value as PipelinedInput | undefined);
@@ -41,7 +46,7 @@ export async function pipeline(
       if (first === undefined) {
         return;
       }
-      isDone = await converse(port, first, next, again, judge, findings);
+      isDone = await converse(port, depth, first, next, again, judge, findings);
     }
   }
   await Promise.all(Array.from({ length: connections }, work));
@@ -50,6 +55,7 @@ export async function pipeline(
 /** Uses one connection until nothing is left, or the server has closed it. */
 function converse(
   port: number,
+  depth: number,
   first: PipelinedInput,
   next: () => PipelinedInput | undefined,
   again: PipelinedInput[],

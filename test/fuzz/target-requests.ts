@@ -1,5 +1,10 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { ListApplicationsRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
+import { ListEventsRequestSchema } from "../../gen/latchkey/v1/event_service_pb.js";
+import { ListSessionsRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
 import { hostileNames, lookAlike } from "./hostile.js";
+import { mostly } from "./mostly.js";
 import type { RawAnswer } from "./pipeline.js";
 import { asBytes, type HttpInput, request } from "./request.js";
 import type { FuzzWorld } from "./world.js";
@@ -109,57 +114,56 @@ const values = [
   ...["9007199254740993", "true", "TRUE", "null", "undefined", "NaN", "", "newest", "public"],
   ...["2030-02-30T00:00:00Z", "2030-01-01T00:00:00Z", "2030-01-01T23:59:60Z", "token:read", "１"],
   ...["\u0000", "\ud800", "\u202e", "a".repeat(1_500), "../..", "%", "%zz", "a&b=c", "a;b=c"],
+  ...["(", "[a", "*", "\\", ".*", "^(a+)+$"],
 ];
-const parameters = [
-  ...["id", "page", "size", "start", "type", "status", "permission", "name_prefix", "order"],
-  ...["expires_before", "last_used_before", "application_id", "state", "target", "actor", "kind"],
-  ...["since", "until", "_method", "svc-api-key", "key", "access_token"],
-];
-const brackets = [
-  "",
-  "[]",
-  "[$ne]",
-  "[$gt]",
-  "[__proto__]",
-  "[constructor][prototype]",
-  ".x",
-  "%00",
-];
+const oddlyEncoded = ["%", "%zz", "%ff", "%c0%af", "%00", "a%", "'", "[]", "{}"];
+/** Names of the contract itself, of which each list knows some, and of what others would listen to. */
+const parametersOf: Readonly<Record<string, readonly string[]>> = {
+  "/applications": namesIn(ListApplicationsRequestSchema),
+  "/sessions": namesIn(ListSessionsRequestSchema),
+  "/events": namesIn(ListEventsRequestSchema),
+  "/permissions": ["id", "page", "_method"],
+  "/whoami": ["svc-api-key", "key", "access_token"],
+};
+const allParameters = Object.values(parametersOf).flat();
+
+function namesIn({ fields }: DescMessage): string[] {
+  return fields.map(({ name }) => name);
+}
+
+const brackets = ["[]", "[$ne]", "[$gt]", "[__proto__]", "[constructor][prototype]", ".x", "%00"];
 
 /** Lists that are asked for with parameters that are none, or not so. */
 export function queryRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<HttpInput> {
-  const name = fc
-    .tuple(fc.constantFrom(...parameters, ...hostileNames), fc.constantFrom(...brackets))
-    .map(([parameter, bracket]) => asTarget(parameter).replaceAll("/", "%2F") + bracket);
   const value = fc.oneof(
     fc
       .constantFrom(...values)
       .map((text) => (text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80")),
-    fc.constantFrom(
-      "%",
-      "%zz",
-      "%ff",
-      "%c0%af",
-      "%00",
-      "a%",
-      "'",
-      "[]",
-      "{}",
-      victim.applicationId,
-    ),
+    fc.constantFrom(...oddlyEncoded, victim.applicationId),
   );
-  const parameter = fc.tuple(name, value, fc.constantFrom("=", "=", "=", "", "==", "%3d"));
-  const query = fc
-    .array(parameter, { minLength: 1, maxLength: 4 })
-    .map((all) => all.map(([name, value, sign]) => name + sign + value).join("&"));
   const isFair = ({ status, body }: RawAnswer) =>
     status === 400 || (status === 200 && !body.includes(victim.applicationId));
   return fc
-    .tuple(
-      fc.constantFrom("/applications", "/sessions", "/events", "/permissions", "/whoami"),
-      query,
-    )
+    .constantFrom(...Object.keys(parametersOf))
+    .chain((path) => fc.tuple(fc.constant(path), queryFor(path, value)))
     .map(([path, query]) =>
       request("GET", `${path}?${query}`, isFair, [["svc-api-key", attacker.management]]),
     );
+}
+
+/** Parameters of a path, mostly as they are spelled, with any values. */
+function queryFor(path: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const name = fc
+    .constantFrom(...(parametersOf[path] ?? []))
+    .chain((own) => mostly(own, fc.constantFrom(...allParameters, ...hostileNames)))
+    .map((text) => asTarget(text).replaceAll("/", "%2F"));
+  const parameter = fc.tuple(
+    name,
+    mostly("", fc.constantFrom(...brackets)),
+    mostly("=", fc.constantFrom("", "==", "%3d")),
+    value,
+  );
+  return fc
+    .array(parameter, { minLength: 1, maxLength: 3 })
+    .map((all) => all.map((parts) => parts.join("")).join("&"));
 }

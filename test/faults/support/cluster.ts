@@ -1,3 +1,4 @@
+import { allOrNone } from "../../support/all-or-none.js";
 import { keyOf } from "../../support/api.js";
 import { createGrpcApi } from "../../support/api-grpc.js";
 import { createRestApi } from "../../support/api-rest.js";
@@ -29,19 +30,24 @@ export interface ClusterKeys {
 
 export async function startCluster(electionTimeout?: number): Promise<Cluster> {
   const set = await startReplicaSet(electionTimeout);
+  const running: Instance[] = [];
   try {
-    return await startOn(set);
+    return await startOn(set, running);
   } catch (error) {
+    await Promise.all(running.map((instance) => instance.kill()));
     await set.stop();
     throw error;
   }
 }
 
-async function startOn(set: ReplicaSet): Promise<Cluster> {
+/** Notes the instances that run, so that they can be ended where something fails after their start. */
+async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
   const root = await bootstrapKey({ MONGODB_URI: set.uriFor("bootstrap") });
   const start = (name: string) =>
     startInstance(name, { ...rateLimitsOff, MONGODB_URI: set.uriFor(name), SESSION_TTL: "1h" });
-  const instances = await Promise.all([start("one"), start("other")]);
+  const begun = [start("one"), start("other")];
+  running.push(...(await allOrNone(begun, (instance) => instance.kill())));
+  const instances = running as [Instance, Instance];
   const [one, other] = instances;
   const rest = ({ name, url }: Instance): Door => ({ instance: name, api: createRestApi(url) });
   const grpc = ({ name, url }: Instance): Door => ({

@@ -1,6 +1,7 @@
 import { afterEach } from "@jest/globals";
 import type { LatchkeyProcess } from "../../support/process.js";
-import { type ServiceProcess, startService } from "../../support/service-process.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
+import { type ServiceProcess, useServices } from "../../support/service-process.js";
 
 /** The service on an embedded store, as a process of its own with its workers. */
 export interface EmbeddedService extends ServiceProcess {
@@ -12,6 +13,8 @@ export interface EmbeddedService extends ServiceProcess {
 
 /** Starts services, and kills those that outlive their test. */
 export function useEmbeddedServices() {
+  // Those too that are killed before they listen.
+  const startService = useServices();
   let running: EmbeddedService[] = [];
 
   afterEach(async () => {
@@ -25,7 +28,10 @@ export function useEmbeddedServices() {
   ): Promise<EmbeddedService> {
     const begun = performance.now();
     // In a group of its own, which can be killed as one.
-    const started = await startService({ DATA_DIR, ...environment }, { detached: true });
+    const started = await startService(
+      { ...rateLimitsOff, DATA_DIR, ...environment },
+      { detached: true },
+    );
     const service = {
       ...started,
       startedIn: performance.now() - begun,

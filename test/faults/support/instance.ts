@@ -1,3 +1,4 @@
+import { lastingPorts } from "../../support/lasting-ports.js";
 import { type LatchkeyProcess, runLatchkey } from "../../support/process.js";
 import { startService } from "../../support/service-process.js";
 
@@ -18,13 +19,13 @@ export async function startInstance(
   environment: Readonly<Record<string, string>>,
 ): Promise<Instance> {
   const runs: LatchkeyProcess[] = [];
-  let url = "";
+  const [port] = await lastingPorts(1);
 
-  async function start(): Promise<void> {
-    const PORT = url === "" ? "0" : new URL(url).port;
-    const started = await startService({ ...environment, PORT, LOG_LEVEL: "info" });
-    runs.push(started.process);
-    url = started.url;
+  async function start(): Promise<string> {
+    const PORT = String(port);
+    const { url, process } = await startService({ ...environment, PORT, LOG_LEVEL: "info" });
+    runs.push(process);
+    return url;
   }
 
   async function end(signal: NodeJS.Signals): Promise<void> {
@@ -33,12 +34,12 @@ export async function startInstance(
     await run?.ended();
   }
 
-  await start();
+  const url = await start();
   return {
     name,
     url,
     isRunning: () => runs.at(-1)?.child.signalCode === null,
-    start,
+    start: async () => void (await start()),
     kill: () => end("SIGKILL"),
     stop: () => end("SIGTERM"),
     complaints: () =>

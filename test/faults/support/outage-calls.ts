@@ -80,7 +80,7 @@ function judgeHttp({ status, headers }: Awaited<ReturnType<typeof send>>) {
   return { outcome: words[status] ?? String(status), hasHint };
 }
 
-function judgeGrpc(answer: StreamAnswer) {
+export function judgeGrpc(answer: StreamAnswer) {
   const status = answer.headers["grpc-status"];
   const words: Record<string, string> = { 0: "ok", 14: "unavailable", 4: "unavailable" };
   const hasHint = status !== "0" && detailsOf(answer).find(RetryInfoSchema) !== undefined;

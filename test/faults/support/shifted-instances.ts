@@ -1,9 +1,13 @@
 import { join } from "node:path";
 import { afterAll, beforeAll } from "@jest/globals";
+import { allOrNone } from "../../support/all-or-none.js";
 import { uri } from "../../support/mongo.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { type ServiceProcess, startService } from "../../support/service-process.js";
 
 const minute = 60_000;
+
+const end = ({ process }: ServiceProcess) => void process.child.kill("SIGKILL");
 
 /** One of several instances of the service on one database, whose clock is wrong. */
 export interface ShiftedInstance extends ServiceProcess {
@@ -24,15 +28,14 @@ export function useShiftedInstances(
     const store = { MONGODB_URI: uri, MONGODB_DATABASE: database() };
     const started = Object.entries(shifts).map(async ([name, shift]) => {
       const clock = { NODE_OPTIONS: preload, CLOCK_SHIFT: String(shift) };
-      return { name, ...(await startService({ ...environment, ...store, ...clock })) };
+      const all = { ...rateLimitsOff, ...environment, ...store, ...clock };
+      return { name, ...(await startService(all)) };
     });
-    instances.push(...(await Promise.all(started)));
+    instances.push(...(await allOrNone(started, end)));
   }, 60_000);
 
   afterAll(() => {
-    for (const { process } of instances) {
-      process.child.kill("SIGKILL");
-    }
+    instances.forEach(end);
   });
 
   return instances;

@@ -1,0 +1,37 @@
+import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api.js";
+import { createOutbox } from "../../support/api-streams.js";
+
+/** A stream of checks that stays open, and is asked now and then. */
+export interface AskedStream {
+  /** What it answers about keys, and why it ended where it did instead. */
+  ask(keys: readonly string[], permission: string): Promise<readonly (boolean | string)[]>;
+  close(): void;
+}
+
+export function openCheckStream(api: StreamingApi, key: string): AskedStream {
+  const leaving = new AbortController();
+  const outbox = createOutbox<StreamedCheck>();
+  const answers = api.streamCheckAccess(key, outbox, leaving.signal)[Symbol.asyncIterator]();
+
+  async function next(): Promise<boolean | string> {
+    try {
+      const { done, value } = await answers.next();
+      return done ? "ended without a reason" : (value.result?.allowed ?? "nothing");
+    } catch (failure) {
+      return (failure as ApiFailure).reason;
+    }
+  }
+
+  return {
+    async ask(keys, permission) {
+      outbox.send(...keys.map((subject) => ({ check: { key: subject, permission } })));
+      const heard: (boolean | string)[] = [];
+      while (heard.length < keys.length && typeof (heard.at(-1) ?? true) === "boolean") {
+        heard.push(await next());
+      }
+      return heard;
+    },
+
+    close: () => leaving.abort(),
+  };
+}

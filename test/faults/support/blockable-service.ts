@@ -1,0 +1,36 @@
+import { openMongoStore } from "../../../src/store/mongo.js";
+import { uri } from "../../support/mongo.js";
+import { startProxy, type TcpProxy } from "../../support/proxy.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+/** A service whose store is behind a way that can be blocked. */
+export interface BlockableService {
+  readonly proxy: TcpProxy;
+  readonly server: TestServer;
+  close(): Promise<void>;
+}
+
+/** Ways to keep everything from the store. */
+export const blockades: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
+  "cuts all connections": (proxy) => proxy.cut(),
+  "lets nothing through": (proxy) => proxy.pause(),
+};
+
+const mongodPort = Number(/:(\d+)/.exec(uri.replace("mongodb://", ""))?.[1]);
+
+export async function startBlockableService(database: string): Promise<BlockableService> {
+  const proxy = await startProxy(mongodPort);
+  const { port } = new URL(proxy.url);
+  const ownUri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
+  const store = await openMongoStore({ uri: ownUri, database });
+  const server = await startServer("mongo", { store, environment: rateLimitsOff });
+  return {
+    ...{ proxy, server },
+    async close() {
+      await server.close();
+      await store.close();
+      await proxy.close();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import { type RawConnection, staysOpen } from "../support/raw-connection.js";
+
+/** How many connections say something at a time. */
+export const connections = 24;
+
+/** How long the other side may take to close a connection, in milliseconds. */
+export const patience = 20_000;
+
+/** How long the server may think before its caller hangs up, in milliseconds. */
+const pause = 40;
+
+interface SayOptions {
+  /** Called with what comes back, and with the timer that hangs up. */
+  hear(chunk: Buffer, hangUp: NodeJS.Timeout): void;
+  readonly pause?: number;
+}
+
+/** Sends bytes, and waits until the connection is closed. Answers whether that took too long. */
+export async function say(
+  connection: RawConnection,
+  bytes: Uint8Array,
+  { hear, pause: time = pause }: SayOptions,
+): Promise<boolean> {
+  const { socket, write } = connection;
+  const hangUp = setTimeout(() => socket.end(), time);
+  socket.on("data", (chunk) => hear(chunk, hangUp));
+  write(bytes);
+  const isLate = await staysOpen(connection, patience);
+  clearTimeout(hangUp);
+  return isLate;
+}
