@@ -28,7 +28,7 @@ import { createWindow } from "./window.js";
 const batchPart = 200;
 
 /** How many checks of streams are under way at a time: of all together, and of each. */
-const streamWindow = { ofAll: 1_024, most: 256, least: 8 };
+const streamWindow = { ofAll: 512, most: 256, least: 2 };
 
 interface AccessHandlerOptions {
   readonly store: Store;
