@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { overloaded } from "../errors.js";
 import { nextTurn } from "../next-turn.js";
@@ -55,7 +56,7 @@ export function decompressInTurn(compressions: readonly Compression[]): Compress
   }));
 }
 
-/** Decompresses a message if it is small. Of one that is broken nothing is said here. */
+/** Decompresses a message if it is small, and so is what becomes of it. One that is broken is refused. */
 function decompressSmall(
   name: string,
   bytes: Uint8Array,
@@ -66,7 +67,10 @@ function decompressSmall(
   }
   try {
     return decompressSync[name]?.(bytes, { maxOutputLength: Math.min(small, limit) });
-  } catch {
-    return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      return undefined;
+    }
+    throw new ConnectError("decompression failed", Code.InvalidArgument);
   }
 }
