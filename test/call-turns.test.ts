@@ -32,6 +32,7 @@ describe("calls that come at once", () => {
     take(createTurnsOfAll(clock)(), 100, "a", served);
     expect(served).toHaveLength(16);
     await nextTurn();
+    await nextTurn();
     expect(served.length).toBeGreaterThan(16);
     expect(served.length).toBeLessThan(100);
   });
@@ -78,6 +79,26 @@ describe("whoever comes when many wait", () => {
       await nextTurn();
     }
     expect(served.length).toBeLessThan(100);
+  });
+});
+
+describe("where a connection is opened with each turn", () => {
+  it("one that waits is served in it, so that those at the door need not wait for many", async () => {
+    const served: string[] = [];
+    const create = createTurnsOfAll(clock);
+    const turns = create();
+    for (let call = 0; call < 100; call++) {
+      turns.wait(() => served.push("a"));
+    }
+    await nextTurn();
+    const counts: number[] = [];
+    for (let turn = 0; turn < 10; turn++) {
+      create();
+      const before = served.length;
+      await nextTurn();
+      counts.push(served.length - before);
+    }
+    expect(new Set(counts)).toEqual(new Set([1]));
   });
 });
 

@@ -10,6 +10,7 @@ const tooLate = limits.headerTimeout + interval + 1;
 let now: number;
 let connection: Connection;
 let isDropped: boolean;
+let isHeld: boolean;
 let stop: () => void;
 
 beforeEach(() => {
@@ -17,8 +18,14 @@ beforeEach(() => {
   now = 0;
   jest.spyOn(performance, "now").mockImplementation(() => now);
   isDropped = false;
+  isHeld = false;
   connection = {
     ...{ openedAt: 0, requests: 0, streams: new Map() },
+    flow: {
+      get isHeld() {
+        return isHeld;
+      },
+    },
     drop: () => {
       isDropped = true;
     },
@@ -48,6 +55,14 @@ describe("a connection that makes no call in time", () => {
     }
     lookAfter(interval);
     expect(isDropped).toBe(true);
+  });
+
+  it("is not ended while it is held back: its call may be there, and not read", () => {
+    isHeld = true;
+    while (now < 2 * tooLate) {
+      lookAfter(interval);
+    }
+    expect(isDropped).toBe(false);
   });
 
   it("is not ended by a look that comes late: its call may be there, and not read", () => {

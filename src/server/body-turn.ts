@@ -9,7 +9,7 @@ const bytesPerCall = 4 * 1024;
  * and what is made of them is larger than they are.
  */
 export function takeBodyTurn(
-  { bodyTurns }: Pick<Connection, "bodyTurns">,
+  { bodyTurns, flow }: Pick<Connection, "bodyTurns" | "flow">,
   size: number,
   serve: () => void,
 ): void {
@@ -17,6 +17,6 @@ export function takeBodyTurn(
   if (bodyTurns.isFree(weight)) {
     serve();
   } else {
-    bodyTurns.wait(serve, weight);
+    bodyTurns.wait(flow.count(serve), weight);
   }
 }

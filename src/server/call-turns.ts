@@ -1,3 +1,5 @@
+import { createWaitingLine } from "./waiting-line.js";
+
 /** Whose turn it is among the calls of one connection, or among their bodies. */
 export interface CallTurns {
   /** Whether one that counts for so many may be served now. One that may not waits for a later turn. */
@@ -22,15 +24,20 @@ const mostWaiting = 24_000;
 /** For how many milliseconds those that come in a turn are served before the others have to wait. */
 const longestWelcome = 5;
 
-/**
- * How long a turn should be where some wait. One new connection is taken in
- * with each, so that long ones would keep out whoever comes.
- */
+/** How many milliseconds a turn should take at most where some wait. */
 const longestTurn = 10;
 
 /** How many of those that have waited are served in a turn: the more, the less they take. */
 const fewestServed = 4;
 const mostServed = 1_024;
+
+/**
+ * The same for a turn in which a connection was opened. Node takes in one with
+ * each turn, and a thousand may stand before the door: whoever is behind them
+ * waits for as many turns.
+ */
+const welcomeBesideNewcomer = 1;
+const servedBesideNewcomer = 1;
 
 /** A turn in which no more than these come is not told from the next, so that it costs them nothing. */
 const untold = 8;
@@ -40,13 +47,14 @@ const untold = 8;
  * at once, on one connection or on a thousand; to serve all of them before
  * anything else would keep everybody waiting. So those that are many, or come
  * late in a long turn, wait, and the connections they came on take turns. Those
- * that are given up while they wait cost next to nothing.
+ * that are given up while they wait cost next to nothing. Whoever asks for turns
+ * is a connection that was opened just now.
  */
 export function createTurnsOfAll(clock: () => number = () => performance.now()): () => CallTurns {
-  /** What waits of each connection of which something does: of those that have had no turn since, and of the others. */
-  const fresh: Waiting[][] = [];
-  const queue: Waiting[][] = [];
-  let picks = 0;
+  /** What waits of each connection of which something does. */
+  const line = createWaitingLine<Waiting[]>();
+  /** Those of which something waits since this turn: that they have hung up since is read in the next. */
+  let arrived: Waiting[][] = [];
   let crowd = 0;
   let turn = 0;
   let begunAt = Number.POSITIVE_INFINITY;
@@ -54,6 +62,8 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
   let come = 0;
   let welcomeUntil = 0;
   let isSet = false;
+  /** Whether a connection was opened in this turn. */
+  let hasNewcomer = false;
 
   function setNext(): void {
     if (!isSet) {
@@ -67,11 +77,20 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
     turn++;
     come = 0;
     const now = clock();
-    const isLong = now - begunAt > longestTurn;
-    batch = isLong ? Math.max(fewestServed, batch >> 1) : Math.min(mostServed, batch * 2);
-    for (let count = 0; count < batch && crowd > 0; ) {
+    if (now - begunAt > longestTurn) {
+      batch = Math.max(fewestServed, batch >> 1);
+    } else if (!hasNewcomer) {
+      batch = Math.min(mostServed, batch * 2);
+    }
+    const most = hasNewcomer ? servedBesideNewcomer : batch;
+    hasNewcomer = false;
+    for (let count = 0; count < most && line.length > 0; ) {
       count += serveNext();
     }
+    for (const waiting of arrived) {
+      line.join(waiting);
+    }
+    arrived = [];
     if (crowd > 0) {
       begunAt = now;
       setNext();
@@ -83,30 +102,26 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
 
   /** Serves the first of the connection whose turn it is. Answers for how many it counts. */
   function serveNext(): number {
-    const waiting = pick() ?? [];
+    const waiting = line.next() ?? [];
     const first = waiting.shift();
     crowd--;
     if (waiting.length > 0) {
-      queue.push(waiting);
+      line.joinAgain(waiting);
     }
     first?.serve();
     return first?.weight ?? 0;
   }
 
-  /**
-   * Every other turn is that of one that has had none. It is the last that came as often as the
-   * first: who comes when a thousand have come at once need not wait for all of them.
-   */
-  function pick(): Waiting[] | undefined {
-    picks++;
-    if (fresh.length === 0 || (picks % 2 === 0 && queue.length > 0)) {
-      return queue.shift();
-    }
-    return picks % 4 === 1 ? fresh.pop() : fresh.shift();
+  function welcome(): void {
+    welcomeUntil = clock() + (hasNewcomer ? welcomeBesideNewcomer : longestWelcome);
   }
 
-  function welcome(): void {
-    welcomeUntil = clock() + longestWelcome;
+  function noteNewcomer(): void {
+    if (!hasNewcomer) {
+      hasNewcomer = true;
+      welcome();
+      setNext();
+    }
   }
 
   /** Notes that one has come. Answers whether the time of those that come is over. */
@@ -116,10 +131,11 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
       welcome();
       setNext();
     }
-    return (come > untold || crowd > 0) && clock() > welcomeUntil;
+    return (come > untold || crowd > 0 || hasNewcomer) && clock() > welcomeUntil;
   }
 
   return () => {
+    noteNewcomer();
     const waiting: Waiting[] = [];
     let seenIn = turn;
     let ofConnection = 0;
@@ -140,7 +156,7 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
         }
         crowd++;
         if (waiting.length === 0) {
-          fresh.push(waiting);
+          arrived.push(waiting);
         }
         return waiting.push({ serve, weight });
       },

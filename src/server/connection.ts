@@ -2,6 +2,7 @@ import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { BodyBudget } from "./body-budget.js";
 import type { CallTurns } from "./call-turns.js";
+import type { Flow, Reading } from "./flow.js";
 
 /** A connection, and what it has to show for itself. */
 export interface Connection {
@@ -35,6 +36,8 @@ export interface Connection {
   readonly bodyTurns: CallTurns;
   /** What the bodies of all connections share. */
   readonly bodyBudget: BodyBudget;
+  /** What comes over it, where it is one of HTTP/2. */
+  readonly flow: Flow;
   /** How many bytes have come over it. */
   readonly bytesRead: number;
   /** Notes that a key that works has come over it. */
@@ -57,21 +60,24 @@ export interface Connected {
   [connectionKey]?: Connection;
 }
 
-/** A socket, as what reads of HTTP/2 reads it: past the socket itself. */
-interface Reading {
-  readonly _handle?: { readStop?(): void } | null;
+/** A socket, as Node itself reads it. */
+interface Handled {
+  readonly _handle?: { readStop?(): void; readStart?(): void } | null;
 }
 
 interface ConnectionOptions
   extends Pick<Connection, "era" | "isOfProxy" | "turns" | "bodyTurns" | "bodyBudget"> {
+  readonly createFlow: (reading: Reading) => Flow;
   onGoodKey(connection: Connection): void;
   /** Called once or more when it has ended. */
   onGone(connection: Connection): void;
 }
 
 export function createConnection(socket: Socket, options: ConnectionOptions): Connection {
-  const { era, isOfProxy, turns, bodyTurns, bodyBudget, onGoodKey, onGone } = options;
+  const { era, isOfProxy, turns, bodyTurns, bodyBudget, createFlow, onGoodKey, onGone } = options;
   let isKnown = false;
+  const stopReading = () => (socket as Handled)._handle?.readStop?.();
+  const goOnReading = () => (socket as Handled)._handle?.readStart?.();
   const connection: Connection = {
     openedAt: performance.now(),
     era,
@@ -91,12 +97,14 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     turns,
     bodyTurns,
     bodyBudget,
+    flow: createFlow({ stopReading, goOnReading }),
     get bytesRead() {
       return socket.bytesRead;
     },
     noteGoodKey() {
       if (!isKnown) {
         isKnown = true;
+        connection.flow.noteGoodKey();
         onGoodKey(connection);
       }
     },
@@ -108,17 +116,19 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
       connection.requests--;
       connection.usedAt = performance.now();
     },
-    stopReading() {
-      (socket as Reading)._handle?.readStop?.();
-    },
+    stopReading,
     drop() {
       connection.session?.destroy();
       socket.destroy();
       // That it is closed is told later, when others may have come.
-      onGone(connection);
+      forget();
     },
   };
-  socket.on("close", () => onGone(connection));
+  function forget(): void {
+    connection.flow.end();
+    onGone(connection);
+  }
+  socket.on("close", forget);
   return connection;
 }
 

@@ -4,6 +4,7 @@ import { homeOf, isInOneOf, type Network, readAddress } from "../networks.js";
 import { createBodyBudget } from "./body-budget.js";
 import { createTurnsOfAll } from "./call-turns.js";
 import { type Connection, createConnection, isBusy } from "./connection.js";
+import { createFlowsOfAll } from "./flow.js";
 
 interface ConnectionsOptions {
   readonly limits: Pick<Limits, "connections" | "connectionsPerAddress" | "bodyBudget">;
@@ -37,8 +38,8 @@ const interval = 100;
  * Keeps connections within their limits: all of them, and those of one
  * address. Good callers may share an address with a bad one, so it is not the
  * newcomer that goes where there are too many. Strangers go first, the oldest
- * before the others and those that are busy last: whoever comes with a key is
- * none for long. Where the known alone are too many, those go that have been
+ * before the others, those that are held back before all and those that are
+ * busy last: whoever comes with a key is none for long. Where the known alone are too many, those go that have been
  * idle longest. A newcomer is given the time to say what it wants, for which
  * there may be up to twice as many for a moment.
  */
@@ -46,6 +47,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
   const all = createPool(limits.connections);
   const bodyBudget = createBodyBudget(limits.bodyBudget);
   const createTurns = createTurnsOfAll();
+  const createFlow = createFlowsOfAll();
   const byHome = new Map<string, Pool>();
   const crowded = new Set<Pool>();
   /** Counts up whenever those that are too many were sent away. */
@@ -113,6 +115,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
         turns: createTurns(),
         bodyTurns: createTurns(),
         bodyBudget,
+        createFlow,
         onGoodKey(it) {
           for (const { strangers, known } of pools) {
             strangers.delete(it);
@@ -175,6 +178,7 @@ function hasRoom(pool: Pool, era: number): boolean {
 /** Sends those away that are too many and can go. Answers whether no more are than may be. */
 function makeRoom(pool: Pool, era: number): boolean {
   pool.clearedIn = era;
+  dropStrangers(pool, era, isHeldBack);
   dropStrangers(pool, era, isIdle);
   dropStrangers(pool, era, () => true);
   dropIdle(pool);
@@ -204,6 +208,11 @@ function dropIdle({ known, limit }: Pool): void {
   for (const connection of idle.slice(0, excess)) {
     connection.drop();
   }
+}
+
+/** Whether it is not read, so that it may be closed and nobody knows. */
+function isHeldBack({ flow }: Connection): boolean {
+  return flow.isHeld && !flow.isModest;
 }
 
 function isIdle(connection: Connection): boolean {

@@ -88,7 +88,8 @@ export function createExchanges({ onExchange, limits, isClosing }: ExchangesOpti
       connection.streams.delete(stream);
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
     } else {
-      connection.turns.wait(() => stream.closed || onExchange(new Http2Exchange(...call)));
+      const serve = () => stream.closed || onExchange(new Http2Exchange(...call));
+      connection.turns.wait(connection.flow.count(serve));
     }
   }
 

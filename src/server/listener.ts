@@ -1,4 +1,5 @@
 import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import type { Limits } from "../limits.js";
 import type { Network } from "../networks.js";
 import { type Connected, connectionKey } from "./connection.js";
@@ -27,6 +28,8 @@ export interface Listener extends Pick<GentleClose, "refuse" | "close"> {
   /** How many connections are open. */
   readonly connections: number;
 }
+
+const doNothing = () => {};
 
 /** How many connections may wait to be taken in: who finds no place waits a second to try again. */
 const backlog = 1_024;
@@ -77,10 +80,13 @@ export function createListener(options: ListenerOptions): Listener {
 }
 
 /** What is encrypted comes over a socket of its own. */
-function carryOver(socket: Socket & Connected & { readonly _parent?: Connected }): void {
+function carryOver(socket: TLSSocket & Connected & { readonly _parent?: Connected }): void {
   const connection = socket._parent?.[connectionKey];
   if (connection) {
     socket[connectionKey] = connection;
+    if (socket.alpnProtocol === "h2") {
+      connection.flow.begin(doNothing);
+    }
   }
 }
 

@@ -47,6 +47,10 @@ export function endOverdue(
         connection.idleFrames = 0;
         connection.abandoned = 0;
       }
+      if (connection.flow.isHeld) {
+        // What it has sent is not read, so that nobody can tell.
+        continue;
+      }
       if (isTooLate(connection, now) || isBad(connection, now)) {
         connection.drop();
       } else if (connection.session && isIdle(connection, now)) {

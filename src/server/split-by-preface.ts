@@ -1,6 +1,7 @@
 import type { Server as Http1Server } from "node:http";
 import type { Server, Socket } from "node:net";
 import { readFirst } from "../read-first.js";
+import { type Connected, connectionKey } from "./connection.js";
 
 const preface = "PRI";
 
@@ -31,12 +32,15 @@ export function splitByPreface(http1: Http1Server, http2: Server, patience: numb
       socket.removeListener("readable", look);
       socket.removeListener("end", drop);
       socket.setTimeout(0, dropLate);
-      socket.unshift(start);
       if (seen === preface) {
         // A server of HTTP/1.1 keeps the connections of clients that hang up; one of HTTP/2 must not.
         socket.allowHalfOpen = false;
-        http2.emit("connection", socket);
+        (socket as Connected)[connectionKey]?.flow.begin(() => {
+          socket.unshift(start);
+          http2.emit("connection", socket);
+        });
       } else {
+        socket.unshift(start);
         for (const serve of serveHttp1) {
           serve.call(http1, socket);
         }

@@ -6,7 +6,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import { useAttacked } from "../support/attacked.js";
-import { openRaw } from "../support/raw-connection.js";
+import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
+import { type Frame, takeFrames } from "../support/http2-wire.js";
+import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
 import { callRaw, envelope } from "../support/raw-grpc.js";
 import { until } from "../support/until.js";
 
@@ -108,6 +110,65 @@ describe("calls that are made on hundreds of connections in one moment", () => {
       for (const { socket } of connections) {
         socket.destroy();
       }
+    });
+  });
+});
+
+describe("calls over HTTP/2 that are made on hundreds of connections in one moment", () => {
+  const [connections, streams] = [900, 16];
+  const onStreams = (call: (stream: number) => Buffer[]) =>
+    Buffer.concat(Array.from({ length: streams }, (_, at) => call(2 * at + 1)).flat());
+  const plain = onStreams((stream) => [
+    frame(frameType.headers, endHeaders | endStream, stream, request("/applications/key")),
+  ]);
+  const headers = { ...asJson, "content-encoding": "gzip" };
+  const compressed = onStreams((stream) => [
+    frame(frameType.headers, endHeaders, stream, request(createRpc, headers, "POST")),
+    frame(frameType.data, endStream, stream, Buffer.from("{}")),
+  ]);
+
+  /** Makes the calls, some time after the connections, and answers how many were answered in time. */
+  async function flood(calls: Buffer, pause: number, patience: number): Promise<number> {
+    const opened = Array.from({ length: connections }, () => openRawHttp2(attacked.port));
+    await delay(pause);
+    for (const { write } of opened) {
+      write(calls);
+    }
+    const countAnswers = () =>
+      opened.reduce((sum, { received }) => sum + answersAmong(received()), 0);
+    await until(async () => countAnswers() === connections * streams, patience).catch(() => {});
+    const answered = countAnswers();
+    for (const { socket } of opened) {
+      socket.destroy();
+    }
+    return answered;
+  }
+
+  const answersAmong = (bytes: Buffer) => {
+    const frames: Frame[] = [];
+    takeFrames(bytes, frames);
+    return frames.filter(({ type }) => type === "HEADERS").length;
+  };
+
+  it("are all answered, take little memory and keep nobody waiting, though none has a key", async () => {
+    await attacked.during(async () => {
+      for (let round = 0; round < 3; round++) {
+        expect(await flood(plain, 1_000, 20_000)).toBe(connections * streams);
+      }
+    });
+  });
+
+  it("take no more where they are given up while they wait", async () => {
+    await attacked.during(async () => {
+      for (let round = 0; round < 3; round++) {
+        expect(await flood(compressed, 1_000, 1_500)).toBeGreaterThan(0);
+      }
+    });
+  });
+
+  it("keep nobody out who comes behind them", async () => {
+    await attacked.during(async () => {
+      expect(await flood(compressed, 0, 4_000)).toBeGreaterThan(0);
     });
   });
 });

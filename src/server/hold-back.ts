@@ -1,0 +1,143 @@
+import { createWaitingLine } from "./waiting-line.js";
+
+/** What comes over a connection, and can be kept from being read. */
+export interface Holdable {
+  /** Whether it asks now and then, one call at a time. It need not wait for those that do not. */
+  readonly isModest: boolean;
+  hold(): void;
+  release(): void;
+}
+
+/** Connections of one kind, which are read no further while too many calls that came over them wait. */
+export interface HoldBack {
+  /** Takes one in, and begins to read it, now or in its turn. */
+  add(one: Holdable, begin: () => void): void;
+  /** Lets one go, which is read again. */
+  delete(one: Holdable): void;
+  /** Notes that so many more calls wait, or fewer. */
+  noteWaiting(more: number): void;
+  /** The same for calls that came over connections of another kind. */
+  noteOthersWaiting(more: number): void;
+}
+
+/** One that is held back, and what is to be done when it is read again. */
+interface Held {
+  readonly one: Holdable;
+  readonly goOn: () => void;
+}
+
+/** How many calls wait where no more are read, and how many where some are read again. */
+const many = 500;
+const few = 200;
+
+/** How many connections are read again in a turn of the event loop: each may bring as many calls as it may have streams. */
+const mostReleased = 4;
+
+/** How many milliseconds lie between two that are read again where others keep the server busy. */
+const pause = 10;
+
+const doNothing = () => {};
+
+/**
+ * Creates what keeps calls from being read that could not be served soon. One
+ * that is read takes more than ten thousand bytes; one that is not waits in the
+ * buffers of the system. Those that are held back are read again in turn.
+ */
+export function createHoldBack(): HoldBack {
+  const read = new Set<Holdable>();
+  const held = new Map<Holdable, Held>();
+  /** In which order they are read again. Some in it may be gone. */
+  const line = createWaitingLine<Held>();
+  let waiting = 0;
+  let othersWaiting = 0;
+  let isSet = false;
+  let releasedAt = 0;
+
+  function hold(one: Holdable, goOn: () => void): Held {
+    const entry = { one, goOn };
+    one.hold();
+    held.set(one, entry);
+    setNext();
+    return entry;
+  }
+
+  function holdAll(): void {
+    for (const one of read) {
+      const entry = hold(one, doNothing);
+      if (one.isModest) {
+        line.join(entry);
+      } else {
+        line.joinAgain(entry);
+      }
+    }
+    read.clear();
+  }
+
+  function setNext(): void {
+    if (!isSet) {
+      isSet = true;
+      setImmediate(releaseSome);
+    }
+  }
+
+  function releaseSome(): void {
+    isSet = false;
+    for (let count = mayRelease(); count > 0 && waiting < few && line.length > 0; count--) {
+      releaseNext();
+    }
+    if (line.length > 0) {
+      setNext();
+    }
+  }
+
+  function mayRelease(): number {
+    if (othersWaiting < many) {
+      return mostReleased;
+    }
+    const now = performance.now();
+    if (now - releasedAt < pause) {
+      return 0;
+    }
+    releasedAt = now;
+    return 1;
+  }
+
+  function releaseNext(): void {
+    let next = line.next();
+    while (next && held.get(next.one) !== next) {
+      next = line.next();
+    }
+    if (next) {
+      held.delete(next.one);
+      read.add(next.one);
+      next.one.release();
+      next.goOn();
+    }
+  }
+
+  return {
+    add(one, begin) {
+      if (waiting < many && othersWaiting < many) {
+        read.add(one);
+        begin();
+      } else {
+        line.join(hold(one, begin));
+      }
+    },
+    delete(one) {
+      read.delete(one);
+      if (held.delete(one)) {
+        one.release();
+      }
+    },
+    noteWaiting(more) {
+      waiting += more;
+      if (waiting >= many && read.size > 0) {
+        holdAll();
+      }
+    },
+    noteOthersWaiting(more) {
+      othersWaiting += more;
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { connect } from "node:http2";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "@jest/globals";
+import { callRaw, envelope } from "../support/raw-grpc.js";
+import { useService } from "../support/service-for-file.js";
+
+const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
+const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+const service = useService(tls);
+
+describe("thousands of calls over TLS that are made in one moment, without a key", () => {
+  it("are all answered", async () => {
+    const ca = readFileSync(tls.TLS_CERT);
+    const sessions = Array.from({ length: 60 }, () => connect(service.url, { ca }));
+    const body = envelope("");
+    const answers = await Promise.all(
+      sessions.flatMap((session) =>
+        Array.from({ length: 100 }, () => callRaw(service, byKeyRpc, { body }, session)),
+      ),
+    );
+    for (const session of sessions) {
+      session.destroy();
+    }
+    expect(new Set(answers.map(({ headers }) => headers["grpc-status"]))).toEqual(
+      new Set([String(Code.Unauthenticated)]),
+    );
+  }, 60_000);
+});
