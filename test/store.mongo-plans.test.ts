@@ -192,8 +192,11 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
   };
 
   it.each(Object.entries(operations))("reads an index to %s", async (_, [work, expected]) => {
-    const plans = inOrder((await plansOf(db, async () => work())).map(toSeen));
+    const look = async () => inOrder((await plansOf(db, async () => work())).map(toSeen));
     const bounds = inOrder(expected);
+    const seen = await look();
+    // On a busy machine the profiler was seen to miss a command.
+    const plans = seen.length < bounds.length ? await look() : seen;
     expect(plans.map(nameOf)).toEqual(bounds.map(nameOf));
     for (const [n, [, , keys, documents]] of plans.entries()) {
       const [, , mostKeys, mostDocuments] = must(bounds[n]);
