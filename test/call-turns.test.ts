@@ -83,12 +83,15 @@ describe("whoever comes when many wait", () => {
 });
 
 describe("where a connection is opened with each turn", () => {
-  it("one that waits is served in it, so that those at the door need not wait for many", async () => {
+  it("one that takes long is served in it, so that those at the door need not wait for many", async () => {
     const served: string[] = [];
     const create = createTurnsOfAll(clock);
     const turns = create();
     for (let call = 0; call < 100; call++) {
-      turns.wait(() => served.push("a"));
+      turns.wait(() => {
+        workLong();
+        served.push("a");
+      });
     }
     await nextTurn();
     const counts: number[] = [];

@@ -22,7 +22,10 @@ function createServer() {
       flow.begin(() => {
         hasBegun = true;
       });
-      return { flow, isRead: () => isRead, hasBegun: () => hasBegun };
+      const readOn = () => {
+        isRead = true;
+      };
+      return { flow, isRead: () => isRead, hasBegun: () => hasBegun, readOn };
     },
   };
 }
@@ -82,7 +85,31 @@ describe("while hundreds of calls without a key wait", () => {
     newcomer.flow.end();
     serve();
     await turns(10);
-    expect(newcomer.hasBegun()).toBe(false);
+    expect([newcomer.hasBegun(), newcomer.isRead()]).toEqual([false, false]);
+  });
+});
+
+describe("while some are held back", () => {
+  it("newcomers stand in line behind them, so that these are read again in the end", async () => {
+    const server = createServer();
+    const [flood, other] = [server.open(), server.open()];
+    const serve = bring(flood.flow, 500);
+    serve();
+    const newcomers = Array.from({ length: 50 }, server.open);
+    expect(newcomers.some(({ hasBegun }) => hasBegun())).toBe(false);
+    await turns(30);
+    expect(other.isRead()).toBe(true);
+    expect(newcomers.every(({ hasBegun }) => hasBegun())).toBe(true);
+  });
+
+  it("one that Node reads on by itself is stopped with the next call that it brings", () => {
+    const server = createServer();
+    const flood = server.open();
+    bring(flood.flow, 500);
+    flood.readOn();
+    expect(flood.isRead()).toBe(true);
+    bring(flood.flow, 1);
+    expect(flood.isRead()).toBe(false);
   });
 });
 
@@ -104,7 +131,7 @@ describe("when most of them are served", () => {
     const server = createServer();
     const flood = Array.from({ length: 100 }, server.open);
     const modest = server.open();
-    modest.flow.noteServed();
+    modest.flow.noteCallOver();
     const serve = flood.map(({ flow }) => bring(flow, 5));
     expect(modest.isRead()).toBe(false);
     for (const one of serve) {

@@ -11,6 +11,7 @@ let now: number;
 let connection: Connection;
 let isDropped: boolean;
 let isHeld: boolean;
+let releasedAt: number;
 let stop: () => void;
 
 beforeEach(() => {
@@ -19,11 +20,15 @@ beforeEach(() => {
   jest.spyOn(performance, "now").mockImplementation(() => now);
   isDropped = false;
   isHeld = false;
+  releasedAt = Number.NEGATIVE_INFINITY;
   connection = {
     ...{ openedAt: 0, requests: 0, streams: new Map() },
     flow: {
       get isHeld() {
         return isHeld;
+      },
+      get releasedAt() {
+        return releasedAt;
       },
     },
     drop: () => {
@@ -62,6 +67,10 @@ describe("a connection that makes no call in time", () => {
     while (now < 2 * tooLate) {
       lookAfter(interval);
     }
+    expect(isDropped).toBe(false);
+    isHeld = false;
+    releasedAt = now;
+    lookAfter(interval);
     expect(isDropped).toBe(false);
   });
 

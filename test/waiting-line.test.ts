@@ -31,6 +31,16 @@ describe("a line", () => {
     expect(Array.from({ length: 10 }, () => line.next())).toEqual([...Array(10).keys()]);
   });
 
+  it("keeps only those who are here", () => {
+    const line = createWaitingLine<number>();
+    for (let one = 0; one < 10; one++) {
+      line.join(one);
+      line.joinAgain(one);
+    }
+    line.keep((one) => one === 3);
+    expect([line.length, line.next(), line.next(), line.next()]).toEqual([2, 3, 3, undefined]);
+  });
+
   it("lets whoever comes last to a thousand have one of the next four turns", () => {
     const line = createWaitingLine<string>();
     for (let one = 0; one < 1_000; one++) {

@@ -2,7 +2,8 @@ import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { BodyBudget } from "./body-budget.js";
 import type { CallTurns } from "./call-turns.js";
-import type { Flow, Reading } from "./flow.js";
+import type { Flow } from "./flow.js";
+import { createReading, type Reading } from "./reading.js";
 
 /** A connection, and what it has to show for itself. */
 export interface Connection {
@@ -60,11 +61,6 @@ export interface Connected {
   [connectionKey]?: Connection;
 }
 
-/** A socket, as Node itself reads it. */
-interface Handled {
-  readonly _handle?: { readStop?(): void; readStart?(): void } | null;
-}
-
 interface ConnectionOptions
   extends Pick<Connection, "era" | "isOfProxy" | "turns" | "bodyTurns" | "bodyBudget"> {
   readonly createFlow: (reading: Reading) => Flow;
@@ -76,8 +72,7 @@ interface ConnectionOptions
 export function createConnection(socket: Socket, options: ConnectionOptions): Connection {
   const { era, isOfProxy, turns, bodyTurns, bodyBudget, createFlow, onGoodKey, onGone } = options;
   let isKnown = false;
-  const stopReading = () => (socket as Handled)._handle?.readStop?.();
-  const goOnReading = () => (socket as Handled)._handle?.readStart?.();
+  const reading = createReading(socket);
   const connection: Connection = {
     openedAt: performance.now(),
     era,
@@ -97,7 +92,7 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     turns,
     bodyTurns,
     bodyBudget,
-    flow: createFlow({ stopReading, goOnReading }),
+    flow: createFlow(reading),
     get bytesRead() {
       return socket.bytesRead;
     },
@@ -116,7 +111,7 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
       connection.requests--;
       connection.usedAt = performance.now();
     },
-    stopReading,
+    stopReading: reading.stopReading,
     drop() {
       connection.session?.destroy();
       socket.destroy();

@@ -1,10 +1,5 @@
 import { createHoldBack, type Holdable, type HoldBack } from "./hold-back.js";
-
-/** What keeps more of what has come over a connection from being read, and what does not. */
-export interface Reading {
-  stopReading(): void;
-  goOnReading(): void;
-}
+import type { Reading } from "./reading.js";
 
 /**
  * Creates what gives each connection its flow. Held back are those of
@@ -19,9 +14,11 @@ export function createFlowsOfAll(): (reading: Reading) => Flow {
 export class Flow implements Holdable {
   /** Whether it is held back, so that what has come may not be read. */
   isHeld = false;
+  /** When it was last read again. */
+  releasedAt = Number.NEGATIVE_INFINITY;
   private hasBegun = false;
   private isKnown = false;
-  private wasServed = false;
+  private hadCall = false;
   private wasGreedy = false;
   private waiting = 0;
 
@@ -30,9 +27,13 @@ export class Flow implements Holdable {
     private readonly reading: Reading,
   ) {}
 
-  /** Whether it was served, and has never had more than one call at a time that had to wait. */
+  /** Whether it has brought more than one call at a time that had to wait. */
+  get isGreedy(): boolean {
+    return this.wasGreedy;
+  }
+
   get isModest(): boolean {
-    return this.wasServed && !this.wasGreedy;
+    return this.hadCall && !this.wasGreedy;
   }
 
   /** Begins to read, now or in its turn. */
@@ -48,6 +49,7 @@ export class Flow implements Holdable {
 
   release(): void {
     this.isHeld = false;
+    this.releasedAt = performance.now();
     this.reading.goOnReading();
   }
 
@@ -67,6 +69,10 @@ export class Flow implements Holdable {
   private noteWaiting(more: number): void {
     this.waiting += more;
     this.wasGreedy ||= this.waiting > 1;
+    if (this.isHeld && more > 0) {
+      // Node reads on by itself when it has written what had to wait.
+      this.reading.stopReading();
+    }
     if (this.isKnown) {
       this.strangers.noteOthersWaiting(more);
     } else {
@@ -74,9 +80,9 @@ export class Flow implements Holdable {
     }
   }
 
-  /** Notes that a call was served. */
-  noteServed(): void {
-    this.wasServed = true;
+  /** Notes that a call is over. */
+  noteCallOver(): void {
+    this.hadCall = true;
   }
 
   /** Notes that a key that works has come. */
@@ -85,6 +91,9 @@ export class Flow implements Holdable {
     this.strangers.delete(this);
     this.strangers.noteWaiting(-this.waiting);
     this.strangers.noteOthersWaiting(this.waiting);
+    if (this.isHeld) {
+      this.release();
+    }
   }
 
   end(): void {

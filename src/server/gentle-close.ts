@@ -50,7 +50,11 @@ export function createGentleClose(server: Server, connections: Connections): Gen
   }
 
   function closeIdle(): void {
-    for (const { session, bytesRead, drop } of connections) {
+    for (const { session, bytesRead, flow, drop } of connections) {
+      if (flow.isHeld) {
+        // What it has sent is still to be read.
+        continue;
+      }
       session?.close();
       // The latter would be there until its client hangs up.
       if (bytesRead === 0 || session?.destroyed) {

@@ -12,7 +12,7 @@ export interface Holdable {
 export interface HoldBack {
   /** Takes one in, and begins to read it, now or in its turn. */
   add(one: Holdable, begin: () => void): void;
-  /** Lets one go, which is read again. */
+  /** Forgets one, and leaves it as it is. */
   delete(one: Holdable): void;
   /** Notes that so many more calls wait, or fewer. */
   noteWaiting(more: number): void;
@@ -36,6 +36,9 @@ const mostReleased = 4;
 /** How many milliseconds lie between two that are read again where others keep the server busy. */
 const pause = 10;
 
+/** How many that are gone may stand in the line before it is cleared of them. */
+const mostGone = 1_000;
+
 const doNothing = () => {};
 
 /**
@@ -57,9 +60,14 @@ export function createHoldBack(): HoldBack {
     const entry = { one, goOn };
     one.hold();
     held.set(one, entry);
+    if (line.length > 2 * held.size + mostGone) {
+      line.keep(isHeld);
+    }
     setNext();
     return entry;
   }
+
+  const isHeld = (entry: Held) => held.get(entry.one) === entry;
 
   function holdAll(): void {
     for (const one of read) {
@@ -82,7 +90,7 @@ export function createHoldBack(): HoldBack {
 
   function releaseSome(): void {
     isSet = false;
-    for (let count = mayRelease(); count > 0 && waiting < few && line.length > 0; count--) {
+    for (let count = waiting < few ? mayRelease() : 0; count > 0; count--) {
       releaseNext();
     }
     if (line.length > 0) {
@@ -104,7 +112,7 @@ export function createHoldBack(): HoldBack {
 
   function releaseNext(): void {
     let next = line.next();
-    while (next && held.get(next.one) !== next) {
+    while (next && !isHeld(next)) {
       next = line.next();
     }
     if (next) {
@@ -117,7 +125,7 @@ export function createHoldBack(): HoldBack {
 
   return {
     add(one, begin) {
-      if (waiting < many && othersWaiting < many) {
+      if (waiting < many && othersWaiting < many && held.size === 0) {
         read.add(one);
         begin();
       } else {
@@ -126,9 +134,7 @@ export function createHoldBack(): HoldBack {
     },
     delete(one) {
       read.delete(one);
-      if (held.delete(one)) {
-        one.release();
-      }
+      held.delete(one);
     },
     noteWaiting(more) {
       waiting += more;

@@ -36,7 +36,7 @@ export function watchConduct(
     const openedAt = connection.streams.get(this) ?? 0;
     connection.streams.delete(this);
     connection.usedAt = now;
-    connection.flow.noteServed();
+    connection.flow.noteCallOver();
     const isAbandoned = this.aborted && !this.headersSent && now - openedAt < soon;
     if (isAbandoned && !connection.isOfProxy) {
       connection.abandoned++;

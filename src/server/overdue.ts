@@ -47,8 +47,7 @@ export function endOverdue(
         connection.idleFrames = 0;
         connection.abandoned = 0;
       }
-      if (connection.flow.isHeld) {
-        // What it has sent is not read, so that nobody can tell.
+      if (isUnread(connection, now)) {
         continue;
       }
       if (isTooLate(connection, now) || isBad(connection, now)) {
@@ -67,13 +66,19 @@ export function endOverdue(
     );
   }
 
-  function isTooLate({ session, usedAt, openedAt, requests, streams }: Connection, now: number) {
+  /** Whether what it has sent may not be read, so that nobody can tell. */
+  function isUnread({ flow }: Connection, now: number): boolean {
+    return flow.isHeld || now - flow.releasedAt < interval;
+  }
+
+  function isTooLate(connection: Connection, now: number): boolean {
+    const { session, usedAt, openedAt, requests, streams, flow } = connection;
     if (requests + streams.size > 0) {
       return false;
     }
     // Node is given the time to answer that it took too long.
     return usedAt === undefined
-      ? now - openedAt > headerTimeout + interval
+      ? now - Math.max(openedAt, flow.releasedAt) > headerTimeout + interval
       : session?.closed === true;
   }
 

@@ -7,6 +7,8 @@ export interface WaitingLine<T> {
   joinAgain(one: T): void;
   /** Whose turn it is. */
   next(): T | undefined;
+  /** Sends all others away. */
+  keep(isHere: (one: T) => boolean): void;
 }
 
 /**
@@ -15,8 +17,8 @@ export interface WaitingLine<T> {
  * come at once need not wait for all of them.
  */
 export function createWaitingLine<T>(): WaitingLine<T> {
-  const fresh: T[] = [];
-  const others: T[] = [];
+  let fresh: T[] = [];
+  let others: T[] = [];
   let turns = 0;
 
   return {
@@ -31,6 +33,10 @@ export function createWaitingLine<T>(): WaitingLine<T> {
         return others.shift();
       }
       return turns % 4 === 1 ? fresh.pop() : fresh.shift();
+    },
+    keep(isHere) {
+      fresh = fresh.filter(isHere);
+      others = others.filter(isHere);
     },
   };
 }
