@@ -90,16 +90,15 @@ describe("while hundreds of calls without a key wait", () => {
 });
 
 describe("while some are held back", () => {
-  it("newcomers stand in line behind them, so that these are read again in the end", async () => {
+  it("one is read again now and then, however many calls wait", async () => {
     const server = createServer();
     const [flood, other] = [server.open(), server.open()];
-    const serve = bring(flood.flow, 500);
-    serve();
-    const newcomers = Array.from({ length: 50 }, server.open);
-    expect(newcomers.some(({ hasBegun }) => hasBegun())).toBe(false);
-    await turns(30);
-    expect(other.isRead()).toBe(true);
-    expect(newcomers.every(({ hasBegun }) => hasBegun())).toBe(true);
+    bring(flood.flow, 500);
+    await turns(1);
+    expect(other.isRead()).toBe(false);
+    while (!other.isRead()) {
+      await turns(1);
+    }
   });
 
   it("one that Node reads on by itself is stopped with the next call that it brings", () => {
@@ -153,10 +152,10 @@ describe("while hundreds of calls with a key wait", () => {
     const newcomers = Array.from({ length: 20 }, server.open);
     const begun = () => newcomers.filter(({ hasBegun }) => hasBegun()).length;
     expect(begun()).toBe(0);
-    await turns(1);
-    expect(begun()).toBe(1);
     while (begun() < 20) {
+      const before = begun();
       await turns(1);
+      expect(begun() - before).toBeLessThanOrEqual(1);
     }
   });
 
@@ -166,7 +165,10 @@ describe("while hundreds of calls with a key wait", () => {
     bring(flood.flow, 500);
     expect(other.isRead()).toBe(false);
     flood.flow.noteGoodKey();
-    await turns(1);
-    expect(other.isRead()).toBe(true);
+    const newcomers = Array.from({ length: 5 }, server.open);
+    expect(newcomers.some(({ hasBegun }) => hasBegun())).toBe(false);
+    while (!other.isRead()) {
+      await turns(1);
+    }
   });
 });

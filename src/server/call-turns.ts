@@ -32,12 +32,12 @@ const fewestServed = 4;
 const mostServed = 1_024;
 
 /**
- * For how many milliseconds the former and the latter are served in a turn in
- * which a connection was opened. Node takes in one with each turn, and a
- * thousand may stand before the door: whoever is behind them waits for as many
- * turns.
+ * The same for a turn in which a connection was opened. Node takes in one with
+ * each turn, and a thousand may stand before the door: whoever is behind them
+ * waits for as many turns.
  */
-const besideNewcomer = 1;
+const welcomeBesideNewcomer = 1;
+const servedBesideNewcomer = 1;
 
 /** A turn in which no more than these come is not told from the next, so that it costs them nothing. */
 const untold = 8;
@@ -82,9 +82,9 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
     } else if (!hasNewcomer) {
       batch = Math.min(mostServed, batch * 2);
     }
-    const until = hasNewcomer ? now + besideNewcomer : Number.POSITIVE_INFINITY;
+    const most = hasNewcomer ? servedBesideNewcomer : batch;
     hasNewcomer = false;
-    for (let count = 0; count < batch && line.length > 0 && clock() < until; ) {
+    for (let count = 0; count < most && line.length > 0; ) {
       count += serveNext();
     }
     for (const waiting of arrived) {
@@ -113,7 +113,7 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
   }
 
   function welcome(): void {
-    welcomeUntil = clock() + (hasNewcomer ? besideNewcomer : longestWelcome);
+    welcomeUntil = clock() + (hasNewcomer ? welcomeBesideNewcomer : longestWelcome);
   }
 
   function noteNewcomer(): void {

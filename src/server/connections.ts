@@ -38,10 +38,11 @@ const interval = 100;
  * Keeps connections within their limits: all of them, and those of one
  * address. Good callers may share an address with a bad one, so it is not the
  * newcomer that goes where there are too many. Strangers go first, the oldest
- * before the others, those first that are held back for what they brought and
- * those last that are busy: whoever comes with a key is none for long. Where the known alone are too many, those go that have been
- * idle longest. A newcomer is given the time to say what it wants, for which
- * there may be up to twice as many for a moment.
+ * before the others, those first that are held back and not modest and those
+ * last that are busy: whoever comes with a key is none for long. Where the
+ * known alone are too many, those go that have been idle longest. A newcomer is
+ * given the time to say what it wants, for which there may be up to twice as
+ * many for a moment.
  */
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
   const all = createPool(limits.connections);
@@ -210,9 +211,9 @@ function dropIdle({ known, limit }: Pool): void {
   }
 }
 
-/** Whether it is not read since it has brought too much, so that it may be closed and nobody knows. */
+/** Whether it is not read, so that it may be closed and nobody knows. */
 function isHeldBack({ flow }: Connection): boolean {
-  return flow.isHeld && flow.isGreedy;
+  return flow.isHeld && !flow.isModest;
 }
 
 function isIdle(connection: Connection): boolean {

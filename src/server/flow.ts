@@ -27,11 +27,7 @@ export class Flow implements Holdable {
     private readonly reading: Reading,
   ) {}
 
-  /** Whether it has brought more than one call at a time that had to wait. */
-  get isGreedy(): boolean {
-    return this.wasGreedy;
-  }
-
+  /** Whether it has made calls, and never more than one at a time that had to wait. */
   get isModest(): boolean {
     return this.hadCall && !this.wasGreedy;
   }

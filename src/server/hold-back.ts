@@ -33,8 +33,9 @@ const few = 200;
 /** How many connections are read again in a turn of the event loop: each may bring as many calls as it may have streams. */
 const mostReleased = 4;
 
-/** How many milliseconds lie between two that are read again where others keep the server busy. */
-const pause = 10;
+/** How many milliseconds lie between two that are read again where others keep the server busy, and where too many wait still. */
+const pauseBesideOthers = 10;
+const longestPause = 100;
 
 /** How many that are gone may stand in the line before it is cleared of them. */
 const mostGone = 1_000;
@@ -58,6 +59,9 @@ export function createHoldBack(): HoldBack {
 
   function hold(one: Holdable, goOn: () => void): Held {
     const entry = { one, goOn };
+    if (held.size === 0) {
+      releasedAt = performance.now();
+    }
     one.hold();
     held.set(one, entry);
     if (line.length > 2 * held.size + mostGone) {
@@ -90,7 +94,7 @@ export function createHoldBack(): HoldBack {
 
   function releaseSome(): void {
     isSet = false;
-    for (let count = waiting < few ? mayRelease() : 0; count > 0; count--) {
+    for (let count = mayRelease(); count > 0; count--) {
       releaseNext();
     }
     if (line.length > 0) {
@@ -99,9 +103,10 @@ export function createHoldBack(): HoldBack {
   }
 
   function mayRelease(): number {
-    if (othersWaiting < many) {
+    if (waiting < few && othersWaiting < many) {
       return mostReleased;
     }
+    const pause = waiting < few ? pauseBesideOthers : longestPause;
     const now = performance.now();
     if (now - releasedAt < pause) {
       return 0;
@@ -125,7 +130,7 @@ export function createHoldBack(): HoldBack {
 
   return {
     add(one, begin) {
-      if (waiting < many && othersWaiting < many && held.size === 0) {
+      if (waiting < many && othersWaiting < many) {
         read.add(one);
         begin();
       } else {
