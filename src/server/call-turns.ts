@@ -1,3 +1,4 @@
+import { oncePerTurn } from "../once-per-turn.js";
 import { createWaitingLine } from "./waiting-line.js";
 
 /** Whose turn it is among the calls of one connection, or among their bodies. */
@@ -61,19 +62,12 @@ export function createTurnsOfAll(clock: () => number = () => performance.now()):
   let batch = perConnection;
   let come = 0;
   let welcomeUntil = 0;
-  let isSet = false;
   /** Whether a connection was opened in this turn. */
   let hasNewcomer = false;
 
-  function setNext(): void {
-    if (!isSet) {
-      isSet = true;
-      setImmediate(begin);
-    }
-  }
+  const setNext = oncePerTurn(begin);
 
   function begin(): void {
-    isSet = false;
     turn++;
     come = 0;
     const now = clock();

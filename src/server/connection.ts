@@ -71,7 +71,6 @@ interface ConnectionOptions
 
 export function createConnection(socket: Socket, options: ConnectionOptions): Connection {
   const { era, isOfProxy, turns, bodyTurns, bodyBudget, createFlow, onGoodKey, onGone } = options;
-  let isKnown = false;
   const reading = createReading(socket);
   const connection: Connection = {
     openedAt: performance.now(),
@@ -79,7 +78,7 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     isOfProxy,
     usedAt: undefined,
     get isKnown() {
-      return isKnown;
+      return connection.flow.isKnown;
     },
     requests: 0,
     received: 0,
@@ -97,8 +96,7 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
       return socket.bytesRead;
     },
     noteGoodKey() {
-      if (!isKnown) {
-        isKnown = true;
+      if (!connection.flow.isKnown) {
         connection.flow.noteGoodKey();
         onGoodKey(connection);
       }

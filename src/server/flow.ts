@@ -14,10 +14,11 @@ export function createFlowsOfAll(): (reading: Reading) => Flow {
 export class Flow implements Holdable {
   /** Whether it is held back, so that what has come may not be read. */
   isHeld = false;
+  /** Whether a key that works has come. */
+  isKnown = false;
   /** When it was last read again. */
   releasedAt = Number.NEGATIVE_INFINITY;
   private hasBegun = false;
-  private isKnown = false;
   private hadCall = false;
   private wasGreedy = false;
   private waiting = 0;
@@ -33,7 +34,7 @@ export class Flow implements Holdable {
   }
 
   /** Begins to read, now or in its turn. */
-  begin(read: () => void): void {
+  begin(read?: () => void): void {
     this.hasBegun = true;
     this.strangers.add(this, read);
   }

@@ -1,3 +1,4 @@
+import { oncePerTurn } from "../once-per-turn.js";
 import { createWaitingLine } from "./waiting-line.js";
 
 /** What comes over a connection, and can be kept from being read. */
@@ -11,7 +12,7 @@ export interface Holdable {
 /** Connections of one kind, which are read no further while too many calls that came over them wait. */
 export interface HoldBack {
   /** Takes one in, and begins to read it, now or in its turn. */
-  add(one: Holdable, begin: () => void): void;
+  add(one: Holdable, begin?: () => void): void;
   /** Forgets one, and leaves it as it is. */
   delete(one: Holdable): void;
   /** Notes that so many more calls wait, or fewer. */
@@ -23,7 +24,7 @@ export interface HoldBack {
 /** One that is held back, and what is to be done when it is read again. */
 interface Held {
   readonly one: Holdable;
-  readonly goOn: () => void;
+  readonly goOn: (() => void) | undefined;
 }
 
 /** How many calls wait where no more are read, and how many where some are read again. */
@@ -40,8 +41,6 @@ const longestPause = 100;
 /** How many that are gone may stand in the line before it is cleared of them. */
 const mostGone = 1_000;
 
-const doNothing = () => {};
-
 /**
  * Creates what keeps calls from being read that could not be served soon. One
  * that is read takes more than ten thousand bytes; one that is not waits in the
@@ -54,10 +53,9 @@ export function createHoldBack(): HoldBack {
   const line = createWaitingLine<Held>();
   let waiting = 0;
   let othersWaiting = 0;
-  let isSet = false;
   let releasedAt = 0;
 
-  function hold(one: Holdable, goOn: () => void): Held {
+  function hold(one: Holdable, goOn?: () => void): Held {
     const entry = { one, goOn };
     if (held.size === 0) {
       releasedAt = performance.now();
@@ -75,7 +73,7 @@ export function createHoldBack(): HoldBack {
 
   function holdAll(): void {
     for (const one of read) {
-      const entry = hold(one, doNothing);
+      const entry = hold(one);
       if (one.isModest) {
         line.join(entry);
       } else {
@@ -85,15 +83,9 @@ export function createHoldBack(): HoldBack {
     read.clear();
   }
 
-  function setNext(): void {
-    if (!isSet) {
-      isSet = true;
-      setImmediate(releaseSome);
-    }
-  }
+  const setNext = oncePerTurn(releaseSome);
 
   function releaseSome(): void {
-    isSet = false;
     for (let count = mayRelease(); count > 0; count--) {
       releaseNext();
     }
@@ -124,7 +116,7 @@ export function createHoldBack(): HoldBack {
       held.delete(next.one);
       read.add(next.one);
       next.one.release();
-      next.goOn();
+      next.goOn?.();
     }
   }
 
@@ -132,7 +124,7 @@ export function createHoldBack(): HoldBack {
     add(one, begin) {
       if (waiting < many && othersWaiting < many) {
         read.add(one);
-        begin();
+        begin?.();
       } else {
         line.join(hold(one, begin));
       }

@@ -29,8 +29,6 @@ export interface Listener extends Pick<GentleClose, "refuse" | "close"> {
   readonly connections: number;
 }
 
-const doNothing = () => {};
-
 /** How many connections may wait to be taken in: who finds no place waits a second to try again. */
 const backlog = 1_024;
 
@@ -85,7 +83,7 @@ function carryOver(socket: TLSSocket & Connected & { readonly _parent?: Connecte
   if (connection) {
     socket[connectionKey] = connection;
     if (socket.alpnProtocol === "h2") {
-      connection.flow.begin(doNothing);
+      connection.flow.begin();
     }
   }
 }

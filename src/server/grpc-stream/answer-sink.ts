@@ -1,4 +1,5 @@
 import { constants } from "node:http2";
+import { oncePerTurn } from "../../once-per-turn.js";
 import type { CallRequest } from "../call-request.js";
 import type { HeaderList } from "../header-list.js";
 import type { Http2Exchange } from "../http2-exchange.js";
@@ -16,7 +17,7 @@ const mostGathered = 64 * 1024;
 export class AnswerSink {
   private gathered: Buffer[] = [];
   private size = 0;
-  private isFlushDue = false;
+  private readonly flushLater = oncePerTurn(() => this.flush());
   private taken: Promise<void> | undefined;
 
   constructor(
@@ -31,12 +32,8 @@ export class AnswerSink {
     this.size += answer.length;
     if (this.size >= mostGathered) {
       this.flush();
-    } else if (!this.isFlushDue) {
-      this.isFlushDue = true;
-      setImmediate(() => {
-        this.isFlushDue = false;
-        this.flush();
-      });
+    } else {
+      this.flushLater();
     }
     return this.taken;
   }

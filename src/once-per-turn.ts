@@ -1,0 +1,16 @@
+/** Has work done when the present turn of the event loop is over, once however often it is asked for until then. */
+export function oncePerTurn(work: () => void): () => void {
+  let isSet = false;
+
+  function begin(): void {
+    isSet = false;
+    work();
+  }
+
+  return () => {
+    if (!isSet) {
+      isSet = true;
+      setImmediate(begin);
+    }
+  };
+}
