@@ -46,6 +46,8 @@ export interface Settings {
   /** Those whose word is taken for where a call came from. */
   readonly trustedProxies: readonly Network[];
   readonly tls: TlsSettings | undefined;
+  /** Whether there are pages for people. */
+  readonly hasConsole: boolean;
   readonly logLevel: string;
   /** Absent where nothing is counted. */
   readonly metrics: MetricsSettings | undefined;
@@ -109,6 +111,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     corsOrigins: read("CORS_ORIGINS", origins) ?? [],
     trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],
     tls: readTls(read),
+    hasConsole: read("CONSOLE", oneOf("on", "off")) !== "off",
     logLevel:
       read("LOG_LEVEL", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")) ??
       "info",

@@ -6,6 +6,7 @@ import { createPages } from "./pages.js";
 import type { Readiness } from "./readiness.js";
 import { createGateway } from "./rest/gateway.js";
 import { createRpcDoors } from "./rpc-doors.js";
+import { createWebPages } from "./web-pages.js";
 
 interface DoorsOptions {
   readonly readiness: Readiness;
@@ -20,7 +21,7 @@ export function createDoors(
   commons: Commons,
   { readiness, stopping, scrape }: DoorsOptions,
 ): Door[] {
-  const { bodyLimit, keyHeader, limits, requestTimeout } = commons.settings;
+  const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = commons.settings;
   const implementations = createImplementations({ ...commons, stopping });
   const methods = implementations.flatMap(({ service }) => service.methods);
   const shared = {
@@ -36,6 +37,7 @@ export function createDoors(
       patience: requestTimeout,
     }),
     createPages({ readiness, keyHeader, scrape }),
+    ...(hasConsole ? [createWebPages({ keyHeader })] : []),
     createGateway(shared),
   ];
 }

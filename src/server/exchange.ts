@@ -37,6 +37,8 @@ export abstract class Exchange implements Peer {
   onCutOff?: (() => void) | undefined;
   /** Headers of the answer beside those of every answer. */
   private extraHeaders: string[] | undefined;
+  /** Whether the answer is for a browser to show or to keep, and says itself how. */
+  isPage = false;
   protected isAnswered = false;
   private isDropping = false;
   /** How many bytes of the body are held. */
@@ -113,7 +115,10 @@ export abstract class Exchange implements Peer {
 
   /** What every answer carries. */
   protected commonHeaders(): string[] {
-    const headers = ["x-request-id", this.call.requestId, ...neverKept];
+    const headers = ["x-request-id", this.call.requestId];
+    if (!this.isPage) {
+      headers.push(...neverKept);
+    }
     if (this.extraHeaders) {
       headers.push(...this.extraHeaders);
     }
@@ -123,7 +128,9 @@ export abstract class Exchange implements Peer {
   /** What every answer carries that a browser may take for a page: one of gRPC it cannot read. */
   protected pageHeaders(): string[] {
     const headers = this.commonHeaders();
-    headers.push(...noPage);
+    if (!this.isPage) {
+      headers.push(...noPage);
+    }
     return headers;
   }
 

@@ -6,6 +6,7 @@ import { type Door, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { sendJson, sendProblem } from "./http.js";
 import type { Readiness } from "./readiness.js";
+import { webPageAt } from "./web-pages.js";
 
 interface PagesOptions {
   readonly readiness: Readiness;
@@ -60,7 +61,7 @@ const namesByPath: ReadonlyMap<string, string> = new Map(
 
 /** What a request that is no call asks for, in one of a few words, however it is put. */
 export function pageAt(path: string): string {
-  return namesByPath.get(path) ?? "other";
+  return namesByPath.get(path) ?? webPageAt(path) ?? "other";
 }
 
 function pathsOf(name: PageName): string[] {

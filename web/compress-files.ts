@@ -1,0 +1,27 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { Plugin } from "vite";
+
+const compressible = /\.(js|css|svg|html)$/;
+
+/** Puts a compressed copy beside each file that is worth it, so that the server need not compress. */
+export function compressFiles(): Plugin {
+  return {
+    name: "compress-files",
+    apply: "build",
+    async writeBundle({ dir = "" }) {
+      const names = await readdir(dir, { recursive: true });
+      await Promise.all(names.filter((name) => compressible.test(name)).map(compressIn(dir)));
+    },
+  };
+}
+
+function compressIn(folder: string): (name: string) => Promise<void> {
+  return async (name) => {
+    const path = join(folder, name);
+    const compressed = await promisify(gzip)(await readFile(path), { level: 9 });
+    await writeFile(`${path}.gz`, compressed);
+  };
+}

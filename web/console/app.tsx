@@ -1,0 +1,50 @@
+import { lazy, Suspense } from "react";
+import { Redirect, Route, Router, Switch } from "wouter";
+import { SignedIn } from "./access/access.js";
+import { LostNotice } from "./access/reach.js";
+import { home } from "./navigation.js";
+import { Shell } from "./shell.js";
+import { Page } from "./ui/page.js";
+
+const ApplicationsPage = lazy(() => import("./applications/applications-page.js"));
+const ApplicationPage = lazy(() => import("./applications/application-page.js"));
+const NewApplicationPage = lazy(() => import("./applications/new-application-page.js"));
+const SessionsPage = lazy(() => import("./sessions/sessions-page.js"));
+const TrySessionPage = lazy(() => import("./sessions/try-session-page.js"));
+const WhyPage = lazy(() => import("./why/why-page.js"));
+const ActivityPage = lazy(() => import("./activity/activity-page.js"));
+const MePage = lazy(() => import("./me-page.js"));
+
+export function App() {
+  return (
+    <Router base="/console">
+      <LostNotice />
+      <SignedIn>
+        <Shell>
+          <Suspense fallback={<p className="muted">Loading…</p>}>
+            <Switch>
+              <Route path="/applications" component={ApplicationsPage} />
+              <Route path="/applications/new" component={NewApplicationPage} />
+              <Route path="/applications/:id">
+                {({ id }) => <ApplicationPage key={id} id={id} />}
+              </Route>
+              <Route path="/sessions" component={SessionsPage} />
+              <Route path="/sessions/try" component={TrySessionPage} />
+              <Route path="/why" component={WhyPage} />
+              <Route path="/activity" component={ActivityPage} />
+              <Route path={home} component={MePage} />
+              <Route path="/">
+                <Redirect to={home} replace />
+              </Route>
+              <Route>
+                <Page title="Nothing here">
+                  <p>There is no such page. Choose one of those in the menu.</p>
+                </Page>
+              </Route>
+            </Switch>
+          </Suspense>
+        </Shell>
+      </SignedIn>
+    </Router>
+  );
+}

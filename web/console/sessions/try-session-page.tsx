@@ -1,0 +1,9 @@
+import { Page } from "../ui/page.js";
+
+export default function TrySessionPage() {
+  return (
+    <Page title="Try a session">
+      <p className="muted" />
+    </Page>
+  );
+}

@@ -1,0 +1,41 @@
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { Button } from "./button.js";
+
+interface DialogProps {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** Whether it can be left by a key or a click beside what it is for. */
+  readonly isLeft?: "freely" | "by its buttons";
+  onClose(): void;
+}
+
+/** A window over the page, which holds the focus until it is closed. */
+export function Dialog({ title, children, isLeft = "freely", onClose }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  const isFree = isLeft === "freely";
+  return (
+    <dialog
+      ref={dialog}
+      className="dialog"
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (isFree) {
+          onClose();
+        }
+      }}
+    >
+      <header>
+        <h2 id={titleId}>{title}</h2>
+        {isFree && (
+          <Button tone="quiet" aria-label="Close" onClick={onClose}>
+            ✕
+          </Button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}

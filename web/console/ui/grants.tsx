@@ -1,0 +1,74 @@
+import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { Badge } from "./badge.js";
+
+interface GrantsProps {
+  readonly permissions: readonly string[];
+  readonly rules: readonly AccessRule[];
+}
+
+/** What a key may do: its permissions on everything, and its rules in the order in which they are tried. */
+export function Grants({ permissions, rules }: GrantsProps) {
+  if (permissions.length === 0 && rules.length === 0) {
+    return <p className="muted">Nothing is granted.</p>;
+  }
+  const inOrder = rules.toSorted((one, other) => one.priority - other.priority);
+  return (
+    <>
+      {permissions.length > 0 && <Permissions names={permissions} />}
+      {rules.length > 0 && (
+        <ol className="rules" aria-label="Rules, in the order in which they are tried">
+          {inOrder.map((rule) => (
+            <li key={rules.indexOf(rule)}>
+              <RuleSummary rule={rule} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </>
+  );
+}
+
+/** Permissions, one beside the other. */
+export function Permissions({ names }: { readonly names: readonly string[] }) {
+  return (
+    <ul className="chips">
+      {names.map((name) => (
+        <li key={name}>
+          <code>{name}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A rule in a few words. */
+export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
+  const { priority, description, container, conditions, transform, permissions } = rule;
+  return (
+    <div className="rule-summary">
+      <span className="rule-priority" title="Priority">
+        {priority}
+      </span>
+      <div>
+        {description !== undefined && <p>{description}</p>}
+        <p className="muted">
+          {container !== undefined && (
+            <>
+              in <code>{container}</code>
+            </>
+          )}
+          {conditions.map(({ attribute, operator, value }, place) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
+            <span key={place}>
+              {place > 0 && " and "}
+              {attribute} {operator === "equals" ? "is" : "starts with"} <code>{value}</code>
+            </span>
+          ))}
+          {container === undefined && conditions.length === 0 && "on everything"}
+        </p>
+        <Permissions names={permissions} />
+      </div>
+      <Badge>{transform}</Badge>
+    </div>
+  );
+}
