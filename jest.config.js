@@ -12,6 +12,6 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testEnvironment: "node",
   testTimeout: 30_000,
-  // Tests mostly wait, for sockets and disks, so every core has room for a worker.
-  maxWorkers: "100%",
+  // A third of their time tests wait, for sockets, clocks and elections: two cores have room for three workers.
+  maxWorkers: "150%",
 };

@@ -5,13 +5,14 @@ import type { Mongod } from "./mongod.js";
 
 // jest loads this file in a way that does not know that our imports, which
 // name files as Node will see them, mean TypeScript.
-const { startMongod }: typeof import("./mongod.js") = require("./mongod.ts");
+const { quickFolder, startMongod }: typeof import("./mongod.js") = require("./mongod.ts");
 
 declare global {
   var testMongod: Mongod | undefined;
 }
 
 export default async function setup(): Promise<void> {
+  process.env.TMPDIR = await quickFolder();
   await Promise.all([provideMongod(), build()]);
 }
 

@@ -69,8 +69,11 @@ export async function startMongod(): Promise<Mongod> {
   }
 }
 
-/** Where there is memory for it: what waits for a disk in most tests is nothing that they look at. */
-async function quickFolder(): Promise<string> {
+/**
+ * In memory, where there is room: what waits for a disk is nothing that tests
+ * look at, and what a process wrote outlives that process in both places.
+ */
+export async function quickFolder(): Promise<string> {
   const memory = "/dev/shm";
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
