@@ -72,7 +72,7 @@ const regExpOf = oncePer((pattern: string) => {
  * one of its own, which takes a second to prepare for names in other alphabets,
  * and all calls would wait for it.
  */
-function matchesPattern(pattern: string, text: string): boolean {
+export function matchesPattern(pattern: string, text: string): boolean {
   return regExpOf(pattern).test(text);
 }
 

@@ -2,8 +2,9 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { expect } from "@jest/globals";
 import { validationRules } from "../../src/contract.js";
+import { matchesPattern } from "../../src/validation.js";
 
-const validator = createValidator({ registry: validationRules });
+const validator = createValidator({ registry: validationRules, regexMatch: matchesPattern });
 
 /** Checks that an answer keeps the rules that its own message states, and answers it. */
 export function keepsRules<Desc extends DescMessage>(
