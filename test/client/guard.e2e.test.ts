@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
 import { createGuard, type GuardOptions } from "../../src/client/create-guard.js";
 import type { Guard, GuardAnswer, Place } from "../../src/client/guard.js";
@@ -14,6 +14,8 @@ const use = "token:use";
 const permissions = [read, use];
 
 describe.each(engines)("a guard of a service on %s", (engine) => {
+  /** Whose data all tests share, each in a tenant of its own: to make a database takes long. */
+  let base: TestServer;
   let server: TestServer;
   let proxy: TcpProxy;
   let root: Bootstrapped;
@@ -21,9 +23,15 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   let subject: { readonly id: string; readonly key: string };
   let cleanups: (() => unknown)[];
 
+  beforeAll(async () => {
+    base = await startServer(engine);
+  });
+
+  afterAll(() => base.close());
+
   beforeEach(async () => {
     cleanups = [];
-    server = await startServer(engine);
+    server = await startServer(engine, { store: base.store });
     cleanups.push(server.close);
     proxy = await startProxy(server.port);
     cleanups.push(proxy.close);
