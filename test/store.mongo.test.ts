@@ -34,9 +34,7 @@ describeStore("MongoDB", async (clock) => {
       for (const store of opened) {
         await store.close();
       }
-      for (const { collectionName } of await db.collections()) {
-        await db.collection(collectionName).deleteMany();
-      }
+      await Promise.all((await db.collections()).map((collection) => collection.deleteMany()));
     },
   };
 });
