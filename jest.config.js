@@ -11,6 +11,7 @@ export default {
   // Sources name the files they import as Node will see them, with .js.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testEnvironment: "node",
+  testSequencer: "<rootDir>/test/support/long-first.mjs",
   testTimeout: 30_000,
   // A third of their time tests wait, for sockets, clocks and elections: two cores have room for three workers.
   maxWorkers: "150%",
