@@ -814,7 +814,6 @@ export const openapi = {
                     ]
                   }
                 ],
-                "expires_at": "2028-01-01T00:00:00.000Z",
                 "allowed_origins": [
                   "https://shop.example.com"
                 ],
@@ -4025,8 +4024,7 @@ export const openapi = {
                       "token:read"
                     ]
                   }
-                ],
-                "expires_at": "2027-01-01T00:10:00.000Z"
+                ]
               }
             }
           }
@@ -4705,7 +4703,7 @@ export const openapi = {
           "Operations"
         ],
         "summary": "Tells whether the process is alive",
-        "description": "Restart the process where this does not answer. The store is not asked.",
+        "description": "Restart the process where this does not answer. The store is not asked. Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -4751,7 +4749,7 @@ export const openapi = {
           "Operations"
         ],
         "summary": "Tells whether the service can do its work",
-        "description": "Send it calls only while this answers 200. The store is asked.",
+        "description": "Send it calls only while this answers 200. The store is asked. Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -4800,7 +4798,7 @@ export const openapi = {
           "Operations"
         ],
         "summary": "Gets this document",
-        "description": "It is made from the same descriptors that the service routes and validates by.",
+        "description": "It is made from the same descriptors that the service routes and validates by. Needs no key.",
         "security": [],
         "responses": {
           "200": {

@@ -32,19 +32,28 @@ interface Media {
 }
 
 interface Answer {
+  readonly description: string;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, Media>>;
+}
+
+interface Schema {
+  readonly examples?: readonly JsonValue[];
+  readonly items?: Schema;
 }
 
 interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly required: boolean;
-  readonly example: JsonValue;
+  readonly description: string;
+  readonly example?: JsonValue;
+  readonly schema: Schema;
 }
 
 interface Operation {
   readonly operationId: string;
+  readonly summary: string;
   readonly description: string;
   readonly security?: readonly unknown[];
   readonly parameters?: readonly Parameter[];
@@ -77,6 +86,7 @@ const methods = services
   });
 
 const application = ["paths", "/applications/{id}", "get"];
+const forbidden = [...application, "responses", "403", "content", "application/problem+json"];
 const answer = ["responses", "200", "content", "application/json"];
 
 describe("the OpenAPI document", () => {
@@ -94,15 +104,23 @@ describe("the OpenAPI document", () => {
       ["operation-tag-defined", ["paths", "/healthz", "get", "tags"], ["Health"]],
       ["no-invalid-parameter-examples", [...application, "parameters", "0", "example"], 7],
       ["no-invalid-media-type-examples", [...application, ...answer, "example", "id"], "7"],
+      [
+        "no-invalid-media-type-examples",
+        [...forbidden, "examples", "permission_denied", "value", "status"],
+        "403",
+      ],
       ["no-invalid-schema-examples", ["components", "schemas", "Problem", "examples"], [{}]],
       ["response-contains-header", [...application, "responses", "200", "headers"], {}],
     ];
     const problems = lint(
       broken.reduce((whole, [, at, value]) => change(whole, at, value), openapi),
     );
-    expect(problems.map(({ rule }) => rule)).toEqual(
-      expect.arrayContaining(broken.map(([rule]) => rule)),
-    );
+    const found = problems.map(({ rule }) => rule);
+    for (const [rule] of broken) {
+      const at = found.indexOf(rule);
+      expect({ rule, isFound: at >= 0 }).toEqual({ rule, isFound: true });
+      found.splice(at, 1);
+    }
   });
 
   it("describes the methods that have a path, the probes and itself, and nothing else", () => {
@@ -182,7 +200,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     const parameters = (operation.parameters ?? []).filter(({ required }) => required);
     const request = {
       ...operation.requestBody?.content["application/json"]?.example,
-      ...Object.fromEntries(parameters.map(({ name, example }) => [name, example])),
+      ...Object.fromEntries(parameters.map(({ name, example }) => [name, example ?? null])),
     };
     const message = fromJson(method.input, request);
     const validator = createValidator({ registry: validationRules });
@@ -192,7 +210,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
   it("asks for a body only where the service needs one", () => {
     const { requestBody, parameters = [] } = operation;
     const path = parameters.filter((parameter) => parameter.in === "path");
-    const bare = Object.fromEntries(path.map(({ name, example }) => [name, example]));
+    const bare = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
     const validator = createValidator({ registry: validationRules });
     const result = validator.validate(method.input, fromJson(method.input, bare));
     expect(requestBody?.required ?? false).toBe(requestBody !== undefined && !!result.error);
@@ -247,6 +265,49 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     const ofReplay = getOption(method, replayable) ? [409, 422] : [];
     const all = new Set([400, 401, 403, ...own, ...ofBody, ...ofReplay, 429, 500, 503, 504]);
     expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
+  });
+});
+
+describe.each(operations)("the description of $operationId", (operation) => {
+  it("tells what it does and who may call it", () => {
+    expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+    expect(operation.description).toMatch(
+      operation.security
+        ? /Needs no key\.$/
+        : /(Needs (the key of|the permission) .*|Any key that works will do)\.$/,
+    );
+  });
+
+  it("has an example of every parameter and of the body", () => {
+    for (const { name, required, description, example, schema } of operation.parameters ?? []) {
+      expect({ name, description }).toEqual({ name, description: expect.stringMatching(/\.$/) });
+      const examples = [example ?? [], schema.examples ?? schema.items?.examples ?? []].flat();
+      expect({ name, examples }).not.toEqual({ name, examples: [] });
+      // What an explorer fills in by itself.
+      expect({ name, hasOwn: example !== undefined }).toEqual({ name, hasOwn: required });
+    }
+    if (operation.requestBody) {
+      expect(examplesOf(operation.requestBody.content["application/json"])).toHaveLength(1);
+    }
+  });
+
+  it("asks in its example for no moment, which would be past one day", () => {
+    const { parameters = [], requestBody } = operation;
+    const filledIn = [parameters.map(({ example }) => example), requestBody?.content ?? {}];
+    expect(JSON.stringify(filledIn)).not.toMatch(/\d{4}-\d\d-\d\dT/);
+  });
+
+  it("has an example of every answer, and tells when it comes", () => {
+    const statuses = Object.keys(operation.responses);
+    expect(statuses.filter((status) => status < "300")).toHaveLength(1);
+    expect(statuses.filter((status) => status >= "400")).not.toHaveLength(0);
+    for (const [status, { description, content }] of Object.entries(operation.responses)) {
+      expect(description).toMatch(/\.$/);
+      if (status !== "204") {
+        const examples = Object.values(content ?? {}).map((media) => examplesOf(media));
+        expect({ status, media: examples.length }).toEqual({ status, media: 1 });
+      }
+    }
   });
 });
 

@@ -1,7 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/key-header.js";
-import { createFacts, type Permission } from "./facts.js";
+import { createFacts, type Permission } from "../contract/facts.js";
+import { commentOf, paragraphs } from "../contract/prose.js";
 import { createHeaderFields } from "./header-fields.js";
 import { headers } from "./headers.js";
 import { info } from "./info.js";
@@ -9,7 +10,6 @@ import type { Json } from "./json.js";
 import { createOperations } from "./operations.js";
 import { createProbes, probesTag } from "./probes.js";
 import { createProblems, problemSchema } from "./problems.js";
-import { commentOf, paragraphs } from "./prose.js";
 import { createSchemas } from "./schemas.js";
 
 const contract = "latchkey.v1";

@@ -1,9 +1,11 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { durationPattern } from "../../src/server/codec/usual-duration.js";
-import type { Facts } from "./facts.js";
+import type { Facts } from "../contract/facts.js";
+import { moment } from "../contract/field-example.js";
+import { limitsOf } from "../contract/limits.js";
+import { commentOf, paragraphs, sentencesOf } from "../contract/prose.js";
+import type { FieldRules, Int32Rules, Rule, StringRules } from "../contract/rules.js";
 import type { Json } from "./json.js";
-import { commentOf, listOf, paragraphs, sentencesOf } from "./prose.js";
-import type { DurationRules, FieldRules, Int32Rules, Rule, StringRules } from "./rules.js";
 
 /** Names the schema of a message, for use where a field holds one. */
 type ReferTo = (message: DescMessage) => Json;
@@ -83,16 +85,6 @@ function toldOnly(facts: Facts, { cel = [], string = {}, duration = {} }: FieldR
   return [...sentencesOf([...cel, ...facts.predefinedRules(string)]), limitsOf(duration)];
 }
 
-function limitsOf({ gt, gte, lt, lte }: DurationRules): string {
-  const limits = Object.entries({
-    "more than": gt,
-    "at least": gte,
-    "less than": lt,
-    "at most": lte,
-  }).flatMap(([words, limit]) => (limit === undefined ? [] : `${words} ${limit}`));
-  return limits.length > 0 ? `Must be ${listOf(limits, "conjunction")}.` : "";
-}
-
 /**
  * The pattern that a rule of our own checks with, where every dialect of
  * regular expressions reads it alike: not those with character classes of
@@ -101,11 +93,6 @@ function limitsOf({ gt, gte, lt, lte }: DurationRules): string {
 function patternOf({ expression }: Rule): string | undefined {
   const pattern = /this\.matches\('([^']*)'\)$/.exec(expression)?.[1];
   return pattern?.includes("\\") ? undefined : pattern;
-}
-
-/** A moment as the service writes it, with milliseconds. */
-export function moment(timestamp: string): string {
-  return new Date(timestamp).toISOString();
 }
 
 function count(text: string | undefined): number | undefined {

@@ -1,8 +1,8 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { entityTagPattern } from "../../src/server/rest/entity-tag.js";
-import type { Facts } from "./facts.js";
+import type { Facts } from "../contract/facts.js";
+import { commentOf, paragraphs } from "../contract/prose.js";
 import { type Json, refer } from "./json.js";
-import { commentOf, paragraphs } from "./prose.js";
 
 /** Describes the fields that headers carry, as entity tags. */
 export interface HeaderFields {

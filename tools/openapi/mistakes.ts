@@ -5,7 +5,7 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { isValid, type Validate } from "./validate.js";
+import { isValid, type Validate } from "../contract/validate.js";
 
 /** What the service says of a request with one mistake in it, where its fields can be mistaken. */
 export function findMistake(

@@ -1,16 +1,17 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { replayedHeader } from "../../src/idempotency-key.js";
-import { accessOf, callersOf, refusalOf } from "./access.js";
-import { createExamples } from "./examples.js";
-import type { Facts, HttpBinding } from "./facts.js";
+import { accessOf, callersOf, refusalOf } from "../contract/access.js";
+import { ownErrorsOf, refusalsOf } from "../contract/errors-of.js";
+import { createExamples } from "../contract/examples.js";
+import type { Facts, HttpBinding } from "../contract/facts.js";
+import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "../contract/prose.js";
+import { createValidate, isValid } from "../contract/validate.js";
 import type { HeaderFields } from "./header-fields.js";
 import { headersOf, idempotencyKeyParameter } from "./headers.js";
 import type { Json } from "./json.js";
 import { findMistake } from "./mistakes.js";
 import type { Occurrence, Problems } from "./problems.js";
-import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "./prose.js";
 import { isRequired, type Schemas } from "./schemas.js";
-import { createValidate, isValid } from "./validate.js";
 
 interface OperationsOptions {
   readonly facts: Facts;
@@ -98,15 +99,10 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
   }
 
   function errorsOf(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
-    const isOpen = callersOf(facts, method).length === facts.callerKinds.length;
     const codes = [
       "invalid_request",
-      "unauthenticated",
-      ...(isOpen && !facts.access(method).permission ? [] : ["permission_denied"]),
-      "origin_not_allowed",
-      "address_not_allowed",
-      ...facts.errors(method),
-      ...(facts.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
+      ...refusalsOf(facts, method),
+      ...ownErrorsOf(facts, method),
       ...(hasBody ? ["body_too_large", "unsupported_media_type"] : []),
       "rate_limited",
       "internal",

@@ -14,7 +14,7 @@ export function createProbes(problems: Problems): Json {
       operationId: operation.operationId,
       tags: [probesTag.name],
       summary: operation.summary,
-      description: operation.description,
+      description: `${operation.description} Needs no key.`,
       security: [],
       responses: {
         200: {

@@ -1,5 +1,5 @@
 import { problemMediaType, problemUri } from "../../src/problem-catalogue.js";
-import { type ProblemType, problemType } from "./catalogue.js";
+import { type ProblemType, problemType } from "../contract/catalogue.js";
 import { exampleRequestId, headersOf } from "./headers.js";
 import { type Json, refer } from "./json.js";
 

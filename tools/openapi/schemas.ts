@@ -1,9 +1,9 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { Facts } from "./facts.js";
+import type { Facts } from "../contract/facts.js";
+import { commentOf, paragraphs, sentencesOf } from "../contract/prose.js";
 import { fieldSchema } from "./fields.js";
 import { type Json, refer } from "./json.js";
-import { commentOf, paragraphs, sentencesOf } from "./prose.js";
 
 /** Collects the schemas of messages, and names them in the document. */
 export interface Schemas {

@@ -1,7 +1,6 @@
 import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Facts } from "./facts.js";
-import { moment } from "./fields.js";
-import type { FieldRules } from "./rules.js";
+import { exampleIn } from "./field-example.js";
 import { isValid, type Validate } from "./validate.js";
 
 /** Composes examples of messages from the examples in the rules of their fields. */
@@ -30,7 +29,9 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
 
   /** All fields of a message together, then all but one or two: its rules may forbid some together. */
   function* candidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
-    const fields = message.fields.filter(({ name }) => !mode.leftOut.includes(name));
+    const fields = message.fields.filter(
+      (field) => !mode.leftOut.includes(field.name) && (mode.isAnswer || !isPassing(field)),
+    );
     for (const absent of upToTwo(fields.toReversed())) {
       yield* combine(fields, absent, mode);
     }
@@ -87,16 +88,15 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   };
 }
 
+/** Whether an example of the field would be wrong one day: moments are asked for that lie ahead. */
+function isPassing({ message }: DescField): boolean {
+  return message?.typeName === "google.protobuf.Timestamp";
+}
+
 /** The sets of none, one and two of these, the small ones first. */
 function upToTwo<T>(items: readonly T[]): T[][] {
   const pairs = items.flatMap((one, at) => items.slice(at + 1).map((other) => [one, other]));
   return [[], ...items.map((item) => [item]), ...pairs];
-}
-
-function exampleIn(rules: FieldRules): JsonValue | undefined {
-  const { string, int32, bool, duration, timestamp } = rules.repeated?.items ?? rules;
-  const asWritten = string ?? int32 ?? bool ?? duration;
-  return asWritten?.example?.[0] ?? timestamp?.example?.map(moment)[0];
 }
 
 function below(field: DescField, paths: readonly string[]): string[] {
