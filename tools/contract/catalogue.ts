@@ -1,8 +1,10 @@
+import type { Code } from "@connectrpc/connect";
 import { type ProblemCode, problemCatalogue } from "../../src/problem-catalogue.js";
 
 /** One way to fail, as the document tells it. */
 export interface ProblemType {
   readonly status: number;
+  readonly grpc: Code;
   readonly title: string;
   /** When it happens. */
   readonly when: string;
@@ -12,9 +14,9 @@ export interface ProblemType {
   readonly headers?: readonly string[];
 }
 
-type Story = Omit<ProblemType, "status" | "title">;
+type Story = Omit<ProblemType, "status" | "grpc" | "title">;
 
-/** What there is to tell of the errors that REST callers meet, besides what the service knows of them. */
+/** What there is to tell of the errors that callers of methods meet, besides what the service knows of them. */
 const stories: Partial<Record<ProblemCode, Story>> = {
   invalid_request: {
     when: "The request cannot be read, or breaks a rule: `errors` says which, by field.",
@@ -113,6 +115,17 @@ const stories: Partial<Record<ProblemCode, Story>> = {
       "Try again after the time given.",
     detail: "Too many calls came with this key. Try again in 1 s.",
     headers: ["Retry-After", "X-RateLimit-Reset"],
+  },
+  too_many_streams: {
+    when: "The caller has as many streams open as it may have.",
+    detail:
+      "You have 1000 streams open at this instance, which is the most. " +
+      "End one of them first, or let several readers share one.",
+  },
+  shutting_down: {
+    when: "The instance stops while the stream is open. Open it again.",
+    detail: "This instance of the service is shutting down. Call again, to reach another.",
+    headers: ["Retry-After"],
   },
   internal: {
     when: "Something went wrong that is not the caller's fault.",

@@ -13,6 +13,9 @@ import {
 import { parseTemplate } from "../../src/server/rest/template.js";
 import type { FieldRules, Rule } from "./rules.js";
 
+/** The package of the contract, beside which there are declarations of others. */
+export const contractPackage = "latchkey.v1";
+
 /** What the options of the protos say about the things that carry them. */
 export interface Facts {
   readonly registry: Registry;

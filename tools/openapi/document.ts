@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/key-header.js";
-import { createFacts, type Permission } from "../contract/facts.js";
+import { contractPackage, createFacts, type Permission } from "../contract/facts.js";
 import { commentOf, paragraphs } from "../contract/prose.js";
 import { createHeaderFields } from "./header-fields.js";
 import { headers } from "./headers.js";
@@ -12,8 +12,6 @@ import { createProbes, probesTag } from "./probes.js";
 import { createProblems, problemSchema } from "./problems.js";
 import { createSchemas } from "./schemas.js";
 
-const contract = "latchkey.v1";
-
 /** Builds the document of every method of the contract that is bound to a REST path. */
 export function createDocument({ files, allFiles }: Schema): Json {
   const facts = createFacts(allFiles);
@@ -22,7 +20,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
   const headerFields = createHeaderFields(facts);
   const describe = createOperations({ facts, schemas, problems, headerFields });
 
-  const ours = files.filter(({ proto }) => proto.package === contract);
+  const ours = files.filter(({ proto }) => proto.package === contractPackage);
   const tags: Json[] = [];
   const paths: Record<string, Json> = {};
   for (const service of ours.flatMap((file) => file.services)) {

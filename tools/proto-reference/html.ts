@@ -1,0 +1,80 @@
+import { anchorOf, type Block } from "./blocks.js";
+
+/** The body of a page, without anything around it. */
+export function toHtml(blocks: readonly Block[]): string {
+  return `${blocks.map(htmlOf).join("\n")}\n`;
+}
+
+function htmlOf(block: Block): string {
+  switch (block.kind) {
+    case "heading":
+      return element(`h${block.level}`, inline(block.text), ` id="${anchorOf(block.text)}"`);
+    case "paragraph":
+      return element("p", inline(block.text));
+    case "list":
+      return element("ul", block.items.map((item) => element("li", inline(item))).join(""));
+    case "facts":
+      return element(
+        "dl",
+        block.facts
+          .map(([name, text]) => element("dt", inline(name)) + element("dd", inline(text)))
+          .join(""),
+      );
+    case "table":
+      return tableOf(block.head, block.rows);
+    case "example":
+      return element(
+        "details",
+        element("summary", inline(block.title)) +
+          element("pre", escaped(block.json), ' tabindex="0"'),
+      );
+  }
+}
+
+/** Cells know their column's name, for screens on which there is no room for columns. */
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const top = head.map((text) => element("th", inline(text), ' scope="col"')).join("");
+  const body = rows.map((cells) =>
+    element(
+      "tr",
+      cells.map((cell, at) => element("td", inline(cell), ` data-column="${head[at]}"`)).join(""),
+    ),
+  );
+  return element(
+    "table",
+    `<thead>${element("tr", top)}</thead>\n<tbody>\n${body.join("\n")}\n</tbody>`,
+  );
+}
+
+const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)]+)\)/g;
+
+/** The little Markdown of a text as HTML. */
+function inline(text: string): string {
+  let html = "";
+  let done = 0;
+  for (const mark of text.matchAll(marks)) {
+    const [whole, code, strong, label, target] = mark;
+    html += escaped(text.slice(done, mark.index));
+    if (code !== undefined) {
+      html += element("code", escaped(code));
+    } else if (strong !== undefined) {
+      html += element("strong", escaped(strong));
+    } else {
+      html += element("a", escaped(label ?? ""), ` href="${escaped(target ?? "")}"`);
+    }
+    done = mark.index + whole.length;
+  }
+  return html + escaped(text.slice(done));
+}
+
+function element(name: string, content: string, attributes = ""): string {
+  return `<${name}${attributes}>${content}</${name}>`;
+}
+
+function escaped(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}

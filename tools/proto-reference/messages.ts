@@ -1,0 +1,83 @@
+import { type DescField, type DescMessage, type DescService, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import type { Facts } from "../contract/facts.js";
+import { exampleIn } from "../contract/field-example.js";
+import { commentOf, sentencesOf } from "../contract/prose.js";
+import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
+import { rulesInWords } from "./rules-in-words.js";
+
+/** The messages that methods take and answer, with all that is in them, by name. */
+export function describeMessages(facts: Facts, services: readonly DescService[]): Block[] {
+  const methods = services.flatMap((service) => service.methods);
+  const taken = reachable(methods.map(({ input }) => input));
+  const answered = reachable(methods.map(({ output }) => output));
+  return [...new Set([...taken, ...answered])]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((message) => describeMessage(facts, message, taken.has(message)));
+}
+
+function describeMessage(facts: Facts, message: DescMessage, isTaken: boolean): Block[] {
+  return [
+    heading(3, message.name),
+    ...prose(commentOf(message)),
+    ...prose(sentencesOf(facts.messageRules(message)).join(" ")),
+    ...(message.fields.length > 0 ? [fieldsOf(facts, message, isTaken)] : []),
+  ];
+}
+
+function fieldsOf(facts: Facts, { fields }: DescMessage, isTaken: boolean): Block {
+  return {
+    kind: "table",
+    head: ["Field", "No.", "Type", "What it is", "Rules", "Example"],
+    rows: fields.map((field) => {
+      const rules = facts.fieldRules(field);
+      const presence = rules.required ? [isTaken ? "Required." : "Always there."] : [];
+      const example = exampleIn(rules);
+      return [
+        codeOf(field.name),
+        String(field.number),
+        typeOf(field),
+        commentOf(field).replaceAll("\n\n", " "),
+        [...presence, ...rulesInWords(facts, field)].join(" "),
+        example === undefined ? "" : codeOf(String(example)),
+      ];
+    }),
+  };
+}
+
+function typeOf(field: DescField): string {
+  const label = field.fieldKind === "list" ? "repeated " : presenceOf(field);
+  if (field.message) {
+    return label + referTo(field.message);
+  }
+  if (field.scalar === undefined) {
+    throw new Error(`${field} is of a type that this plugin has no words for yet`);
+  }
+  return label + codeOf(ScalarType[field.scalar].toLowerCase());
+}
+
+/** Messages always know whether they are set; of others it has to be said. */
+function presenceOf({ message, presence }: DescField): string {
+  return !message && presence === FeatureSet_FieldPresence.EXPLICIT ? "optional " : "";
+}
+
+/** Names a message: with a link, where it is one of ours. */
+export function referTo(message: DescMessage): string {
+  return isOurs(message) ? linkTo(message.name) : codeOf(message.typeName);
+}
+
+function isOurs({ file }: DescMessage): boolean {
+  return !file.proto.package.startsWith("google.");
+}
+
+function reachable(from: readonly DescMessage[]): Set<DescMessage> {
+  const found = new Set<DescMessage>();
+  const waiting = [...from];
+  for (let message = waiting.pop(); message; message = waiting.pop()) {
+    if (isOurs(message) && !found.has(message)) {
+      found.add(message);
+      waiting.push(...message.fields.flatMap((field) => field.message ?? []));
+    }
+  }
+  return found;
+}

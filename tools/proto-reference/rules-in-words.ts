@@ -1,0 +1,53 @@
+import type { DescField } from "@bufbuild/protobuf";
+import type { Facts } from "../contract/facts.js";
+import { limitsOf } from "../contract/limits.js";
+import { listOf, sentencesOf } from "../contract/prose.js";
+import type { FieldRules, RepeatedRules, StringRules } from "../contract/rules.js";
+import { codeOf } from "./blocks.js";
+
+/** What a field must be, in sentences. */
+export function rulesInWords(facts: Facts, field: DescField): string[] {
+  const rules = facts.fieldRules(field);
+  const header = facts.header(field);
+  const item = valueRules(facts, rules.repeated?.items ?? {});
+  return [
+    ...itemRules(rules.repeated ?? {}),
+    ...valueRules(facts, rules),
+    ...(item.length > 0 ? [`Each: ${item.join(" ")}`] : []),
+    header ? `Over REST in the header ${codeOf(header)}, in double quotes.` : "",
+  ].filter((text) => text !== "");
+}
+
+function valueRules(
+  facts: Facts,
+  { cel = [], string = {}, int32 = {}, duration = {} }: FieldRules,
+): string[] {
+  const choices = string.in?.map(codeOf) ?? [];
+  return [
+    string.uuid ? "A UUID." : "",
+    choices.length > 0 ? `One of ${listOf(choices, "disjunction")}.` : "",
+    lengthOf(string),
+    string.pattern ? `Matches ${codeOf(string.pattern)}.` : "",
+    limitsOf(int32),
+    limitsOf(duration),
+    ...sentencesOf([...facts.predefinedRules(string), ...cel]),
+  ].filter((text) => text !== "");
+}
+
+function lengthOf({ min_len, max_len }: StringRules): string {
+  return counted(min_len, max_len, "character");
+}
+
+function itemRules({ min_items, max_items, unique }: RepeatedRules): string[] {
+  return [counted(min_items, max_items, "item"), unique ? "No item comes twice." : ""];
+}
+
+function counted(least: string | undefined, most: string | undefined, what: string): string {
+  if (least === undefined && most === undefined) {
+    return "";
+  }
+  if (least === undefined) {
+    return `At most ${most} ${what}s.`;
+  }
+  return most === undefined ? `At least ${least} ${what}s.` : `${least} to ${most} ${what}s.`;
+}
