@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { defineConfig } from "vite";
 import { compressFiles } from "./compress-files.js";
+import { pageParts } from "./docs/page-parts.js";
+import { withoutDataUrls } from "./without-data-urls.js";
 
 const root = import.meta.dirname;
 
@@ -17,6 +19,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The viewer of the API reference comes as one file.
+    chunkSizeWarningLimit: 1600,
     rollupOptions: {
       onwarn(warning, warn) {
         // Said of every file of a library that also runs on servers.
@@ -24,10 +28,10 @@ export default defineConfig({
           warn(warning);
         }
       },
-      input: [join(root, "console", "index.html")],
+      input: ["console", "docs", "docs/proto"].map((page) => join(root, page, "index.html")),
     },
   },
   esbuild: { jsx: "automatic" },
-  plugins: [compressFiles()],
+  plugins: [pageParts(), withoutDataUrls(/swagger-ui-dist/), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });

@@ -5,28 +5,29 @@ import type { Exchange } from "./exchange.js";
 import type { HeaderList } from "./header-list.js";
 import { findWebFiles, type WebFile } from "./web-files.js";
 
-/** The pages for people, each at a path of its own and with all paths below it. */
-export const webPageNames = ["console"] as const;
+/**
+ * The pages for people, each at a path of its own and with all paths below it
+ * that are not those of a page before it.
+ */
+export const webPageNames = ["console", "docs/proto", "docs"] as const;
 type WebPageName = (typeof webPageNames)[number];
 
 /** Where the build puts the scripts, styles and pictures of all pages. */
 const assetsPath = "/assets/";
 
 /** What each page may do: nothing but load its own files from here, and call here. */
-const policies: Readonly<Record<WebPageName, string>> = {
-  console: [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join("; "),
-};
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
 
 const pageHeaders: HeaderList = [
   ...["cache-control", "no-store"],
@@ -65,7 +66,7 @@ export function createWebPages({ keyHeader }: WebPagesOptions): Door {
       const asset = files.get(path);
       return asset && (() => sendAsset(exchange, asset));
     }
-    return name && (() => sendDocument(exchange, name, documents.get(name) as Document));
+    return name && (() => sendDocument(exchange, documents.get(name) as Document));
   }
 
   return (exchange) => {
@@ -96,18 +97,14 @@ function createDocument(
   };
 }
 
-async function sendDocument(
-  exchange: Exchange,
-  name: WebPageName,
-  document: Document,
-): Promise<void> {
+async function sendDocument(exchange: Exchange, document: Document): Promise<void> {
   const body = await document();
   exchange.isPage = true;
   exchange.send(
     200,
     [
       ...["content-type", "text/html; charset=utf-8"],
-      ...["content-security-policy", policies[name]],
+      ...["content-security-policy", policy],
       ...guessNothing,
       ...pageHeaders,
     ],
