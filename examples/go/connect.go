@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// A connection on which every call carries the key.
+func connect(address, key string) (*grpc.ClientConn, error) {
+	if key == "" {
+		return nil, fmt.Errorf("set SVC_API_KEY to the key that the first start of Latchkey showed")
+	}
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Port() == "" {
+		return nil, fmt.Errorf("LATCHKEY_URL must be a URL with a port, such as http://localhost:8080")
+	}
+	transport := credentials.NewTLS(nil)
+	if parsed.Scheme == "http" {
+		transport = insecure.NewCredentials()
+	}
+	return grpc.NewClient(
+		parsed.Host,
+		grpc.WithTransportCredentials(transport),
+		grpc.WithPerRPCCredentials(apiKey{key: key, needsTLS: parsed.Scheme == "https"}),
+	)
+}
+
+type apiKey struct {
+	key      string
+	needsTLS bool
+}
+
+func (a apiKey) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"svc-api-key": a.key}, nil
+}
+
+// Where TLS was asked for, the key never goes over a connection without it.
+func (a apiKey) RequireTransportSecurity() bool {
+	return a.needsTLS
+}
