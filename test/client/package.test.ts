@@ -22,7 +22,7 @@ describe("the package", () => {
     const sources = built.map((file) =>
       file.replace("./dist/", "").replace(/\.d\.ts$|\.js$/, ".ts"),
     );
-    expect(sources).toHaveLength(12);
+    expect(sources).toHaveLength(14);
     expect(sources.filter((source) => !existsSync(source))).toEqual([]);
   });
 

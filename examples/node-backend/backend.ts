@@ -1,0 +1,109 @@
+import express, { type Express, type RequestHandler } from "express";
+import { type Guard, type LatchkeyClient, problemOf } from "latchkey/client";
+import { accessOf, guardExpress } from "latchkey/client/express";
+import { createLogins } from "./logins.js";
+
+interface BackendOptions {
+  /** Calls Latchkey with the private key of the shop. */
+  readonly latchkey: Pick<LatchkeyClient, "sessions">;
+  readonly guard: Guard;
+  /** The origin of the page, the only one whose calls are served. */
+  readonly page: string;
+}
+
+/** How long a customer may use a session: long enough to look at the cards. */
+const sessionLifetime = 10 * 60_000;
+
+const cards: Readonly<Record<string, string>> = {
+  "anna/card-1": "4242424242424242",
+  "ben/card-1": "5555555555554444",
+};
+
+/** The backend of the shop. It knows its customers, and says for each what a session may do. */
+export function createBackend({ latchkey, guard, page }: BackendOptions): Express {
+  const logins = createLogins(["anna", "ben"]);
+  const app = express();
+  app.disable("x-powered-by");
+  app.use(onlyFor(page), express.json({ limit: "1kb" }));
+
+  app.post("/login", (request, response) => {
+    const cookie = logins.signIn(String(request.body?.customer));
+    if (!cookie) {
+      response.status(401).json({ detail: "There is no such customer." });
+      return;
+    }
+    response.setHeader("Set-Cookie", cookie).sendStatus(204);
+  });
+
+  // A nonce names a session that anybody may have opened. It gets the rights of the customer who
+  // sent it, so who that is must be sure: by the cookie, and by a call of our own page.
+  app.post("/latchkey-session", async (request, response) => {
+    const customer = logins.customerOf(request.headers.cookie);
+    if (!customer) {
+      response.status(401).json({ detail: "Sign in first." });
+      return;
+    }
+    try {
+      await latchkey.sessions.authorizeSession({
+        nonce: String(request.body?.nonce),
+        rules: [ownCardsMasked(customer)],
+        expiresAt: { seconds: BigInt(Math.ceil((Date.now() + sessionLifetime) / 1000)), nanos: 0 },
+      });
+      response.sendStatus(204);
+    } catch (error) {
+      const { code = "unavailable", detail } = problemOf(error);
+      console.error(`A session of ${customer} was not authorized: ${code}`);
+      response.status(code.startsWith("nonce_") ? 409 : 502).json({ detail });
+    }
+  });
+
+  const mayRead = guardExpress<{ customer: string; id: string }>(guard, {
+    permission: "token:read",
+    token: ({ params }) => ({ id: params.id, container: containerOf(params.customer) }),
+  });
+  app.get("/customers/:customer/cards/:id", mayRead, (request, response) => {
+    const { customer, id } = request.params;
+    const number = cards[`${customer}/${id}`];
+    if (!number) {
+      response.status(404).json({ detail: "There is no such card." });
+      return;
+    }
+    const { transform } = accessOf(request);
+    response.json({ id, number: transform === "reveal" ? number : mask(number) });
+  });
+
+  return app;
+}
+
+const containerOf = (customer: string) => `/customers/${customer}/`;
+
+const mask = (number: string) => number.slice(-4).padStart(number.length, "•");
+
+/** The least that the page needs: to read this customer's cards, and see them masked. */
+function ownCardsMasked(customer: string) {
+  return {
+    priority: 1,
+    transform: "mask",
+    permissions: ["token:read"],
+    conditions: [{ attribute: "container", operator: "equals", value: containerOf(customer) }],
+  };
+}
+
+/** Serves one page and no other, whose calls browsers let through with cookies and keys. */
+function onlyFor(page: string): RequestHandler {
+  return ({ method, headers: { origin } }, response, next) => {
+    if (origin !== page) {
+      response.status(403).json({ detail: "Call this from the page of the shop." });
+      return;
+    }
+    response.setHeader("Access-Control-Allow-Origin", page);
+    response.setHeader("Access-Control-Allow-Credentials", "true");
+    response.setHeader("Vary", "Origin");
+    if (method === "OPTIONS") {
+      response.setHeader("Access-Control-Allow-Headers", "Content-Type, SVC-API-KEY");
+      response.sendStatus(204);
+      return;
+    }
+    next();
+  };
+}

@@ -1,0 +1,9 @@
+import type { Interceptor } from "@connectrpc/connect";
+
+/** Puts the key on every call. */
+export function sendKey(key: string): Interceptor {
+  return (next) => (request) => {
+    request.header.set("SVC-API-KEY", key);
+    return next(request);
+  };
+}

@@ -1,0 +1,6 @@
+/** The contract as generated code, for those who bring their own client: `latchkey/proto`. */
+export * from "../../gen/latchkey/v1/access_rule_pb.js";
+export * from "../../gen/latchkey/v1/access_service_pb.js";
+export * from "../../gen/latchkey/v1/application_service_pb.js";
+export * from "../../gen/latchkey/v1/event_service_pb.js";
+export * from "../../gen/latchkey/v1/session_service_pb.js";
