@@ -4,15 +4,10 @@ import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../src/problem-catalogue.js";
+import { scriptIn } from "./support/script-in.js";
 import { startServer, type TestServer } from "./support/server.js";
 
 const readme = readFileSync("README.md", "utf8");
-
-/** The commands of a tour in the README, in order, as one script. */
-function scriptOf(tour: string): string {
-  const blocks = readme.matchAll(/<!-- tour: (\w+) -->\n```sh\n(.*?)```/gs);
-  return [...blocks].flatMap(([, name, script]) => (name === tour ? [script] : [])).join("\n");
-}
 
 describe("the tour in the README", () => {
   let server: TestServer;
@@ -27,7 +22,10 @@ describe("the tour in the README", () => {
 
   /** Runs a script as a reader would, but for the port. */
   async function walk(tour: string): Promise<string> {
-    const script = scriptOf(tour).replaceAll("http://localhost:8080", server.url);
+    const script = scriptIn("README.md", `tour: ${tour}`).replaceAll(
+      "http://localhost:8080",
+      server.url,
+    );
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
       env: { ...process.env, SVC_API_KEY: key, LATCHKEY_URL: server.url },
     });

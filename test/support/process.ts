@@ -1,4 +1,9 @@
-import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import {
+  type ChildProcess,
+  type ChildProcessWithoutNullStreams,
+  type SpawnOptions,
+  spawn,
+} from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,8 +12,8 @@ import { join } from "node:path";
 /** What the command `latchkey` runs, built before the first test. */
 export const latchkeyPath = "dist/src/main.js";
 
-/** The command `latchkey` in a process of its own. */
-export interface LatchkeyProcess {
+/** A process whose output is read as it comes. */
+export interface FollowedProcess {
   readonly child: ChildProcess;
   /** All that it wrote so far. */
   readonly output: { stdout: string; stderr: string };
@@ -17,6 +22,9 @@ export interface LatchkeyProcess {
   /** Resolves with its exit code when it has ended. */
   ended(): Promise<number | null>;
 }
+
+/** The command `latchkey` in a process of its own. */
+export type LatchkeyProcess = FollowedProcess;
 
 export type RunOptions = Pick<SpawnOptions, "detached" | "uid" | "gid">;
 
@@ -32,6 +40,10 @@ export function runLatchkey(
     stdio: "pipe",
     ...options,
   });
+  return followProcess(child);
+}
+
+export function followProcess(child: ChildProcessWithoutNullStreams): FollowedProcess {
   const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (text) => {
     output.stdout += text;

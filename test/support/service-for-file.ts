@@ -4,14 +4,19 @@ import { join } from "node:path";
 import { afterAll, beforeAll } from "@jest/globals";
 import { type ServiceProcess, startService } from "./service-process.js";
 
+type Environment = Readonly<Record<string, string>>;
+
 /** Starts the service on a folder of its own before the tests of a file or a part of it, and ends it after them. */
-export function useService(environment: Readonly<Record<string, string>> = {}): ServiceProcess {
+export function useService(
+  environment: Environment | (() => Promise<Environment>) = {},
+): ServiceProcess {
   let folder: string;
   let service: ServiceProcess;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "latchkey-service-"));
-    service = await startService({ DATA_DIR: folder, ...environment });
+    const settings = typeof environment === "function" ? await environment() : environment;
+    service = await startService({ DATA_DIR: folder, ...settings });
   });
 
   afterAll(async () => {
