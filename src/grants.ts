@@ -2,11 +2,12 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AccessRule, AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
 import { type Caller, grantsOf, holds, nameOf } from "./caller.js";
 import type { GrantPolicy } from "./config.js";
-import { isOwnPermission, mayHold } from "./contract.js";
-import { type FieldViolation, invalidRequest, permissionDenied } from "./errors.js";
+import { isOwnPermission } from "./contract.js";
+import { invalidRequest, permissionDenied } from "./errors.js";
 import { heldPermissions } from "./store/application-search.js";
 import { ruleFields } from "./store/rule-fields.js";
 import type { ApplicationType, Grants } from "./store/store.js";
+import { unsuitedGrants } from "./unsuited-grants.js";
 
 /** The grants in a request. */
 export function readGrants(request: { permissions: string[]; rules: AccessRule[] }): Grants {
@@ -32,40 +33,10 @@ interface GrantsInit {
 
 /** Refuses grants that an application of this type cannot have. */
 export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
-  const violations = [...missingContainers(type, grants), ...unsuitedPermissions(type, grants)];
+  const violations = unsuitedGrants(type, grants);
   if (violations.length > 0) {
     throw invalidRequest(violations);
   }
-}
-
-/** The rules that lack the container that those of an application of this type have. */
-export function missingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
-  const message = `is required in the rules of a ${type} application`;
-  return rules.flatMap(({ container }, at) =>
-    container === undefined && type !== "management"
-      ? [{ field: `rules[${at}].container`, message }]
-      : [],
-  );
-}
-
-function unsuitedPermissions(
-  type: ApplicationType,
-  { permissions, rules }: Grants,
-): FieldViolation[] {
-  return [
-    ...permissions.flatMap((permission, at) => unsuited(type, permission, `permissions[${at}]`)),
-    ...rules.flatMap((rule, at) =>
-      rule.permissions.flatMap((permission, place) =>
-        unsuited(type, permission, `rules[${at}].permissions[${place}]`),
-      ),
-    ),
-  ];
-}
-
-function unsuited(type: ApplicationType, permission: string, field: string): FieldViolation[] {
-  return mayHold(type, permission)
-    ? []
-    : [{ field, message: `${permission} cannot be given to a ${type} application` }];
 }
 
 /**

@@ -6,8 +6,9 @@ import {
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
 import { checkRestrictions } from "../check-restrictions.js";
 import { type FieldViolation, invalidRequest, Problem } from "../errors.js";
-import { checkGrantsSuit, missingContainers, showGrants } from "../grants.js";
+import { checkGrantsSuit, showGrants } from "../grants.js";
 import type { ImportedApplication, ImportedSession } from "../store/transfer.js";
+import { missingContainers } from "../unsuited-grants.js";
 import { checkMessage } from "../validation.js";
 
 /** How many keys an application may come with, those that have ended included. */

@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { expect } from "@jest/globals";
 import { validationRules } from "../../src/contract.js";
-import { matchesPattern } from "../../src/validation.js";
+import { matchesPattern } from "../../src/violations.js";
 
 const validator = createValidator({ registry: validationRules, regexMatch: matchesPattern });
 
