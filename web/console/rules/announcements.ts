@@ -1,0 +1,21 @@
+import type { Announcements, UniqueIdentifier } from "@dnd-kit/core";
+
+export const moveInstructions =
+  "Press space or enter to pick the rule up, the arrow keys to move it, space or enter again to put it down, escape to leave it where it was.";
+
+/** What a screen reader says while a rule is moved. */
+export function announceMoves(
+  ids: readonly string[],
+  nameOf: (id: UniqueIdentifier) => string,
+): Announcements {
+  const placeOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
+  return {
+    onDragStart: ({ active }) => `Picked up ${nameOf(active.id)}, tried as ${placeOf(active.id)}.`,
+    onDragOver: ({ active, over }) =>
+      over ? `${nameOf(active.id)} would be tried as ${placeOf(over.id)}.` : undefined,
+    onDragEnd: ({ active, over }) =>
+      `${nameOf(active.id)} is now tried as ${placeOf((over ?? active).id)}.`,
+    onDragCancel: ({ active }) =>
+      `${nameOf(active.id)} stays where it was, tried as ${placeOf(active.id)}.`,
+  };
+}

@@ -1,0 +1,108 @@
+import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { Button } from "../ui/button.js";
+import { Field } from "../ui/field.js";
+import type { FieldErrors } from "../validation/validate.js";
+import { attributes, newCondition, operators } from "./rule-list.js";
+import { operatorInWords } from "./rule-words.js";
+
+type Conditions = AccessRule["conditions"];
+
+interface ConditionListProps {
+  readonly conditions: Conditions;
+  onChange(conditions: Conditions): void;
+  readonly errors: FieldErrors;
+}
+
+/** What a token must meet for a rule to be about it, all of it. */
+export function ConditionList({ conditions, onChange, errors }: ConditionListProps) {
+  return (
+    <fieldset className="conditions">
+      <legend>Conditions, all of which a token must meet</legend>
+      {conditions.map((condition, place) => (
+        <ConditionFields
+          // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
+          key={place}
+          condition={condition}
+          path={`conditions[${place}]`}
+          errors={errors}
+          onChange={(changed) => onChange(conditions.with(place, changed))}
+          onRemove={() => onChange(conditions.toSpliced(place, 1))}
+        />
+      ))}
+      <div>
+        <Button onClick={() => onChange([...conditions, newCondition()])}>Add condition</Button>
+      </div>
+      {errors.conditions && <p className="field-error">{errors.conditions.join(" · ")}</p>}
+    </fieldset>
+  );
+}
+
+interface ConditionFieldsProps {
+  readonly condition: AccessRuleCondition;
+  readonly path: string;
+  readonly errors: FieldErrors;
+  onChange(condition: AccessRuleCondition): void;
+  onRemove(): void;
+}
+
+function ConditionFields({ condition, path, errors, onChange, onRemove }: ConditionFieldsProps) {
+  const { attribute, operator, value } = condition;
+  return (
+    <div className="condition">
+      <Choice
+        label="Attribute"
+        options={attributes}
+        value={attribute}
+        errors={errors[`${path}.attribute`]}
+        onChange={(attribute) => onChange({ ...condition, attribute })}
+      />
+      <Choice
+        label="Operator"
+        options={operators}
+        value={operator}
+        errors={errors[`${path}.operator`]}
+        onChange={(operator) => onChange({ ...condition, operator })}
+      />
+      <div data-field={`${path}.value`}>
+        <Field label="Value" errors={errors[`${path}.value`]}>
+          {(control) => (
+            <input
+              {...control}
+              value={value}
+              spellCheck={false}
+              autoComplete="off"
+              onChange={({ target }) => onChange({ ...condition, value: target.value })}
+            />
+          )}
+        </Field>
+      </div>
+      <Button tone="quiet" aria-label="Remove condition" onClick={onRemove}>
+        ✕
+      </Button>
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly value: string;
+  readonly errors: readonly string[] | undefined;
+  onChange(value: string): void;
+}
+
+function Choice({ label, options, value, errors, onChange }: ChoiceProps) {
+  return (
+    <Field label={label} errors={errors}>
+      {(control) => (
+        <select {...control} value={value} onChange={({ target }) => onChange(target.value)}>
+          {options.map((option) => (
+            <option key={option} value={option}>
+              {operatorInWords(option)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,183 @@
+import { type ClipboardEvent, type KeyboardEvent, useId, useState } from "react";
+import { type ControlProps, Field } from "../ui/field.js";
+import "./permission-input.css";
+
+interface PermissionInputProps {
+  readonly label: string;
+  readonly value: readonly string[];
+  onChange(names: string[]): void;
+  /** Names to choose from. Others can be entered too. */
+  readonly suggestions: readonly string[];
+  readonly errors?: readonly string[] | undefined;
+  readonly hint?: string;
+}
+
+/** Names of permissions, entered one after the other or pasted all at once. */
+export function PermissionInput({ label, hint, errors, ...rest }: PermissionInputProps) {
+  return (
+    <Field label={label} hint={hint} errors={errors}>
+      {(control) => <Names control={control} label={label} {...rest} />}
+    </Field>
+  );
+}
+
+interface NamesProps extends Pick<PermissionInputProps, "label" | "value" | "onChange"> {
+  readonly suggestions: readonly string[];
+  readonly control: ControlProps;
+}
+
+function Names({ control, label, value, onChange, suggestions }: NamesProps) {
+  const [draft, setDraft] = useState("");
+  const [isOpen, setIsOpen] = useState(false);
+  const [active, setActive] = useState<string>();
+  const [news, setNews] = useState("");
+  const listId = useId();
+  const sought = draft.trim().toLowerCase();
+  const offered = isOpen
+    ? suggestions.filter((name) => name.includes(sought) && !value.includes(name))
+    : [];
+
+  function write(text: string): void {
+    if (separator.test(text)) {
+      add(text);
+      return;
+    }
+    setDraft(text);
+    setActive(undefined);
+    setIsOpen(true);
+  }
+
+  function add(text: string): void {
+    const added = [...new Set(namesIn(text))].filter((name) => !value.includes(name));
+    setDraft("");
+    setActive(undefined);
+    if (added.length > 0) {
+      onChange([...value, ...added]);
+      setNews(`Added ${added.join(", ")}`);
+    }
+  }
+
+  function remove(name: string): void {
+    onChange(value.filter((kept) => kept !== name));
+    setNews(`Removed ${name}`);
+  }
+
+  function move(step: 1 | -1): void {
+    setIsOpen(true);
+    const before = active === undefined ? -1 : offered.indexOf(active);
+    const next = before === -1 && step === -1 ? offered.length - 1 : before + step;
+    setActive(offered[(next + offered.length) % offered.length]);
+  }
+
+  function press(event: KeyboardEvent): void {
+    const isHandled = pressed(event.key);
+    if (isHandled) {
+      event.preventDefault();
+    }
+  }
+
+  /** Answers whether the key did something here, which it then does nowhere else. */
+  function pressed(key: string): boolean {
+    switch (key) {
+      case "ArrowDown":
+      case "ArrowUp":
+        move(key === "ArrowDown" ? 1 : -1);
+        return true;
+      case "Enter":
+        add(active ?? draft);
+        return draft !== "" || active !== undefined;
+      case "Escape":
+        setIsOpen(false);
+        return isOpen;
+      case "Backspace": {
+        const last = value.at(-1);
+        if (draft === "" && last !== undefined) {
+          remove(last);
+        }
+        return draft === "";
+      }
+      default:
+        return false;
+    }
+  }
+
+  function paste(event: ClipboardEvent): void {
+    const text = event.clipboardData.getData("text");
+    if (namesIn(text).length > 1) {
+      event.preventDefault();
+      add(`${draft}${text}`);
+    }
+  }
+
+  return (
+    <div className="names">
+      {value.length > 0 && (
+        <ul className="chips">
+          {value.map((name) => (
+            <li key={name}>
+              <code>{name}</code>
+              <button type="button" aria-label={`Remove ${name}`} onClick={() => remove(name)}>
+                ✕
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className="names-entry">
+        <input
+          {...control}
+          role="combobox"
+          aria-autocomplete="list"
+          aria-expanded={offered.length > 0}
+          aria-controls={offered.length > 0 ? listId : undefined}
+          aria-activedescendant={active === undefined ? undefined : `${listId}-${active}`}
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          placeholder="token:read"
+          value={draft}
+          onChange={({ target }) => write(target.value)}
+          onKeyDown={press}
+          onPaste={paste}
+          onClick={() => setIsOpen(true)}
+          onBlur={() => {
+            setIsOpen(false);
+            add(draft);
+          }}
+        />
+        {offered.length > 0 && (
+          <div id={listId} role="listbox" aria-label={label} className="names-offered">
+            {offered.map((name) => (
+              <div
+                key={name}
+                id={`${listId}-${name}`}
+                role="option"
+                tabIndex={-1}
+                aria-selected={name === active}
+                ref={
+                  name === active ? (option) => option?.scrollIntoView({ block: "nearest" }) : null
+                }
+                // A click would first take the focus, and with it the list.
+                onMouseDown={(event) => {
+                  event.preventDefault();
+                  add(name);
+                }}
+              >
+                <code>{name}</code>
+              </div>
+            ))}
+          </div>
+        )}
+      </div>
+      <span role="status" className="unseen">
+        {news}
+      </span>
+    </div>
+  );
+}
+
+const separator = /[\s,;]+/;
+
+function namesIn(text: string): string[] {
+  return text.split(separator).filter((name) => name !== "");
+}

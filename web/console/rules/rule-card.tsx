@@ -1,0 +1,123 @@
+import { useSortable } from "@dnd-kit/sortable";
+import { CSS } from "@dnd-kit/utilities";
+import { useEffect, useId, useRef, useState } from "react";
+import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { Badge } from "../ui/badge.js";
+import { Button } from "../ui/button.js";
+import type { FieldErrors } from "../validation/validate.js";
+import { PriorityInput } from "./priority-input.js";
+import { RuleFields } from "./rule-fields.js";
+import type { RuleKind } from "./rule-list.js";
+import { nameOfRule, scopeInWords } from "./rule-words.js";
+import { useToldErrors } from "./told-errors.js";
+
+export interface RuleCardProps {
+  readonly id: string;
+  readonly rule: AccessRule;
+  /** Its place in the order of trying. The first is 1. */
+  readonly place: number;
+  readonly kind: RuleKind;
+  /** Whether it was just added, and is to be filled in. */
+  readonly isNew: boolean;
+  /** By the paths within the rule. */
+  readonly errors: FieldErrors;
+  readonly suggestions: readonly string[];
+  onChange(fields: Partial<AccessRule>): void;
+  onDuplicate(): void;
+  onRemove(): void;
+}
+
+/** A rule in a line that can be moved, and opened to be changed. */
+export function RuleCard(props: RuleCardProps) {
+  const { id, rule, place, isNew, onChange, onDuplicate, onRemove } = props;
+  const [isOpen, setIsOpen] = useState(isNew);
+  const sortable = useSortable({ id });
+  const card = useRef<HTMLFieldSetElement>(null);
+  const told = useToldErrors(props.errors, isNew, card);
+  const bodyId = useId();
+
+  useEffect(() => {
+    if (isNew) {
+      card.current?.querySelector<HTMLElement>("[data-field] input")?.focus();
+    }
+  }, [isNew]);
+
+  return (
+    <li
+      ref={sortable.setNodeRef}
+      data-moving={sortable.isDragging}
+      style={{
+        transform: CSS.Translate.toString(sortable.transform),
+        transition: sortable.transition,
+      }}
+    >
+      <fieldset
+        ref={card}
+        className="rule-card"
+        aria-label={`Rule ${place}`}
+        onChange={told.visit}
+        onBlur={told.visit}
+      >
+        <div className="rule-line">
+          <button
+            {...sortable.attributes}
+            {...sortable.listeners}
+            ref={sortable.setActivatorNodeRef}
+            type="button"
+            className="rule-handle"
+            aria-label={`Move rule ${place}, ${nameOfRule(rule)}`}
+          >
+            ⠿
+          </button>
+          <div className="rule-title">
+            <strong>{nameOfRule(rule)}</strong>
+            <span className="muted">
+              {rule.description !== undefined && `${scopeInWords(rule)}: `}
+              {rule.permissions.join(", ") || "no permissions yet"}
+            </span>
+          </div>
+          <Badge>{rule.transform}</Badge>
+          <ProblemCount errors={told.errors} />
+          <Button
+            tone="quiet"
+            aria-expanded={isOpen}
+            aria-controls={bodyId}
+            aria-label={`${isOpen ? "Close" : "Edit"} rule ${place}`}
+            onClick={() => setIsOpen(!isOpen)}
+          >
+            {isOpen ? "Close" : "Edit"}
+          </Button>
+        </div>
+        <div id={bodyId} className="rule-body" hidden={!isOpen}>
+          {isOpen && (
+            <>
+              {told.errors[""] && <p className="field-error">{told.errors[""].join(" · ")}</p>}
+              <RuleFields {...props} errors={told.errors} />
+              <div className="rule-footer" data-field="priority">
+                <PriorityInput
+                  value={rule.priority}
+                  errors={told.errors.priority}
+                  onChange={(priority) => onChange({ priority })}
+                />
+                <div className="actions">
+                  <Button onClick={onDuplicate}>Duplicate</Button>
+                  <Button tone="danger" onClick={onRemove}>
+                    Remove
+                  </Button>
+                </div>
+              </div>
+            </>
+          )}
+        </div>
+      </fieldset>
+    </li>
+  );
+}
+
+/** What is wrong in a rule, seen also where it is closed. */
+function ProblemCount({ errors }: { readonly errors: FieldErrors }) {
+  const count = Object.values(errors).flat().length;
+  return count === 0 ? null : (
+    <Badge tone="danger">{count === 1 ? "1 problem" : `${count} problems`}</Badge>
+  );
+}

@@ -1,0 +1,60 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type AccessRule,
+  AccessRuleConditionSchema,
+  AccessRuleSchema,
+} from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { allowedValues } from "../ui/allowed-values.js";
+
+/** Whose rules they are: those of applications are about containers, those of sessions have conditions. */
+export type RuleKind = "private" | "public" | "management" | "session";
+
+/** How much of a token can be shown. */
+export const transforms = allowedValues(AccessRuleSchema, "transform");
+export const attributes = allowedValues(AccessRuleConditionSchema, "attribute");
+export const operators = allowedValues(AccessRuleConditionSchema, "operator");
+
+/** The rules in the order in which they are tried: by priority, then by their place in the list. */
+export function inOrder(rules: readonly AccessRule[]): AccessRule[] {
+  return rules.toSorted((one, other) => one.priority - other.priority);
+}
+
+/** Gives each rule the priority that goes with its place. Rules that have it already stay the same. */
+export function renumbered(
+  rules: readonly AccessRule[],
+  change: (rule: AccessRule, fields: Partial<AccessRule>) => AccessRule,
+): AccessRule[] {
+  return rules.map((rule, place) =>
+    rule.priority === place + 1 ? rule : change(rule, { priority: place + 1 }),
+  );
+}
+
+/** A rule to be filled in, which is tried after all others. */
+export function newRule(kind: RuleKind, rules: readonly AccessRule[]): AccessRule {
+  return create(AccessRuleSchema, {
+    priority: lastPriority(rules) + 1,
+    conditions: kind === "session" ? [newCondition()] : [],
+    transform: "mask",
+  });
+}
+
+/** A condition to be filled in. */
+export function newCondition() {
+  const [attribute = ""] = attributes;
+  const [operator = ""] = operators;
+  return create(AccessRuleConditionSchema, { attribute, operator });
+}
+
+/** The same rule once more, which is tried after all others. */
+export function duplicateOf(rule: AccessRule, rules: readonly AccessRule[]): AccessRule {
+  return create(AccessRuleSchema, {
+    ...rule,
+    priority: lastPriority(rules) + 1,
+    conditions: rule.conditions.map((condition) => ({ ...condition })),
+    permissions: [...rule.permissions],
+  });
+}
+
+function lastPriority(rules: readonly AccessRule[]): number {
+  return Math.max(0, ...rules.map(({ priority }) => priority));
+}

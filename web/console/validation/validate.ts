@@ -1,0 +1,29 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { FieldViolation } from "../../../src/errors.js";
+import type { ApplicationType, Grants } from "../../../src/store/store.js";
+import { unsuitedGrants } from "../../../src/unsuited-grants.js";
+import { violationsIn } from "../../../src/violations.js";
+
+/** What is wrong, by the path of the field as the service has it: `rules[0].container`. */
+export type FieldErrors = Readonly<Record<string, readonly string[]>>;
+
+/** What breaks the rules written in the proto of a message, in the words of the service. */
+export function fieldErrorsOf<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): FieldErrors {
+  return byField(violationsIn(schema, message));
+}
+
+/** What the service would not let an application of this type have. */
+export function grantErrorsOf(type: ApplicationType, grants: Grants): FieldErrors {
+  return byField(unsuitedGrants(type, grants));
+}
+
+function byField(violations: readonly FieldViolation[]): FieldErrors {
+  const errors: Record<string, string[]> = {};
+  for (const { field, message } of violations) {
+    errors[field] = [...(errors[field] ?? []), message];
+  }
+  return errors;
+}
