@@ -2,8 +2,10 @@ import { lazy, Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { SignedIn } from "./access/access.js";
 import { LostNotice } from "./access/reach.js";
+import { NewKeys } from "./applications/new-keys.js";
 import { home } from "./navigation.js";
 import { Shell } from "./shell.js";
+import { leaveGuarded } from "./ui/leave-guard.js";
 import { Page } from "./ui/page.js";
 
 const ApplicationsPage = lazy(() => import("./applications/applications-page.js"));
@@ -17,34 +19,36 @@ const MePage = lazy(() => import("./me-page.js"));
 
 export function App() {
   return (
-    <Router base="/console">
+    <Router base="/console" aroundNav={leaveGuarded}>
       <LostNotice />
-      <SignedIn>
-        <Shell>
-          <Suspense fallback={<p className="muted">Loading…</p>}>
-            <Switch>
-              <Route path="/applications" component={ApplicationsPage} />
-              <Route path="/applications/new" component={NewApplicationPage} />
-              <Route path="/applications/:id">
-                {({ id }) => <ApplicationPage key={id} id={id} />}
-              </Route>
-              <Route path="/sessions" component={SessionsPage} />
-              <Route path="/sessions/try" component={TrySessionPage} />
-              <Route path="/why" component={WhyPage} />
-              <Route path="/activity" component={ActivityPage} />
-              <Route path={home} component={MePage} />
-              <Route path="/">
-                <Redirect to={home} replace />
-              </Route>
-              <Route>
-                <Page title="Nothing here">
-                  <p>There is no such page. Choose one of those in the menu.</p>
-                </Page>
-              </Route>
-            </Switch>
-          </Suspense>
-        </Shell>
-      </SignedIn>
+      <NewKeys>
+        <SignedIn>
+          <Shell>
+            <Suspense fallback={<p className="muted">Loading…</p>}>
+              <Switch>
+                <Route path="/applications" component={ApplicationsPage} />
+                <Route path="/applications/new" component={NewApplicationPage} />
+                <Route path="/applications/:id">
+                  {({ id }) => <ApplicationPage key={id} id={id} />}
+                </Route>
+                <Route path="/sessions" component={SessionsPage} />
+                <Route path="/sessions/try" component={TrySessionPage} />
+                <Route path="/why" component={WhyPage} />
+                <Route path="/activity" component={ActivityPage} />
+                <Route path={home} component={MePage} />
+                <Route path="/">
+                  <Redirect to={home} replace />
+                </Route>
+                <Route>
+                  <Page title="Nothing here">
+                    <p>There is no such page. Choose one of those in the menu.</p>
+                  </Page>
+                </Route>
+              </Switch>
+            </Suspense>
+          </Shell>
+        </SignedIn>
+      </NewKeys>
     </Router>
   );
 }

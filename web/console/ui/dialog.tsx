@@ -26,6 +26,14 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
           onClose();
         }
       }}
+      onClose={() => {
+        // Browsers close it all the same where the key is pressed twice.
+        if (isFree) {
+          onClose();
+        } else {
+          dialog.current?.showModal();
+        }
+      }}
     >
       <header>
         <h2 id={titleId}>{title}</h2>

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { ImportedApplication } from "../../src/store/transfer.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser.js";
+import { openSignedIn, sidewaysIn } from "../support/console.js";
+import { seedApplications } from "../support/seed-applications.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+const count = 10_000;
+
+describeInBrowser("10,000 applications in the console", (browser) => {
+  let server: TestServer;
+  let root: Bootstrapped;
+  let seeded: readonly ImportedApplication[];
+  let opened: OpenedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    seeded = await seedApplications(server.store, root.tenantId, count);
+    opened = await openSignedIn(browser, `${server.url}/console/applications`, root.key);
+    ({ page } = opened);
+  }, 60_000);
+
+  afterAll(() => server.close());
+
+  const application = (name: string) => page.getByRole("link", { name, exact: true });
+  const search = (text: string) => page.getByLabel("Search").fill(text);
+
+  it("are listed newest first, of which the page holds only those in sight", async () => {
+    await page.getByText("10,001 applications").waitFor();
+    const table = page.getByRole("table", { name: "Applications" });
+    expect(await table.getAttribute("aria-rowcount")).toBe(String(count + 2));
+    const rows = table.getByRole("row");
+    expect(await rows.nth(1).getAttribute("aria-rowindex")).toBe("2");
+    expect(await rows.nth(1).textContent()).toContain("Bootstrap");
+    expect(await rows.nth(2).textContent()).toContain("Service 9999");
+    expect(await rows.count()).toBeLessThan(60);
+    expect(await barriersIn(page)).toEqual([]);
+  });
+
+  it("can be scrolled to the far end at once", async () => {
+    await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+    await application("Service 0").waitFor();
+    const last = page.getByRole("row").last();
+    expect(await last.getAttribute("aria-rowindex")).toBe(String(count + 2));
+    expect(await page.getByRole("row").count()).toBeLessThan(60);
+  });
+
+  it("are searched by name and narrowed by type and status, which the address keeps", async () => {
+    await search("SERVICE 77");
+    await page.getByText("111 applications found").waitFor();
+    await page.getByLabel("Type").selectOption("public");
+    await page.getByText("36 applications found").waitFor();
+    await page.getByLabel("Status").selectOption("disabled");
+    await page.getByText("No applications match.").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    expect(new URL(page.url()).search).toBe("?search=SERVICE+77&type=public&status=disabled");
+    await page.getByLabel("Status").selectOption("all");
+    const beside = await openSignedIn(browser, page.url(), root.key);
+    await beside.page.getByText("36 applications found").waitFor();
+    expect(await beside.page.getByLabel("Search").inputValue()).toBe("SERVICE 77");
+    await beside.page.context().close();
+  });
+
+  it("are found by a pasted id", async () => {
+    await page.getByLabel("Type").selectOption("all");
+    await search(seeded[4321]?.id ?? "");
+    await page.getByText("1 application found").waitFor();
+    await application("Service 4321").waitFor();
+    await search("nothing of that name");
+    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByText("10,001 applications").waitFor();
+  });
+
+  it("are not searched for by a key, which never gets into the address", async () => {
+    await search(root.key);
+    await page.getByText("This looks like a key.").waitFor();
+    await page.getByLabel("Type").selectOption("management");
+    await page.getByText("3,334 applications found").waitFor();
+    expect(page.url()).not.toContain("lk_");
+  });
+
+  it("are cards on a small screen, without anything beside it", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await application("Service 9998").waitFor();
+    expect(await sidewaysIn(page)).toBe(0);
+    expect(await barriersIn(page)).toEqual([]);
+    expect(opened.faults).toEqual([]);
+  });
+});

@@ -1,0 +1,117 @@
+import { useQuery } from "@connectrpc/connect-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  type ListSessionsResponse,
+  type Session,
+  SessionService,
+} from "../../../gen/latchkey/v1/session_service_pb.js";
+import { useAccess } from "../access/access.js";
+import { useClient } from "../access/use-client.js";
+import { Badge } from "../ui/badge.js";
+import { Button } from "../ui/button.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { Moment } from "../ui/moment.js";
+import { Problem } from "../ui/problem.js";
+import { useRefresh } from "./use-refresh.js";
+
+interface ApplicationSessionsProps {
+  readonly application: Application;
+}
+
+const mostCounted = 100;
+const mostShown = 5;
+
+/** The sessions that were opened with a public application and have not ended. */
+export function ApplicationSessions({ application }: ApplicationSessionsProps) {
+  const { may } = useAccess();
+  return application.type === "public" && may("session:read") ? (
+    <OpenSessions application={application} />
+  ) : null;
+}
+
+function OpenSessions({ application: { id, name } }: ApplicationSessionsProps) {
+  const { may } = useAccess();
+  const [isRevoking, setIsRevoking] = useState(false);
+  const { data, error } = useQuery(
+    SessionService.method.listSessions,
+    { applicationId: id, size: mostCounted },
+    { refetchInterval: 5_000 },
+  );
+  const sessions = data?.data ?? [];
+  return (
+    <section className="card" aria-labelledby="sessions">
+      <h2 id="sessions">Sessions</h2>
+      <Problem of={error} />
+      <p className="muted">{data ? counted(data) : !error && "Loading…"}</p>
+      <ul className="entries">
+        {sessions.slice(0, mostShown).map((session) => (
+          <SessionLine key={session.id} session={session} />
+        ))}
+      </ul>
+      {sessions.length > 0 && (
+        <div className="actions">
+          <Link className="button" href={`/sessions?application=${id}`}>
+            See all
+          </Link>
+          {may("session:delete") && (
+            <Button tone="danger" onClick={() => setIsRevoking(true)}>
+              Revoke all sessions
+            </Button>
+          )}
+        </div>
+      )}
+      {isRevoking && <RevokeDialog id={id} name={name} onClose={() => setIsRevoking(false)} />}
+    </section>
+  );
+}
+
+function counted({ data, pagination }: ListSessionsResponse): string {
+  if (pagination?.next !== undefined) {
+    return `More than ${data.length} are open.`;
+  }
+  return data.length === 0 ? "None is open." : `${data.length} open.`;
+}
+
+function SessionLine({ session: { id, state, expiresAt } }: { readonly session: Session }) {
+  return (
+    <li>
+      <div>
+        <code>{id}</code>
+        <p className="hint">
+          ends <Moment at={expiresAt} />
+        </p>
+      </div>
+      <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>
+    </li>
+  );
+}
+
+interface RevokeDialogProps {
+  readonly id: string;
+  readonly name: string;
+  onClose(): void;
+}
+
+function RevokeDialog({ id, name, onClose }: RevokeDialogProps) {
+  const sessions = useClient(SessionService);
+  const refresh = useRefresh();
+  async function revoke(): Promise<void> {
+    await sessions.revokeAllSessions({ id });
+    refresh();
+  }
+  return (
+    <ConfirmDialog
+      title="Revoke all sessions?"
+      confirm="Revoke all sessions"
+      act={revoke}
+      onClose={onClose}
+    >
+      <p>
+        Every session of “{name}” ends at once, for good. The keys of the application go on working,
+        and new sessions can be opened.
+      </p>
+    </ConfirmDialog>
+  );
+}
