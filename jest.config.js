@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 const swc = ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" } }];
 
 /** @type {import("jest").Config} */
@@ -14,5 +16,5 @@ export default {
   testSequencer: "<rootDir>/test/support/long-first.mjs",
   testTimeout: 30_000,
   // A third of their time tests wait, for sockets, clocks and elections: two cores have room for three workers.
-  maxWorkers: "150%",
+  maxWorkers: Math.ceil(1.5 * availableParallelism()),
 };
