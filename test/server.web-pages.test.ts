@@ -17,7 +17,8 @@ describe("the pages for people", () => {
   /** The scripts, styles and pictures that a page names. */
   async function assetsOf(path: string): Promise<string[]> {
     const { body } = await send(server, path);
-    return [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset = ""]) => asset);
+    const named = body.matchAll(/<(?:script|link|img)\b[^>]* (?:src|href)="([^"]+)"/g);
+    return [...named].map(([, asset = ""]) => asset);
   }
 
   describe.each(webPageNames)("/%s", (name) => {
