@@ -20,6 +20,8 @@ export interface ImportReport {
   /** What is to be looked at, a line each; the first of each kind. */
   troubles(): string[];
   summary(dryRun: boolean): string;
+  /** The same, for programs. */
+  facts(dryRun: boolean): Readonly<Record<string, unknown>>;
 }
 
 /** What became of a record, which may never have reached the store. */
@@ -56,10 +58,13 @@ export function createImportReport(): ImportReport {
     counts.set(`${kind} ${outcome}`, countOf(kind, outcome) + 1);
   }
 
+  const outcomesOf = (kind: RecordKind) =>
+    [...importOutcomes, "expired" as const]
+      .map((outcome) => ({ outcome, count: countOf(kind, outcome) }))
+      .filter(({ outcome, count }) => outcome === "added" || count > 0);
+
   function summaryOf(kind: RecordKind): string {
-    const told = [...importOutcomes, "expired" as const]
-      .filter((outcome) => outcome === "added" || countOf(kind, outcome) > 0)
-      .map((outcome) => `${countOf(kind, outcome)} ${words[outcome]}`);
+    const told = outcomesOf(kind).map(({ outcome, count }) => `${count} ${words[outcome]}`);
     return `${`${kind}s`.padEnd(14)}${told.join(", ")}\n`;
   }
 
@@ -88,6 +93,14 @@ export function createImportReport(): ImportReport {
       const bad = faults.size() > 0 ? `${"bad lines".padEnd(14)}${faults.size()}\n` : "";
       const note = dryRun ? "This was a dry run: nothing is written.\n" : "";
       return recordKinds.map(summaryOf).join("") + bad + note;
+    },
+
+    facts(dryRun) {
+      const byKind = recordKinds.map((kind) => {
+        const told = outcomesOf(kind).map(({ outcome, count }) => [outcome, count]);
+        return [`${kind}s`, Object.fromEntries(told)];
+      });
+      return { ...Object.fromEntries(byKind), bad_lines: faults.size(), dry_run: dryRun };
     },
   };
 }

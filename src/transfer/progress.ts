@@ -1,3 +1,5 @@
+import { barText, startLiveLine } from "../live-line.js";
+
 /** How far something has come. */
 export interface Standing {
   readonly records: number;
@@ -25,44 +27,32 @@ interface ProgressOptions {
   readonly tellsUnwatched: boolean;
 }
 
-/** Milliseconds between what a terminal shows, and between the lines where there is none. */
-const redrawInterval = 200;
-const lineInterval = 10_000;
-
 /** Shows how far something has come: as one line that changes, or as a line every so often. */
-export function startProgress(options: ProgressOptions): Progress {
-  const { word, ofBytes, stream, tellsUnwatched } = options;
-  const isWatched = stream.isTTY === true;
+export function startProgress({
+  word,
+  ofBytes,
+  stream,
+  tellsUnwatched,
+}: ProgressOptions): Progress {
   const start = performance.now();
   let records = 0;
   let bytes = 0;
-
-  function show(): void {
-    const standing = { records, bytes, ofBytes, elapsed: performance.now() - start };
-    const text = progressLine(word, standing);
-    if (isWatched) {
-      const line = `${progressBar(standing)}${text}`.slice(0, (stream.columns || 80) - 1);
-      stream.write(`\r${line}\u001b[K`);
-    } else {
-      stream.write(`${text}\n`);
-    }
-  }
-
-  const interval = isWatched ? redrawInterval : lineInterval;
-  const timer = isWatched || tellsUnwatched ? setInterval(show, interval) : undefined;
+  const line = startLiveLine({
+    stream,
+    tellsUnwatched,
+    draw(isWatched) {
+      const standing = { records, bytes, ofBytes, elapsed: performance.now() - start };
+      const text = progressLine(word, standing);
+      return isWatched ? `${progressBar(standing)}${text}` : text;
+    },
+  });
 
   return {
     advance(moreRecords, moreBytes) {
       records += moreRecords;
       bytes += moreBytes;
     },
-
-    stop() {
-      clearInterval(timer);
-      if (isWatched) {
-        stream.write("\r\u001b[K");
-      }
-    },
+    stop: line.stop,
   };
 }
 
@@ -79,16 +69,10 @@ export function progressLine(word: string, standing: Standing): string {
   return `${Math.floor(share * 100)}% ${done}${left}`;
 }
 
-const barWidth = 20;
-
 /** The same as a picture, where it is known how far there is to go. */
 export function progressBar(standing: Standing): string {
   const share = shareOf(standing);
-  if (share === undefined) {
-    return "";
-  }
-  const filled = Math.floor(share * barWidth);
-  return `[${"#".repeat(filled)}${" ".repeat(barWidth - filled)}] `;
+  return share === undefined ? "" : `${barText(share)} `;
 }
 
 function shareOf({ bytes, ofBytes }: Standing): number | undefined {

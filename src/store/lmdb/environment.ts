@@ -19,7 +19,7 @@ import { createWriteQueue, lateness } from "./write-queue.js";
  * 4: applications with several keys, and tables of ends and of sessions by
  *    owner, which older code would neither read nor keep true.
  */
-const knownSchema = 4;
+export const knownSchema = 4;
 
 export interface Tables {
   /** Facts about the folder. */

@@ -2,7 +2,7 @@ import { access, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** The file that LMDB keeps all data in. */
-const fileName = "data.mdb";
+export const fileName = "data.mdb";
 
 /**
  * Makes a folder ready to be opened by LMDB, or throws. LMDB itself brings the
@@ -63,7 +63,8 @@ async function tryWriting(path: string): Promise<void> {
   }
 }
 
-async function checkFile(path: string): Promise<void> {
+/** Throws where a file is there that LMDB cannot open. */
+export async function checkFile(path: string): Promise<void> {
   if (!(await exists(path))) {
     return;
   }

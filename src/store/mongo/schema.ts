@@ -188,18 +188,18 @@ const credentialCollections: readonly CollectionSpec[] = [
 
 const majority = { writeConcern: { w: "majority" } };
 
+/** What all collections of the store are like. */
+export function collectionsFor(eventRetention: number): CollectionSpec[] {
+  return [...credentialCollections, ...trailCollections(eventRetention), rateCountCollection];
+}
+
 /** Makes collections and indexes, or changes those that differ; again, where another instance came between. */
 export async function prepareSchema(db: Db, eventRetention: number): Promise<void> {
-  const collections = [
-    ...credentialCollections,
-    ...trailCollections(eventRetention),
-    rateCountCollection,
-  ];
   for (let attempt = 1; ; attempt++) {
     try {
-      for (const { name, schema, indexes, options } of collections) {
-        await prepareCollection(db, name, schema, options);
-        await prepareIndexes(db, name, indexes);
+      for (const collection of collectionsFor(eventRetention)) {
+        await prepareCollection(db, collection);
+        await prepareIndexes(db, collection);
       }
       await completeDocuments(db);
       return;
@@ -224,38 +224,55 @@ export async function readDataId(db: Db): Promise<string> {
   return fromUuid(uuid);
 }
 
-async function prepareCollection(
-  db: Db,
-  name: string,
-  schema: Document,
-  more: Document = {},
-): Promise<void> {
-  const wanted = {
-    validator: { $jsonSchema: schema },
-    validationLevel: "strict",
-    validationAction: "error",
-    ...more,
-  };
+async function prepareCollection(db: Db, spec: CollectionSpec): Promise<void> {
+  const { name } = spec;
+  const wanted = optionsOf(spec);
   const [existing] = await db.listCollections({ name }, { nameOnly: false }).toArray();
   if (!existing) {
     await db.createCollection(name, wanted);
-    return;
-  }
-  const options: Document = existing.options ?? {};
-  const current = Object.fromEntries(Object.keys(wanted).map((key) => [key, options[key]]));
-  if (!isDeepStrictEqual(current, wanted)) {
+  } else if (!hasOptions(existing.options, spec)) {
     await db.command({ collMod: name, ...wanted, ...majority });
   }
 }
 
+/** What a collection is made with. */
+function optionsOf({ schema, options }: CollectionSpec): Document {
+  return {
+    validator: { $jsonSchema: schema },
+    validationLevel: "strict",
+    validationAction: "error",
+    ...options,
+  };
+}
+
+/** Whether a collection that is there was made with what it should be. */
+export function hasOptions(options: Document = {}, spec: CollectionSpec): boolean {
+  const wanted = optionsOf(spec);
+  const current = Object.fromEntries(Object.keys(wanted).map((key) => [key, options[key]]));
+  return isDeepStrictEqual(current, wanted);
+}
+
+/** The index of the same keys, among those that are there. */
+export function sameIndex(
+  existing: readonly IndexDescriptionInfo[],
+  index: Index,
+): IndexDescriptionInfo | undefined {
+  const order = JSON.stringify(index.key);
+  return existing.find(({ key }) => JSON.stringify(key) === order);
+}
+
+/** What an index that is there was made with. */
+export function indexOptions({ v, key, name, background, ...options }: IndexDescriptionInfo) {
+  return options;
+}
+
 /** Makes all that are missing in one go, which takes about as long as one of them. */
-async function prepareIndexes(db: Db, name: string, indexes: readonly Index[]): Promise<void> {
+async function prepareIndexes(db: Db, { name, indexes }: CollectionSpec): Promise<void> {
   const collection = db.collection(name);
   const existing = await collection.indexes();
   const missing: Index[] = [];
   for (const index of indexes) {
-    const order = JSON.stringify(index.key);
-    const found = existing.find(({ key }) => JSON.stringify(key) === order);
+    const found = sameIndex(existing, index);
     if (!found || (await isDropped(db, name, index, found))) {
       missing.push(index);
     }
@@ -270,8 +287,9 @@ async function isDropped(
   db: Db,
   name: string,
   { key, options }: Index,
-  { v, key: _, name: old, background, ...current }: IndexDescriptionInfo,
+  found: IndexDescriptionInfo,
 ): Promise<boolean> {
+  const current = indexOptions(found);
   if (isDeepStrictEqual(current, options)) {
     return false;
   }
@@ -280,7 +298,7 @@ async function isDropped(
     await db.command({ collMod: name, index: { keyPattern: key, ...options }, ...majority });
     return false;
   }
-  await db.collection(name).dropIndex(old as string);
+  await db.collection(name).dropIndex(found.name as string);
   return true;
 }
 

@@ -1,27 +1,27 @@
 import { type FileHandle, open } from "node:fs/promises";
-import type { Settings } from "./config.js";
-import { openStore } from "./open-store.js";
-import { StoreUnavailable } from "./store/store.js";
-import { openStoreToLookAt } from "./store-there.js";
-import { importRecords } from "./transfer/import-records.js";
-import { createImportReport, type ImportReport } from "./transfer/import-report.js";
-import { startProgress } from "./transfer/progress.js";
-import { splitLines } from "./transfer/split-lines.js";
+import { readSettings, type Settings } from "../config.js";
+import { openStore } from "../open-store.js";
+import { StoreUnavailable } from "../store/store.js";
+import { openStoreToLookAt } from "../store-there.js";
+import { importRecords } from "../transfer/import-records.js";
+import { createImportReport, type ImportReport } from "../transfer/import-report.js";
+import { startProgress } from "../transfer/progress.js";
+import { splitLines } from "../transfer/split-lines.js";
+import { exitCodes } from "./exit-codes.js";
 
-export interface ImportFlags {
+interface ImportFlags {
   readonly dryRun?: boolean;
   readonly replace?: boolean;
+  readonly json?: boolean;
 }
 
-/** Imports a file, or stdin for `-`, and answers whether all of it is in the store. */
-export async function importCommand(
-  settings: Settings,
-  path: string,
-  flags: ImportFlags,
-): Promise<boolean> {
+/** Imports a file, or stdin for `-`. The exit code tells whether all of it is in the store. */
+export async function importCommand(path: string, flags: ImportFlags): Promise<void> {
+  const settings = readSettings();
   const file = path === "-" ? undefined : await openFile(path);
   try {
-    return await importFrom(settings, path, file, flags);
+    const isWhole = await importFrom(settings, path, file, flags);
+    process.exitCode = exitCodes[isWhole ? "done" : "failed"].code;
   } finally {
     await file?.close();
   }
@@ -31,7 +31,7 @@ async function importFrom(
   settings: Settings,
   path: string,
   file: FileHandle | undefined,
-  { dryRun = false, replace = false }: ImportFlags,
+  { dryRun = false, replace = false, json = false }: ImportFlags,
 ): Promise<boolean> {
   const size = (await file?.stat())?.size;
   const chunks = file?.createReadStream({ highWaterMark: chunkSize, autoClose: false });
@@ -59,7 +59,7 @@ async function importFrom(
   } finally {
     progress.stop();
     await store.close();
-    tell(report, dryRun);
+    tell(report, dryRun, json);
   }
 }
 
@@ -80,12 +80,12 @@ function explain(error: unknown, what: string): Error {
 }
 
 /** Tells what an import has come to, where it has come to anything. */
-function tell(report: ImportReport, dryRun: boolean): void {
+function tell(report: ImportReport, dryRun: boolean, json: boolean): void {
   if (report.isEmpty()) {
     return;
   }
   for (const trouble of report.troubles()) {
     process.stderr.write(`latchkey: ${trouble}\n`);
   }
-  process.stdout.write(report.summary(dryRun));
+  process.stdout.write(json ? `${JSON.stringify(report.facts(dryRun))}\n` : report.summary(dryRun));
 }

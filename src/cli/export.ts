@@ -1,26 +1,35 @@
 import { createHash } from "node:crypto";
-import type { Settings } from "./config.js";
-import type { Store } from "./store/store.js";
-import { openStoreThere } from "./store-there.js";
-import { exportRecords } from "./transfer/export-records.js";
-import { type Counts, noCounts } from "./transfer/format.js";
-import { type ExportTarget, openPartFile } from "./transfer/part-file.js";
-import { pepperChecks } from "./transfer/pepper-checks.js";
-import { type Progress, sizeText, startProgress } from "./transfer/progress.js";
-import { headerLine } from "./transfer/write-lines.js";
+import { readSettings, type Settings } from "../config.js";
+import type { Store } from "../store/store.js";
+import { openStoreThere } from "../store-there.js";
+import { exportRecords } from "../transfer/export-records.js";
+import { type Counts, noCounts } from "../transfer/format.js";
+import { type ExportTarget, openPartFile } from "../transfer/part-file.js";
+import { pepperChecks } from "../transfer/pepper-checks.js";
+import { type Progress, sizeText, startProgress } from "../transfer/progress.js";
+import { headerLine } from "../transfer/write-lines.js";
+import { CommandFailure } from "./failure.js";
 
-export interface ExportFlags {
+interface ExportFlags {
   /** The file to write; stdout where there is none. */
   readonly output?: string;
   readonly resume?: boolean;
   readonly events: boolean;
+  readonly json?: boolean;
 }
 
 /** Writes all that the store holds to a file or to stdout. */
-export async function exportCommand(settings: Settings, flags: ExportFlags): Promise<void> {
-  const { output, resume = false } = flags;
+export async function exportCommand(flags: ExportFlags): Promise<void> {
+  const settings = readSettings();
+  const { output, resume = false, json = false } = flags;
   if (resume && output === undefined) {
     throw new Error("--resume goes on with a file: name it by --output.");
+  }
+  if (json && output === undefined) {
+    throw new CommandFailure(
+      "--json tells what came of an export to a file: name it by --output. What is exported is JSON already.",
+      "usage",
+    );
   }
   const store = await openStoreThere(settings);
   try {
@@ -50,7 +59,9 @@ async function exportWatched(
   try {
     const written = await exportTo(target, store, settings, flags, progress);
     progress.stop();
-    if (isFile || stderr.isTTY) {
+    if (flags.json) {
+      process.stdout.write(`${JSON.stringify({ ...written.counts, bytes: written.bytes })}\n`);
+    } else if (isFile || stderr.isTTY) {
       stderr.write(`${summary(written)}\n`);
     }
   } catch (error) {

@@ -1,25 +1,27 @@
-import { type Bootstrapped, bootstrap } from "./bootstrap.js";
-import type { Settings } from "./config.js";
-import { Problem } from "./errors.js";
-import { createKeyring } from "./keys.js";
-import { openStore } from "./open-store.js";
+import { type Bootstrapped, bootstrap } from "../bootstrap.js";
+import { readSettings } from "../config.js";
+import { Problem } from "../errors.js";
+import { createKeyring } from "../keys.js";
+import { openStore } from "../open-store.js";
 
-export interface BootstrapFlags {
+interface BootstrapFlags {
   readonly tenant?: string;
   readonly name?: string;
   readonly json?: boolean;
 }
 
-/** Makes the first application of a tenant, and answers what to show of it. */
-export async function bootstrapCommand(
-  settings: Settings,
-  { tenant: tenantId, name, json }: BootstrapFlags,
-): Promise<string> {
+/** Makes the first application of a tenant, and shows its key. */
+export async function bootstrapCommand({
+  tenant: tenantId,
+  name,
+  json,
+}: BootstrapFlags): Promise<void> {
+  const settings = readSettings();
   const store = await openStore(settings);
   try {
     const keyring = createKeyring(settings.peppers);
     const made = await bootstrap({ store, keyring, tenantId, name });
-    return json ? asJson(made) : asText(made);
+    process.stdout.write(json ? asJson(made) : asText(made));
   } catch (error) {
     throw error instanceof Problem ? new Error(error.rawMessage) : error;
   } finally {

@@ -1,0 +1,96 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { createEncoder } from "../server/rest/encode.js";
+import { visible } from "../transfer/visible.js";
+import { readClientEnvironment } from "./client-environment.js";
+import { createColours } from "./colours.js";
+import type { Look } from "./table.js";
+
+export interface OutputFlags {
+  readonly json?: boolean;
+}
+
+/** Where a command shows what came of it. */
+export interface Output {
+  readonly isJson: boolean;
+  readonly look: Look;
+  /** Shows a message: as JSON, the same as over REST, or as a text for people. */
+  show<Desc extends DescMessage>(
+    schema: Desc,
+    message: MessageShape<Desc>,
+    text: (look: Look) => string,
+  ): void;
+  /** Shows one message of many, as one line of JSON wherever it is shown. */
+  showLine<Desc extends DescMessage>(
+    schema: Desc,
+    message: MessageShape<Desc>,
+    text: (look: Look) => string,
+  ): void;
+  /** Shows something that is no message of the contract. */
+  showValue(value: unknown, text: (look: Look) => string): void;
+  /** Shows what is beside the matter, where there is something, to people alone. */
+  note(text: string | undefined): void;
+  /** Shows what somebody should know whatever reads the rest. */
+  warn(text: string): void;
+}
+
+export function createOutput({ json: isJson = false }: OutputFlags): Output {
+  const { stdout, stderr } = process;
+  endQuietlyWithReader();
+  const environment = readClientEnvironment();
+  const look = {
+    colours: createColours(stdout, environment),
+    width: stdout.isTTY ? stdout.columns || 80 : undefined,
+  };
+  return {
+    isJson,
+    look,
+    show(schema, message, text) {
+      stdout.write(isJson ? jsonLine(createEncoder(schema)(message).toString()) : text(look));
+    },
+    showLine(schema, message, text) {
+      stdout.write(isJson ? `${createEncoder(schema)(message)}\n` : text(look));
+    },
+    showValue(value, text) {
+      stdout.write(isJson ? jsonLine(JSON.stringify(value)) : text(look));
+    },
+    note(text) {
+      if (text !== undefined && !isJson) {
+        stderr.write(`${createColours(stderr, environment).faint(visible(text))}\n`);
+      }
+    },
+    warn(text) {
+      stderr.write(`${createColours(stderr, environment).warn(visible(text))}\n`);
+    },
+  };
+}
+
+/** One line, or more where a person reads it: who pipes it reads lines. */
+function jsonLine(json: string): string {
+  return process.stdout.isTTY
+    ? `${escapeUnseen(JSON.stringify(JSON.parse(json), null, 2))}\n`
+    : `${json}\n`;
+}
+
+/** JSON escapes some of what a terminal would obey by itself, and may escape all of it. */
+function escapeUnseen(json: string): string {
+  return json.replaceAll(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
+}
+
+let isWatched = false;
+
+/** Whoever reads what we write may have had enough, as `head` has. */
+export function endQuietlyWithReader(): void {
+  if (!isWatched) {
+    isWatched = true;
+    process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") {
+        throw error;
+      }
+      process.exit();
+    });
+  }
+}

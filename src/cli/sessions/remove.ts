@@ -1,0 +1,35 @@
+import { findApplication } from "../apps/find-application.js";
+import { CommandFailure } from "../failure.js";
+import { confirm } from "../prompt.js";
+import { type Calling, type CallingFlags, withClient } from "../with-client.js";
+
+interface Flags extends CallingFlags {
+  readonly all?: boolean;
+  readonly application?: string;
+  readonly yes?: boolean;
+}
+
+export async function removeSession(id: string | undefined, flags: Flags): Promise<void> {
+  const { all = false, application } = flags;
+  await withClient(flags, async (calling) => {
+    if (id !== undefined && !all && application === undefined) {
+      await calling.client.sessions.deleteSession({ id }, calling.call);
+      calling.output.showValue({ id }, () => `The session ${id} has ended.\n`);
+    } else if (id === undefined && all && application !== undefined) {
+      await removeAll(application, flags, calling);
+    } else {
+      throw new CommandFailure(
+        "Say which session by its id, or --all --application APPLICATION for all of an application.",
+        "usage",
+      );
+    }
+  });
+}
+
+async function removeAll(application: string, { yes }: Flags, calling: Calling): Promise<void> {
+  const { client, call, output } = calling;
+  const { id, name } = await findApplication(calling, application);
+  await confirm(`All sessions of "${name}" (${id}) will end.`, { yes });
+  await client.sessions.revokeAllSessions({ id }, call);
+  output.showValue({ application_id: id }, () => `All sessions of "${name}" have ended.\n`);
+}

@@ -1,0 +1,78 @@
+import { access, constants, stat, statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { open } from "lmdb";
+import { knownSchema } from "./environment.js";
+import { checkFile, fileName } from "./folder.js";
+
+/** What can be seen of the folder of a store without changing anything. */
+export interface FolderFacts {
+  readonly path: string;
+  readonly isThere: boolean;
+  /** Of the folder, or of the one that it would be made in. */
+  readonly isWritable: boolean;
+  /** Whether others than the owner may read it. */
+  readonly isShared: boolean;
+  readonly freeBytes: number;
+  readonly store?: FileFacts | undefined;
+}
+
+export interface FileFacts {
+  readonly bytes: number;
+  /** Why it cannot be opened. */
+  readonly fault?: string | undefined;
+  /** The version of its layout, where it can be read without leaving a trace. */
+  readonly schema?: number | undefined;
+  readonly knownSchema: number;
+}
+
+export async function inspectFolder(folder: string): Promise<FolderFacts> {
+  const path = resolve(folder);
+  const isThere = await can(path, constants.F_OK);
+  const place = isThere ? path : await firstThatIs(dirname(path));
+  const { bavail, bsize } = await statfs(place);
+  const isWritable = await can(place, constants.W_OK | constants.X_OK);
+  return {
+    path,
+    isThere,
+    isWritable,
+    isShared: isThere && ((await stat(path)).mode & 0o077) !== 0,
+    freeBytes: bavail * bsize,
+    store: (await can(join(path, fileName), constants.F_OK))
+      ? await inspectFile(path, isWritable)
+      : undefined,
+  };
+}
+
+async function inspectFile(folder: string, isWritable: boolean): Promise<FileFacts> {
+  const path = join(folder, fileName);
+  const { size: bytes } = await stat(path);
+  try {
+    await checkFile(path);
+  } catch (error) {
+    return { bytes, knownSchema, fault: (error as Error).message };
+  }
+  // Who reads is noted in the lock file, which would be made where it is missing.
+  const canRead = bytes > 0 && isWritable && (await can(join(folder, "lock.mdb"), constants.W_OK));
+  return { bytes, knownSchema, schema: canRead ? await readSchema(folder) : undefined };
+}
+
+async function readSchema(path: string): Promise<number> {
+  const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 32, maxReaders: 512 });
+  try {
+    const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });
+    return Number(meta?.get("schema") ?? 0);
+  } finally {
+    await root.close();
+  }
+}
+
+async function firstThatIs(path: string): Promise<string> {
+  return (await can(path, constants.F_OK)) ? path : firstThatIs(dirname(path));
+}
+
+function can(path: string, mode: number): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}

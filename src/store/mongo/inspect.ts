@@ -1,0 +1,219 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Db, type Document, MongoServerError } from "mongodb";
+import type { Reads } from "../reads.js";
+import { expiredRetention } from "../store.js";
+import type { CollectionSpec } from "./collection-spec.js";
+import { type Connection, connect } from "./connect.js";
+import { limits, reach } from "./reach.js";
+import {
+  applicationsName,
+  byExpiry,
+  collectionsFor,
+  hasOptions,
+  indexOptions,
+  sameIndex,
+  sessionsName,
+} from "./schema.js";
+
+/** What can be seen of a database without changing anything. What the user may not see is `hidden`. */
+export interface MongoFacts {
+  readonly version: string;
+  readonly topology: "replica set" | "sharded cluster" | "single server";
+  readonly layout: LayoutFacts;
+  readonly clock: ClockFacts;
+  /** Milliseconds that a look-up takes, as callers are looked up. */
+  readonly lookup: number;
+  /** Absent for a sharded cluster, each shard of which has its own. */
+  readonly ttl: TtlFacts | "hidden" | undefined;
+  /** The collections in which something should have been removed long ago. */
+  readonly overdue: readonly string[];
+  readonly members: MembersFacts | "hidden" | undefined;
+}
+
+export interface LayoutFacts {
+  /** The collections that are not there. */
+  readonly missing: readonly string[];
+  /** How many there should be. */
+  readonly of: number;
+  /** What differs in those that are. */
+  readonly differences: readonly string[];
+}
+
+export interface ClockFacts {
+  /** By how many milliseconds our clock is ahead of the database's, and by how much that may be wrong. */
+  readonly ahead: number;
+  readonly uncertainty: number;
+}
+
+export interface TtlFacts {
+  readonly isEnabled: boolean;
+  readonly passes: number;
+  /** Seconds. */
+  readonly interval: number;
+  readonly uptime: number;
+}
+
+export interface MembersFacts {
+  readonly all: readonly MemberFacts[];
+  /** How many must acknowledge a write. */
+  readonly majority: number;
+}
+
+export interface MemberFacts {
+  readonly name: string;
+  /** Such as `PRIMARY`. */
+  readonly state: string;
+  readonly isHealthy: boolean;
+  /** Milliseconds behind the primary; absent for those without data. */
+  readonly lag?: number | undefined;
+}
+
+interface InspectOptions {
+  readonly uri: string;
+  readonly database: string;
+  readonly reads: Reads;
+  readonly eventRetention: number;
+}
+
+export async function inspectMongo(options: InspectOptions): Promise<MongoFacts> {
+  const connection = await connect(options.uri, options.reads);
+  try {
+    return await reach(() => inspect(connection, options));
+  } finally {
+    await connection.client.close();
+  }
+}
+
+async function inspect(
+  { client, freshRead }: Connection,
+  { database, eventRetention }: InspectOptions,
+): Promise<MongoFacts> {
+  const admin = client.db("admin");
+  const db = client.db(database, { readPreference: "primary" });
+  const hello = await admin.command({ hello: 1, ...limits });
+  const topology =
+    hello.msg === "isdbgrid" ? "sharded cluster" : hello.setName ? "replica set" : "single server";
+  const { version } = await admin.command({ buildInfo: 1, ...limits });
+  const begun = performance.now();
+  const reading = topology === "single server" ? limits : { ...limits, ...freshRead() };
+  await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...reading });
+  return {
+    version,
+    topology,
+    lookup: performance.now() - begun,
+    layout: await inspectLayout(db, collectionsFor(eventRetention)),
+    clock: await compareClocks(admin),
+    ttl: topology === "sharded cluster" ? undefined : await unlessHidden(() => inspectTtl(admin)),
+    overdue: await findOverdue(db),
+    members:
+      topology === "replica set" ? await unlessHidden(() => inspectMembers(admin)) : undefined,
+  };
+}
+
+async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<LayoutFacts> {
+  const missing: string[] = [];
+  const differences: string[] = [];
+  for (const spec of specs) {
+    const { name } = spec;
+    const [existing] = await db.listCollections({ name }, { nameOnly: false }).toArray();
+    if (!existing) {
+      missing.push(name);
+      continue;
+    }
+    if (!hasOptions(existing.options, spec)) {
+      differences.push(`${name} lets other documents in, or tells less of changes`);
+    }
+    const indexes = await db.collection(name).indexes();
+    for (const index of spec.indexes) {
+      const found = sameIndex(indexes, index);
+      const text = `the index ${JSON.stringify(index.key)} of ${name}`;
+      if (!found) {
+        differences.push(`${text} is missing`);
+      } else if (!isDeepStrictEqual(indexOptions(found), index.options)) {
+        differences.push(`${text} has other options`);
+      }
+    }
+  }
+  return { missing, of: specs.length, differences };
+}
+
+const clockReadings = 5;
+
+/** The quickest of some readings tells most. */
+async function compareClocks(admin: Db): Promise<ClockFacts> {
+  let best: ClockFacts | undefined;
+  for (let reading = 0; reading < clockReadings; reading++) {
+    const before = Date.now();
+    const { localTime } = await admin.command({ hello: 1, ...limits });
+    const after = Date.now();
+    const facts = {
+      ahead: Math.round((before + after) / 2 - localTime.getTime()),
+      uncertainty: Math.ceil((after - before) / 2),
+    };
+    best = best && best.uncertainty <= facts.uncertainty ? best : facts;
+  }
+  return best as ClockFacts;
+}
+
+async function inspectTtl(admin: Db): Promise<TtlFacts> {
+  const { ttlMonitorEnabled, ttlMonitorSleepSecs = 60 } = await admin.command({
+    getParameter: 1,
+    ttlMonitorEnabled: 1,
+    ttlMonitorSleepSecs: 1,
+    ...limits,
+  });
+  const status = await admin.command({ serverStatus: 1, ...limits });
+  return {
+    isEnabled: ttlMonitorEnabled,
+    passes: Number(status.metrics?.ttl?.passes ?? 0),
+    interval: ttlMonitorSleepSecs,
+    uptime: status.uptime,
+  };
+}
+
+/** The monitor comes about every minute, and may be busy for a while. */
+const patience = 15 * 60_000;
+
+async function findOverdue(db: Db): Promise<string[]> {
+  const overdue = new Date(Date.now() - expiredRetention - patience);
+  const found: string[] = [];
+  for (const name of [applicationsName, sessionsName]) {
+    const filter = { expires_at: { $lt: overdue } };
+    const options = { projection: { _id: 1 }, sort: byExpiry, ...limits } as const;
+    if (await db.collection(name).findOne(filter, options)) {
+      found.push(name);
+    }
+  }
+  return found;
+}
+
+async function inspectMembers(admin: Db): Promise<MembersFacts> {
+  const status = await admin.command({ replSetGetStatus: 1, ...limits });
+  const members: Document[] = status.members;
+  const primary = members.find(({ stateStr }) => stateStr === "PRIMARY");
+  return {
+    majority: status.writeMajorityCount,
+    all: members.map(({ name, stateStr, health, optimeDate }) => ({
+      name,
+      state: stateStr,
+      isHealthy: health === 1,
+      lag:
+        optimeDate && primary
+          ? Math.max(0, primary.optimeDate.getTime() - optimeDate.getTime())
+          : undefined,
+    })),
+  };
+}
+
+const unauthorized = 13;
+
+async function unlessHidden<T>(look: () => Promise<T>): Promise<T | "hidden"> {
+  try {
+    return await look();
+  } catch (error) {
+    if (error instanceof MongoServerError && error.code === unauthorized) {
+      return "hidden";
+    }
+    throw error;
+  }
+}
