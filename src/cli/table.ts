@@ -1,6 +1,6 @@
 import { visible } from "../transfer/visible.js";
 import type { Colours } from "./colours.js";
-import { cutText, padText, textWidth } from "./text-width.js";
+import { cutText, padText, textWidth, wrapText } from "./text-width.js";
 
 export interface Column<Row> {
   readonly title: string;
@@ -29,7 +29,7 @@ export interface Table<Row> {
 }
 
 const gap = 2;
-const leastShrunk = 10;
+const leastShrunk = 12;
 
 /** Lays out columns for these rows, so that they fit where they are shown. */
 export function layOut<Row>(
@@ -132,11 +132,15 @@ function larger(one: number, other: number): number {
 /** Facts below each other, each after its name. Those without a value are left out. */
 export function detailsText(
   facts: readonly (readonly [string, string | undefined])[],
-  { colours }: Look,
+  { colours, width: room = Number.POSITIVE_INFINITY }: Look,
 ): string {
   const told = facts.filter(([, value]) => value !== undefined && value !== "");
   const width = told.map(([name]) => textWidth(name)).reduce(larger, 0);
+  const indent = " ".repeat(width + gap);
   return told
-    .map(([name, value = ""]) => `${colours.faint(padText(name, width))}  ${visible(value)}\n`)
+    .map(([name, value = ""]) => {
+      const lines = wrapText(visible(value), room - indent.length);
+      return `${colours.faint(padText(name, width))}  ${lines.join(`\n${indent}`)}\n`;
+    })
     .join("");
 }

@@ -35,6 +35,22 @@ export function padText(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }
 
+/** The lines of a text, broken between words where one would take more cells. */
+export function wrapText(text: string, most: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && textWidth(longer) > most) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  return [...lines, line];
+}
+
 function widthOf(segment: string): number {
   return mark.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
 }

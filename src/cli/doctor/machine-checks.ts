@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { Settings } from "../../config.js";
 import { type Finding, fail, ok, warn } from "./finding.js";
+import { isAtLeast } from "./is-at-least.js";
 
 /** Whether this Node is one that the package is made for. */
 export function checkNode(): Finding {
@@ -11,17 +12,6 @@ export function checkNode(): Finding {
   return isAtLeast(present, wanted)
     ? ok("node", `version ${present}`)
     : fail("node", `version ${present} is too old`, `Run it with Node.js ${wanted} or newer.`);
-}
-
-export function isAtLeast(present: string, wanted: string): boolean {
-  const [have, want] = [present, wanted].map((version) => version.split(".").map(Number));
-  for (const [place, number] of (want ?? []).entries()) {
-    const difference = (have?.[place] ?? 0) - number;
-    if (difference !== 0) {
-      return difference > 0;
-    }
-  }
-  return true;
 }
 
 /** What is open beside the connections of callers: the store, logs, listeners. */

@@ -1,6 +1,7 @@
 import { request as plainRequest } from "node:http";
-import { request as secureRequest } from "node:https";
+import { type RequestOptions, request as secureRequest } from "node:https";
 import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import type { Settings } from "../../config.js";
 import { type Finding, fail, ok } from "./finding.js";
 
@@ -43,32 +44,27 @@ function isTaken(host: string, port: number): Promise<boolean> {
 }
 
 /** Whether the service there is ready; `undefined` where it is another program. */
-function askWhetherReady(
+async function askWhetherReady(
   host: string,
   port: number,
   isSecure: boolean,
 ): Promise<boolean | undefined> {
   // Whether its certificate is one to trust is not the question here.
   const options = { host, port, path: "/readyz", timeout: patience, rejectUnauthorized: false };
+  const { status, type } = JSON.parse(await readAnswer(options, isSecure));
+  if (status === "ready") {
+    return true;
+  }
+  return String(type).startsWith("urn:latchkey:") ? false : undefined;
+}
+
+function readAnswer(options: RequestOptions, isSecure: boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = (isSecure ? secureRequest : plainRequest)(options, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (part) => {
-        text += part;
-      });
-      response.on("end", () => resolve(readinessIn(text)));
-      response.on("error", reject);
+      text(response).then(resolve, reject);
     });
     request.on("error", reject);
     request.on("timeout", () => request.destroy(new Error("It does not answer.")));
     request.end();
   });
-}
-
-function readinessIn(text: string): boolean | undefined {
-  const { status, type } = JSON.parse(text);
-  if (status === "ready") {
-    return true;
-  }
-  return String(type).startsWith("urn:latchkey:") ? false : undefined;
 }

@@ -1,0 +1,291 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { runLatchkey } from "../support/process.js";
+import { useService } from "../support/service-for-file.js";
+import { useStops } from "../support/stops.js";
+import { type Given, useCli } from "./run.js";
+
+const service = useService();
+const cli = useCli();
+const stopAfterTest = useStops();
+
+/** As whoever has the first key. */
+const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
+
+async function admin(args: readonly string[], given: Given = {}) {
+  return cli.run(args, { ...given, environment: { ...asAdmin(), ...given.environment } });
+}
+
+async function json(args: readonly string[], given: Given = {}) {
+  const { code, stdout, stderr } = await admin([...args, "--json"], given);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout.split("\n")).toHaveLength(2);
+  return JSON.parse(stdout);
+}
+
+/** What REST answers. */
+// biome-ignore lint/suspicious/noExplicitAny: it is JSON
+async function rest(path: string, method = "GET"): Promise<any> {
+  const headers = { "SVC-API-KEY": service.firstKey };
+  const response = await fetch(`${service.url}${path}`, { method, headers });
+  return response.status === 204 ? undefined : response.json();
+}
+
+const backendKey = () => cli.path("backend.key");
+const shopKey = () => cli.path("shop.key");
+let backendId: string;
+
+beforeAll(async () => {
+  const create = ["apps", "create"];
+  const [backend, shop] = await Promise.all([
+    json([
+      ...create,
+      "Backend",
+      "--type",
+      "private",
+      "--permission",
+      "token:read",
+      "--output-key",
+      backendKey(),
+    ]),
+    admin([
+      ...create,
+      "Web \u5e97",
+      "--type",
+      "public",
+      "--permission",
+      "token:create",
+      "--expires",
+      "30d",
+      "--key-only",
+    ]),
+  ]);
+  backendId = backend.id;
+  expect(backend.key).toBeUndefined();
+  await writeFile(shopKey(), shop.stdout);
+});
+
+describe("applications", () => {
+  it("are shown as REST shows them, and as tables", async () => {
+    const [list, got, table] = await Promise.all([
+      json(["apps", "ls", "--type", "private"]),
+      json(["apps", "get", "Backend"]),
+      admin(["apps", "ls"]),
+    ]);
+    expect(list.data).toEqual([got]);
+    expect(got).toEqual(await rest(`/applications/${backendId}`));
+    expect(table.stdout).toMatch(/^ID +NAME +TYPE +STATUS +EXPIRES +LAST USED +PERMISSIONS\n/);
+    expect(table.stdout).toMatch(/ {2}Web \u5e97 {5}public {6}enabled {2}in 29d /);
+  });
+
+  it("get a key that is written for its owner only, or shown alone", async () => {
+    expect((await stat(backendKey())).mode & 0o777).toBe(0o600);
+    expect(await readFile(backendKey(), "utf8")).toMatch(/^lk_prv_\w{61}\n$/);
+    expect(await readFile(shopKey(), "utf8")).toMatch(/^lk_pub_\w{61}\n$/);
+    const again = await admin([
+      "apps",
+      "rotate",
+      "Backend",
+      "--grace",
+      "1h",
+      "--output-key",
+      backendKey(),
+    ]);
+    expect(again).toMatchObject({ code: 6, stdout: "" });
+    expect((await rest(`/applications/${backendId}/keys`)).data).toHaveLength(1);
+  });
+
+  it("are changed in what is said and in nothing else, and only as they were seen", async () => {
+    const { id, version } = await json([
+      ...["apps", "create", "Changing", "--type", "private", "--permission", "token:read"],
+      ...["--permission", "token:use", "--allowed-cidr", "203.0.113.0/24"],
+    ]);
+    const rule = {
+      priority: 1,
+      container: "/pci/",
+      transform: "mask",
+      permissions: ["token:read"],
+    };
+    const changed = await json(
+      [
+        "apps",
+        "update",
+        id,
+        "--add-permission",
+        "a:b",
+        "--remove-permission",
+        "token:use",
+        "--rules",
+        "-",
+      ],
+      { input: JSON.stringify([rule]) },
+    );
+    expect(changed).toMatchObject({
+      name: "Changing",
+      permissions: ["token:read", "a:b"],
+      rules: [rule],
+      allowed_cidrs: ["203.0.113.0/24"],
+    });
+    const late = await admin(["apps", "update", id, "--name", "x", "--if-match", version]);
+    expect(late.code).toBe(6);
+    const wrong = await admin(["apps", "update", id, "--rules", "-"], { input: '[{"prio": 1}]' });
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("stdin: rules[0]: ") });
+  });
+
+  it("are rotated, disabled, enabled and deleted by name, and asked about where somebody can be", async () => {
+    const { id } = await json([
+      "apps",
+      "create",
+      "Short",
+      "--type",
+      "private",
+      "--permission",
+      "a:b",
+    ]);
+    const refused = await admin(["apps", "rotate", "Short"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("say --yes") });
+    expect(await json(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
+    const { data: keys } = await json(["apps", "keys", "Short"]);
+    expect(keys).toHaveLength(2);
+    await json(["apps", "end-key", id, keys[1].id]);
+    expect(await json(["apps", "disable", "Short"])).toMatchObject({ status: "disabled" });
+    expect((await admin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
+    expect(await json(["apps", "rm", "Short", "--yes"])).toEqual({ id });
+    expect(await rest(`/applications/${id}`)).toMatchObject({ status: 404 });
+  });
+});
+
+describe("a session", () => {
+  it("is opened, authorized by a nonce from stdin, checked, listed and ended", async () => {
+    const opened = await json(["sessions", "open", "--key-file", shopKey()]);
+    const authorize = [
+      "sessions",
+      "authorize",
+      "--key-file",
+      backendKey(),
+      "--permission",
+      "token:read",
+    ];
+    expect((await admin(authorize, { input: `${opened.nonce}\n` })).code).toBe(0);
+    expect((await admin(authorize, { input: opened.nonce })).code).toBe(6);
+
+    const allowed = await admin(["check", "token:read", "--container", "/pci/"], {
+      input: opened.session_key,
+    });
+    expect(allowed).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^allowed\ntransform +mask\n/),
+    });
+    const denied = await admin(["check", "token:use"], { input: opened.session_key });
+    expect(denied.code).toBe(3);
+    expect(denied.stdout).toMatch(/^denied\nreason +permission_missing\ndetail +.* token:use/);
+
+    const { data } = await json(["sessions", "ls", "--application", "Web \u5e97"]);
+    expect(data).toEqual([await rest(`/sessions/${opened.id}`)]);
+    expect(await json(["sessions", "get", opened.id])).toEqual(data[0]);
+    await json(["sessions", "rm", opened.id]);
+    expect((await admin(["sessions", "get", opened.id])).code).toBe(5);
+    const headers = { "SVC-API-KEY": (await readFile(shopKey(), "utf8")).trim() };
+    await fetch(`${service.url}/sessions`, { method: "POST", headers });
+    await json(["sessions", "rm", "--all", "--application", "Web \u5e97", "--yes"]);
+    expect((await rest("/sessions")).data).toEqual([]);
+  });
+});
+
+describe("events", () => {
+  it("are listed, and followed through a restart of the connection until the reader has enough", async () => {
+    const listed = await json(["events", "--limit", "1", "--kind", "application.created"]);
+    expect(listed.data).toHaveLength(1);
+    const follow = runLatchkey(
+      ["events", "--follow", "--json", "--since", "1h"],
+      cli.environment(asAdmin()),
+    );
+    stopAfterTest(() => follow.child.kill("SIGKILL"));
+    await follow.until(new RegExp(listed.data[0].id));
+    await rest(`/applications/${backendId}/disable`, "POST");
+    await follow.until(/"kind":"application.disabled"/);
+    const lines = follow.output.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length);
+    follow.child.stdout?.destroy();
+    await rest(`/applications/${backendId}/enable`, "POST");
+    expect(await follow.ended()).toBe(0);
+    expect(follow.output.stderr).toBe("");
+  });
+});
+
+describe("what cannot be done is told in one line, with a code that says which kind it is", () => {
+  it.each([
+    ["an unknown value", ["apps", "ls", "--type", "x"], {}, 2, "Allowed choices are private"],
+    [
+      "a value that the service refuses",
+      ["apps", "create", "x", "--type", "private", "--permission", "X"],
+      {},
+      2,
+      "permissions[0]: must be two or three",
+    ],
+    [
+      "a key that does not work",
+      ["whoami"],
+      { LATCHKEY_KEY: "lk_mgt_wrong" },
+      4,
+      "is not one that works",
+    ],
+    [
+      "a service that is away",
+      ["whoami"],
+      { LATCHKEY_URL: "http://127.0.0.1:1" },
+      7,
+      "http://127.0.0.1:1 cannot be reached",
+    ],
+    ["a profile that is not there", ["whoami", "--profile", "x"], {}, 5, 'There is no profile "x"'],
+  ])("%s", async (_, args, environment, code, line) => {
+    const ended = await admin(args, { environment });
+    expect(ended).toMatchObject({ code, stdout: "" });
+    expect(ended.stderr).toMatch(/^latchkey: /);
+    expect(ended.stderr).toContain(line);
+    expect(ended.stderr).not.toContain(service.firstKey);
+  });
+
+  it("a key that is nowhere, and two secrets from one stdin", async () => {
+    const keyless = await cli.run(["whoami"], { environment: { LATCHKEY_URL: service.url } });
+    expect(keyless).toMatchObject({ code: 4, stderr: expect.stringContaining("There is no key") });
+    const twice = await admin(["check", "a:b", "--key-file", "-"], { input: service.firstKey });
+    expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("one thing only") });
+  });
+});
+
+describe("a profile", () => {
+  it("is kept once its key works, used, and forgotten", async () => {
+    const add = ["profile", "add", "local", "--url", service.url];
+    const wrong = await cli.run(add, { input: "lk_mgt_wrong" });
+    expect(wrong.code).toBe(4);
+    const added = await cli.run(add, { input: `${service.firstKey}\n` });
+    expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining("Bootstrap") });
+    expect(added.stdout + added.stderr).not.toContain(service.firstKey);
+    expect((await stat(cli.path("latchkey/profiles.json"))).mode & 0o777).toBe(0o600);
+    const list = await cli.run(["profile", "ls"]);
+    expect(list.stdout).toContain(
+      `*  local  ${service.url}  ${service.firstKey.slice(0, 11)}\u2026`,
+    );
+    expect(list.stdout).not.toContain(service.firstKey);
+    expect(await cli.run(["whoami"])).toMatchObject({ code: 0, stdout: added.stdout });
+    expect((await cli.run(["profile", "rm", "local"])).code).toBe(0);
+    expect((await cli.run(["profile", "use", "local"])).code).toBe(5);
+  });
+});
+
+describe("a bench", () => {
+  it("tells how quick the service is, and asks before it loads another machine", async () => {
+    const bench = ["bench", "--seconds", "1", "--connections", "2"];
+    const summary = await json([...bench, "--method", "check"]);
+    expect(summary).toMatchObject({ method: "check", connections: 2, errors: {} });
+    expect(summary.calls).toBeGreaterThan(0);
+    const { p50, p95, p99, max } = summary.latency_ms;
+    expect([p50, p95, p99, max]).toEqual([p50, p95, p99, max].toSorted((a, b) => a - b));
+    const away = await admin([...bench, "--url", "http://latchkey.invalid"]);
+    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining("another machine") });
+  });
+});

@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { createWholeProgram } from "../../src/cli/all-commands.js";
+import { complete, filesHere } from "../../src/cli/completion/complete.js";
+import { completionScript } from "../../src/cli/completion/scripts.js";
+import { shells } from "../../src/cli/completion/shells.js";
+import { latchkeyPath, withFolder } from "../support/process.js";
+
+async function completed(...words: string[]): Promise<string[]> {
+  const lines = await complete(createWholeProgram(), words);
+  return lines.map((line) => line.replace(/\t.*/, ""));
+}
+
+describe("completion", () => {
+  it("knows commands and those below them, and hides what is for shells", async () => {
+    expect(await completed("")).toEqual(expect.arrayContaining(["serve", "apps", "doctor"]));
+    expect(await completed("")).not.toContain("__complete");
+    expect(await completed("apps", "r")).toEqual(["rotate", "rm"]);
+    expect(await completed("completion", "")).toEqual(["bash", "zsh", "fish"]);
+  });
+
+  it("knows options, and the values of those that have few", async () => {
+    expect(await completed("apps", "ls", "--ty")).toEqual(["--type"]);
+    expect(await completed("apps", "ls", "--type", "p")).toEqual(["private", "public"]);
+    expect(await completed("apps", "ls", "--type=m")).toEqual(["--type=management"]);
+    expect(await completed("apps", "ls", "--name", "x", "--order", "n")).toEqual([
+      "newest",
+      "name",
+    ]);
+    expect(await completed("events", "--kind", "session.a")).toEqual(["session.authorized"]);
+    expect(await completed("apps", "create", "x", "--rules", "")).toEqual([filesHere]);
+    expect(await completed("import", "")).toEqual([filesHere]);
+  });
+
+  it("tells what each candidate means", async () => {
+    expect(await complete(createWholeProgram(), ["whoa"])).toEqual([
+      expect.stringMatching(/^whoami\tshow whose key/),
+    ]);
+  });
+});
+
+/** What a shell makes of a script, with our command on its path. */
+async function inShell(folder: string, shell: string, script: string): Promise<string> {
+  const command = `#!/bin/sh\nexec '${process.execPath}' '${join(process.cwd(), latchkeyPath)}' "$@"\n`;
+  await writeFile(join(folder, "latchkey"), command, { mode: 0o755 });
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, XDG_CONFIG_HOME: folder };
+  return (await promisify(execFile)(shell, ["-c", script], { env, cwd: folder })).stdout;
+}
+
+describe("in bash", () => {
+  it("a line is completed by what the command says", () =>
+    withFolder(async (folder) => {
+      await writeFile(join(folder, "rules of mine.json"), "[]");
+      const profiles = { current: "one", profiles: { one: { url: "http://a", key: "k" } } };
+      const config = join(folder, "config");
+      await mkdir(join(config, "latchkey"), { recursive: true });
+      await writeFile(join(config, "latchkey", "profiles.json"), JSON.stringify(profiles), {
+        mode: 0o600,
+      });
+      const words = [
+        ["latchkey", "sess"],
+        ["latchkey", "apps", "ls", "--type", "=", "man"],
+        ["latchkey", "apps", "create", "x", "--rules", "ru"],
+        ["latchkey", "whoami", "--profile", ""],
+      ];
+      const script = words
+        .map(
+          (line) => `COMP_WORDS=(${line.map((word) => `'${word}'`).join(" ")})
+            COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _latchkey; printf '%s|' "\${COMPREPLY[@]}"; echo`,
+        )
+        .join("\n");
+      const output = await inShell(
+        folder,
+        "bash",
+        `export XDG_CONFIG_HOME='${config}'; eval "$(latchkey completion bash)"\n${script}`,
+      );
+      expect(output).toBe("sessions|\nmanagement|\nrules of mine.json|\none|\n");
+    }));
+});
+
+describe("the script", () => {
+  it.each(shells)("for %s asks the command line, and is one that the shell can read", (shell) =>
+    withFolder(async (folder) => {
+      const path = join(folder, shell);
+      await writeFile(path, completionScript(shell));
+      expect(completionScript(shell)).toContain("latchkey __complete -- ");
+      // A shell that is not on this machine cannot be asked.
+      const outcome = await promisify(execFile)(shell, ["-n", path]).then(
+        () => "read",
+        ({ code, stderr }) => (code === "ENOENT" ? "read" : stderr),
+      );
+      expect(outcome).toBe("read");
+    }),
+  );
+});

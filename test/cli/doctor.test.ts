@@ -1,0 +1,272 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import type { Finding } from "../../src/cli/doctor/finding.js";
+import { checkFolder } from "../../src/cli/doctor/folder-checks.js";
+import { isAtLeast } from "../../src/cli/doctor/is-at-least.js";
+import { checkMongo } from "../../src/cli/doctor/mongo-checks.js";
+import { checkPort } from "../../src/cli/doctor/port-checks.js";
+import { checkCertificate } from "../../src/cli/doctor/settings-checks.js";
+import { readSettings } from "../../src/config.js";
+import { openStore } from "../../src/open-store.js";
+import type { MongoFacts } from "../../src/store/mongo/inspect.js";
+import { uri, useMongo } from "../support/mongo.js";
+import { withFolder } from "../support/process.js";
+import { startServer } from "../support/server.js";
+import { useCli } from "./run.js";
+
+const cli = useCli();
+const mongo = useMongo();
+
+interface Report {
+  readonly code: number | null;
+  readonly findings: readonly Finding[];
+}
+
+async function examine(environment: Readonly<Record<string, string>>): Promise<Report> {
+  const PORT = "0";
+  const { code, stdout, stderr } = await cli.run(["doctor", "--json"], {
+    environment: { PORT, ...environment },
+  });
+  expect(stderr).toBe("");
+  const { ok, findings } = JSON.parse(stdout);
+  expect(code).toBe(ok ? 0 : 1);
+  return { code, findings };
+}
+
+const about = ({ findings }: Report, name: string) =>
+  findings.filter(({ check }) => check === name).map(({ state, found }) => `${state} ${found}`);
+
+/** All that is in a folder. What is noted of readers in the lock file is no data. */
+function contentsOf(folder: string): string[] {
+  return readdirSync(folder).map((name) => {
+    const isLock = name === "lock.mdb";
+    const content = isLock ? "" : readFileSync(join(folder, name));
+    return `${name} ${createHash("sha256").update(content).digest("hex")}`;
+  });
+}
+
+describe("an embedded store", () => {
+  it("is found well, and left as it is", () =>
+    withFolder(async (DATA_DIR) => {
+      await (await openStore(readSettings({ DATA_DIR }))).close();
+      const before = contentsOf(DATA_DIR);
+      const report = await examine({ DATA_DIR, KEY_PEPPER: "a pepper of these tests" });
+      expect(report.findings.filter(({ state }) => state !== "ok")).toEqual([]);
+      expect(about(report, "layout")).toEqual(["ok version 4, with all of its indexes"]);
+      expect(contentsOf(DATA_DIR)).toEqual(before);
+    }));
+
+  it("that is not there yet is not made, and one that is none is told", () =>
+    withFolder(async (folder) => {
+      const DATA_DIR = join(folder, "deep", "data");
+      const report = await examine({ DATA_DIR });
+      expect(about(report, "store")).toEqual([`warn ${DATA_DIR} holds no data yet`]);
+      expect(existsSync(join(folder, "deep"))).toBe(false);
+
+      await writeFile(join(folder, "data.mdb"), "not a database");
+      const broken = await examine({ DATA_DIR: folder });
+      expect(broken.code).toBe(1);
+      expect(about(broken, "layout")).toEqual([
+        `fail ${folder}: its data.mdb is not a database of this kind`,
+      ]);
+    }));
+
+  it("is judged by its version, by who may use it and by the room it has", () => {
+    const store = { bytes: 1, schema: 4, knownSchema: 4 };
+    const facts = {
+      path: "/d",
+      isThere: true,
+      isWritable: true,
+      isShared: false,
+      freeBytes: 2 ** 40,
+      store,
+    };
+    const states = (change: object) =>
+      checkFolder({ ...facts, ...change }).map(({ state }) => state);
+    expect(states({})).toEqual(["ok", "ok", "ok"]);
+    expect(states({ store: { ...store, schema: 3 } })).toEqual(["ok", "warn", "ok"]);
+    expect(states({ store: { ...store, schema: 5 } })).toEqual(["ok", "fail", "ok"]);
+    expect(states({ isWritable: false })).toEqual(["fail", "ok"]);
+    expect(states({ isShared: true })).toEqual(["ok", "warn", "ok", "ok"]);
+    expect(states({ freeBytes: 2 ** 29 })).toEqual(["ok", "ok", "warn"]);
+    expect(states({ freeBytes: 2 ** 20 })).toEqual(["ok", "ok", "fail"]);
+  });
+});
+
+describe("a store in MongoDB", () => {
+  it("is found well, and what is missing in it is told and not mended", async () => {
+    const db = mongo.createDatabase();
+    const environment = { MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName };
+    const empty = await examine(environment);
+    expect(about(empty, "layout")).toEqual(["warn the database is empty"]);
+    expect(await db.listCollections().toArray()).toEqual([]);
+
+    await mongo.open(db);
+    const well = await examine(environment);
+    expect(well.code).toBe(0);
+    expect(about(well, "layout")).toEqual(["ok 6 collections, with all of their indexes"]);
+    expect(about(well, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
+    expect(about(well, "ttl monitor")).toEqual([expect.stringMatching(/^ok runs every 1 s/)]);
+    expect(about(well, "members")).toEqual(["warn there is one member"]);
+
+    await db.collection("sessions").dropIndex("expires_at_1");
+    await db.command({ collMod: "applications", validationLevel: "off" });
+    const ill = await examine(environment);
+    expect(ill.code).toBe(1);
+    expect(about(ill, "layout")).toEqual([
+      expect.stringMatching(/^fail applications lets other documents in/),
+      'fail the index {"expires_at":1} of sessions is missing',
+    ]);
+    expect(await db.collection("sessions").indexExists("expires_at_1")).toBe(false);
+  });
+
+  it("that cannot be reached is told, without its password", async () => {
+    const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
+    const report = await examine({ MONGODB_URI });
+    expect(about(report, "store")).toEqual([
+      expect.stringMatching(/^fail MongoDB at 127.0.0.1:1 cannot be reached/),
+    ]);
+    expect(JSON.stringify(report)).not.toContain("hunter2");
+  });
+});
+
+const good: MongoFacts = {
+  version: "6.0",
+  topology: "replica set",
+  layout: { missing: [], of: 6, differences: [] },
+  clock: { ahead: 3, uncertainty: 1 },
+  lookup: 1,
+  ttl: { isEnabled: true, passes: 5, interval: 60, uptime: 300 },
+  overdue: [],
+  members: {
+    majority: 2,
+    all: [
+      { name: "a", state: "PRIMARY", isHealthy: true, lag: 0 },
+      { name: "b", state: "SECONDARY", isHealthy: true, lag: 10 },
+      { name: "c", state: "SECONDARY", isHealthy: true, lag: 10 },
+    ],
+  },
+};
+const away = { state: "(not reachable/healthy)", isHealthy: false };
+const membersWith = (
+  ...others: { name: string; state: string; isHealthy: boolean; lag?: number }[]
+) => ({
+  members: { majority: 2, all: [{ name: "a", state: "PRIMARY", isHealthy: true }, ...others] },
+});
+const well = { name: "b", state: "SECONDARY", isHealthy: true, lag: 0 };
+
+describe("what is seen of MongoDB", () => {
+  it.each([
+    ["all is as it should be", {}, []],
+    ["the clocks differ", { clock: { ahead: -5_000, uncertainty: 2 } }, ["warn clock"]],
+    [
+      "the TTL monitor is off",
+      { ttl: { isEnabled: false, passes: 5, interval: 60, uptime: 300 } },
+      ["fail ttl monitor"],
+    ],
+    [
+      "the TTL monitor never ran",
+      { ttl: { isEnabled: true, passes: 0, interval: 60, uptime: 300 } },
+      ["fail ttl monitor"],
+    ],
+    [
+      "it has just been started",
+      { ttl: { isEnabled: true, passes: 0, interval: 60, uptime: 30 } },
+      [],
+    ],
+    ["the dead are not removed", { overdue: ["sessions"] }, ["fail ttl monitor"]],
+    [
+      "it is a single server",
+      { topology: "single server", members: undefined } as const,
+      ["fail store"],
+    ],
+    [
+      "a collection is missing",
+      { layout: { missing: ["events"], of: 6, differences: [] } },
+      ["fail layout"],
+    ],
+    ["one of three members is away", membersWith(well, { ...away, name: "c" }), ["warn members"]],
+    [
+      "a member lags behind",
+      membersWith(well, { ...well, name: "c", lag: 60_000 }),
+      ["warn members"],
+    ],
+    [
+      "most members are away",
+      membersWith({ ...away, name: "b" }, { ...away, name: "c" }),
+      ["warn members", "warn members", "fail members"],
+    ],
+    ["there is no primary", { members: { majority: 1, all: [well] } }, ["fail members"]],
+    [
+      "the user may not see it",
+      { ttl: "hidden", members: "hidden" } as const,
+      ["warn ttl monitor", "warn members"],
+    ],
+  ])("is judged where %s", (_, change, expected) => {
+    const findings = checkMongo({ ...good, ...change } as MongoFacts);
+    const bad = findings.filter(({ state }) => state !== "ok");
+    expect(bad.map(({ state, check }) => `${state} ${check}`)).toEqual(expected);
+    expect(bad.every(({ mend }) => mend)).toBe(true);
+  });
+});
+
+describe("the settings", () => {
+  it("are all told that cannot be used", async () => {
+    const report = await examine({ PORT: "http", LOG_LEVEL: "loud" });
+    expect(about(report, "settings")).toEqual([
+      expect.stringMatching(/^fail PORT must be/),
+      expect.stringMatching(/^fail LOG_LEVEL must be/),
+    ]);
+  });
+
+  it("have a certificate that is good, or is about to end, or has ended", () => {
+    const pem = readFileSync("test/fixtures/localhost.crt");
+    const from = (year: number, month = 0) =>
+      checkCertificate(pem, Date.UTC(year, month, 20)).state;
+    expect([from(2020), from(2100), from(2126, 9), from(2127)]).toEqual([
+      "fail",
+      "ok",
+      "warn",
+      "fail",
+    ]);
+  });
+});
+
+describe("the port", () => {
+  it("is free, or has the service on it, or another program", async () => {
+    const at = (port: number) => checkPort({ ...readSettings({ HOST: "127.0.0.1" }), port });
+    const server = await startServer();
+    expect(await at(server.port)).toMatchObject({
+      state: "ok",
+      found: expect.stringContaining("is ready"),
+    });
+    await server.close();
+    expect(await at(server.port)).toMatchObject({
+      state: "ok",
+      found: expect.stringContaining("nothing answers"),
+    });
+
+    const other = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1");
+    await new Promise((resolve) => other.once("listening", resolve));
+    expect(await at((other.address() as AddressInfo).port)).toMatchObject({ state: "fail" });
+    other.close();
+  });
+});
+
+describe("the version of Node", () => {
+  it("is compared number by number", () => {
+    const versions = ["20.19.0", "20.20.2", "22.0.0", "20.9.9", "18.99.0"];
+    expect(versions.map((version) => isAtLeast(version, "20.19"))).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+});
