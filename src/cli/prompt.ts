@@ -21,9 +21,10 @@ export async function ask(question: string): Promise<string> {
 /** Asks for a line that nobody sees. */
 export async function askHidden(question: string): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(question);
+  // Before it is asked: what is typed at once would be shown.
   stdin.setRawMode(true);
   stdin.setEncoding("utf8");
+  stderr.write(question);
   try {
     let typed = "";
     for await (const chunk of stdin.iterator({ destroyOnReturn: false })) {
