@@ -1,0 +1,61 @@
+// Run by mongosh on the first member, once it answers. What is set up already is left as it is.
+// The first user can be made from this machine only, and only while there is none.
+const { readFileSync } = require("node:fs");
+
+const members = process.env.MEMBERS.split(",");
+const secret = (name) => readFileSync(`/secrets/setup/${name}`, "utf8");
+const admin = db.getSiblingDB("admin");
+const asAdmin = () => admin.auth("admin", secret("admin-password"));
+
+function isInitiated() {
+  return db.hello().setName !== undefined;
+}
+
+/** The first member is to be primary, so that it can be asked from here. */
+function initiate() {
+  rs.initiate({
+    _id: "rs0",
+    members: members.map((host, _id) => ({ _id, host, priority: _id === 0 ? 2 : 1 })),
+  });
+}
+
+function waitUntilPrimary() {
+  while (!db.hello().isWritablePrimary) {
+    sleep(500);
+  }
+}
+
+function hasAdmin() {
+  try {
+    return asAdmin().ok === 1;
+  } catch (error) {
+    if (error.codeName === "AuthenticationFailed") {
+      return false;
+    }
+    throw error;
+  }
+}
+
+function makeAdmin() {
+  admin.createUser({ user: "admin", pwd: secret("admin-password"), roles: ["root"] });
+  asAdmin();
+}
+
+/** It makes its collections and indexes itself, and reaches nothing but its own database. */
+function makeServiceUser() {
+  const latchkey = db.getSiblingDB("latchkey");
+  if (latchkey.getUser("latchkey") === null) {
+    const roles = ["readWrite", "dbAdmin"];
+    latchkey.createUser({ user: "latchkey", pwd: secret("service-password"), roles });
+  }
+}
+
+if (!isInitiated()) {
+  initiate();
+}
+waitUntilPrimary();
+if (!hasAdmin()) {
+  makeAdmin();
+}
+makeServiceUser();
+print(`The replica set of ${members.length} is there, and so is the user of the service.`);
