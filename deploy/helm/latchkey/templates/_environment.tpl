@@ -1,0 +1,60 @@
+{{/* What the pod sets by itself. `settings` may name none of these: the schema sees to it. */}}
+{{- define "latchkey.environment" -}}
+- name: PORT
+  value: "8080"
+- name: METRICS_PORT
+  value: {{ .Values.metrics.port | quote }}
+- name: METRICS_HOST
+  value: 0.0.0.0
+- name: SHUTDOWN_GRACE
+  value: {{ printf "%vs" .Values.shutdownGraceSeconds }}
+- name: WORKERS
+{{- include "latchkey.workers" . | nindent 2 }}
+{{- if .Values.tls.existingSecret }}
+- name: TLS_CERT
+  value: /tls/tls.crt
+- name: TLS_KEY
+  value: /tls/tls.key
+{{- end }}
+{{- if include "latchkey.isEmbedded" . }}
+- name: DATA_DIR
+  value: /data
+{{- else }}
+- name: MONGODB_URI
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "latchkey.secret" . }}
+      key: MONGODB_URI
+{{- end }}
+{{- if include "latchkey.hasSecret" . }}
+- name: KEY_PEPPER
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "latchkey.secret" . }}
+      key: KEY_PEPPER
+      optional: true
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Kubernetes rounds up what it tells of CPUs: half of one is one process. */}}
+{{- define "latchkey.workers" -}}
+{{- $limits := .Values.resources.limits | default dict -}}
+{{- $requests := .Values.resources.requests | default dict -}}
+{{- if .Values.workers -}}
+value: {{ .Values.workers | quote }}
+{{- else if $limits.cpu -}}
+valueFrom:
+  resourceFieldRef:
+    resource: limits.cpu
+{{- else if $requests.cpu -}}
+valueFrom:
+  resourceFieldRef:
+    resource: requests.cpu
+{{- else -}}
+value: "1"
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Checks the chart by helm, what it renders by the Go types of Kubernetes, and the alerts by promtool.
+# A tool that is not there is looked for in a cache folder; `--install` puts it there, which takes Go
+# (helm and the types, some minutes of a core) and Debian's package tools (promtool). What is not
+# checked is said, and is no failure, unless `--install` was asked for.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly helm_version=v3.22.0 kubernetes=1.33.0
+readonly chart=deploy/helm/latchkey
+readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/latchkey/deploy-tools
+install=false
+[ "${1:-}" = --install ] && install=true
+status=0
+
+has() { command -v "$1" > /dev/null; }
+
+fail() {
+  echo "FAILED: $1"
+  status=1
+}
+
+not_checked() {
+  echo "Not checked: $1"
+  if $install; then status=1; fi
+}
+
+install_tools() {
+  mkdir -p "$cache"
+  if ! has helm && has go; then
+    GOBIN=$cache go install "helm.sh/helm/v3/cmd/helm@$helm_version"
+  fi
+  if has go; then
+    (cd tools/deploy/manifests && go build -o "$cache/manifests" .)
+  fi
+  if ! has promtool && has apt-get; then
+    local packages
+    packages=$(mktemp -d)
+    (cd "$packages" && apt-get download --quiet prometheus && dpkg-deb -x prometheus_*.deb . && cp usr/bin/promtool "$cache/")
+    rm -rf "$packages"
+  fi
+}
+
+render() {
+  helm template latchkey "$chart" --kube-version "$kubernetes" "$@"
+}
+
+# The chart has to say no, and to tell why.
+refuses() {
+  local words=$1
+  shift
+  local answer
+  if answer=$(render "$@" 2>&1); then
+    fail "the chart takes $*"
+  elif [[ $answer != *"$words"* ]]; then
+    fail "the chart refuses $* without the words '$words': $answer"
+  fi
+}
+
+check_chart() {
+  local values manifests
+  helm lint --strict --quiet "$chart" || fail "helm lint"
+  for values in "$chart"/ci/*-values.yaml; do
+    helm lint --strict --quiet "$chart" --values "$values" || fail "helm lint with $values"
+    manifests=$(render --values "$values") || fail "helm template with $values"
+    if has manifests; then
+      echo -n "$values: "
+      manifests <<< "$manifests" || fail "what comes of $values"
+    fi
+  done
+  has manifests || not_checked "manifests against the types of Kubernetes (\`npm run check:deploy -- --install\` builds what does it, with Go)"
+  refuses 'needs an address'
+  refuses 'replicaCount must be 1' --set store.kind=embedded
+  refuses 'SESION_TTL' --set secret.existing=x,settings.SESION_TTL=1m
+  refuses 'METRICS_PORT' --set secret.existing=x,settings.METRICS_PORT=1
+  refuses 'replicas' --set secret.existing=x,replicas=3
+  refuses 'maxReplicas' --set secret.existing=x,autoscaling.maxReplicas=1
+}
+
+check_alerts() {
+  promtool check rules deploy/prometheus/alerts.yaml || fail "promtool check rules"
+  promtool test rules deploy/prometheus/alerts.test.yaml || fail "promtool test rules"
+}
+
+PATH=$cache:$PATH
+if $install; then install_tools; fi
+if has helm; then check_chart; else not_checked "the chart, as there is no helm (\`npm run check:deploy -- --install\` builds it, with Go)"; fi
+if has promtool; then check_alerts; else not_checked "the alerts, as there is no promtool (\`npm run check:deploy -- --install\` takes it from Debian)"; fi
+exit $status
