@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { parse } from "yaml";
+import { readSettings } from "../../src/config.js";
+import { pageNames } from "../../src/server/pages.js";
+import { knownSettings } from "./known-settings.js";
+
+interface Schema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly propertyNames?: { readonly enum: readonly string[] };
+  readonly additionalProperties?: unknown;
+}
+
+const folder = "deploy/helm/latchkey";
+const read = (file: string) => readFileSync(`${folder}/${file}`, "utf8");
+const chart = parse(read("Chart.yaml"));
+const values = parse(read("values.yaml"));
+const schema: Schema = JSON.parse(read("values.schema.json"));
+const templates = readdirSync(`${folder}/templates`).map((name) => read(`templates/${name}`));
+const deployment = read("templates/deployment.yaml");
+const setByPod = [...read("templates/_environment.tpl").matchAll(/- name: ([A-Z_]+)$/gm)].map(
+  ([, name = ""]) => name,
+);
+
+/** What a pod cannot use: probes show no certificate, and everyone is to reach it. */
+const leftOut = ["HOST", "METRICS", "TLS_CLIENT_CA"];
+
+describe("the chart", () => {
+  it("is of the version of the service", () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    expect(chart.appVersion).toBe(version);
+  });
+
+  it("sets what the service knows, and lets everything else be set", () => {
+    const free = schema.properties?.settings?.propertyNames?.enum ?? [];
+    expect([...free, ...setByPod, ...leftOut].sort()).toEqual([...knownSettings()].sort());
+  });
+
+  it("has a schema for each value, and takes no others", () => {
+    expect(differences(values, schema, "")).toEqual([]);
+  });
+
+  it("uses each value, and no value that there is not", () => {
+    const used = new Set(
+      templates.flatMap((text) => [...text.matchAll(/\.Values\.(\w+)/g)].map(([, name]) => name)),
+    );
+    expect([...used].sort()).toEqual(Object.keys(values).sort());
+  });
+
+  it("probes pages that there are", () => {
+    const paths = [...deployment.matchAll(/httpGet: \{ path: \/(\S+),/g)].map(([, path]) => path);
+    expect(paths).toEqual(["healthz", "healthz", "readyz"]);
+    expect(pageNames).toEqual(expect.arrayContaining(paths));
+  });
+
+  it("goes with the image and with the defaults of the service", () => {
+    const { port, shutdownGrace } = readSettings({});
+    expect(deployment).toContain(`containerPort: ${port}`);
+    expect(values.shutdownGraceSeconds * 1_000).toBe(shutdownGrace);
+    const [, user] = /^USER (\d+):\1$/m.exec(readFileSync("Dockerfile", "utf8")) ?? [];
+    for (const key of ["runAsUser", "runAsGroup", "fsGroup"]) {
+      expect(deployment).toContain(`${key}: ${user}`);
+    }
+  });
+});
+
+/** Where values and schema do not have the same names, or the schema would take more. */
+function differences(value: unknown, { properties, ...rest }: Schema, path: string): string[] {
+  if (!properties) {
+    return [];
+  }
+  const open = rest.additionalProperties === false ? [] : [`${path || "/"} takes anything`];
+  const there = isObject(value) ? value : {};
+  // What Helm itself adds, and quantities that only some set.
+  const optional = path === "" ? ["global"] : [];
+  const isQuantities = /\/resources\/\w+$/.test(path);
+  const missing = Object.keys(properties).filter(
+    (name) => !(name in there || optional.includes(name) || isQuantities),
+  );
+  const unknown = Object.keys(there).filter((name) => !(name in properties));
+  return [
+    ...open,
+    ...missing.map((name) => `${path}/${name} has no value`),
+    ...unknown.map((name) => `${path}/${name} has no schema`),
+    ...Object.entries(properties).flatMap(([name, inner]) =>
+      differences(there[name], inner, `${path}/${name}`),
+    ),
+  ];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

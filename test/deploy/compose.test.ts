@@ -1,0 +1,146 @@
+import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { parse } from "yaml";
+import { readSettings } from "../../src/config.js";
+import { pageNames } from "../../src/server/pages.js";
+import { knownSettings } from "./known-settings.js";
+
+interface Service {
+  readonly image: string;
+  readonly user?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly entrypoint?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly networks?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, unknown>>;
+  readonly ports?: readonly string[];
+  readonly cpus?: number;
+  readonly stop_grace_period?: string;
+}
+
+const text = readFileSync("compose.yaml", "utf8");
+const { services, networks, volumes } = parse(text, { merge: true }) as {
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string }[] } } | null>;
+  volumes: Record<string, unknown>;
+};
+const proxy = readFileSync("deploy/compose/haproxy.cfg", "utf8");
+const secrets = readFileSync("deploy/compose/make-secrets.sh", "utf8");
+const instances = ["latchkey-1", "latchkey-2"];
+const members = ["mongodb-1", "mongodb-2", "mongodb-3"];
+
+function service(name: string): Service {
+  const found = services[name];
+  if (!found) {
+    throw new Error(`there is no service ${name}`);
+  }
+  return found;
+}
+
+describe("compose.yaml", () => {
+  it("gives every container a root that is read-only, and no rights to win", () => {
+    for (const [name, { read_only, cap_drop, security_opt }] of Object.entries(services)) {
+      expect({ name, read_only, cap_drop, security_opt }).toEqual({
+        ...{ name, read_only: true, cap_drop: ["ALL"] },
+        security_opt: ["no-new-privileges:true"],
+      });
+    }
+  });
+
+  it("sets what the service knows, by variable and by the file of secrets", () => {
+    const known = knownSettings();
+    const [, settings = ""] = /<< SETTINGS\n(.*?)\nSETTINGS/s.exec(secrets) ?? [];
+    const made = settings.split("\n").map((line) => line.split("=")[0] ?? "");
+    expect(made).toEqual(["MONGODB_URI", "KEY_PEPPER"]);
+    for (const instance of instances) {
+      const names = Object.keys(service(instance).environment ?? {});
+      expect([...names, ...made].filter((name) => !known.has(name))).toEqual([]);
+    }
+  });
+
+  it("has settings that go together", () => {
+    const { environment = {}, cpus, stop_grace_period = "" } = service("latchkey-1");
+    const [address = ""] = /\$\{LATCHKEY_SUBNET:-(.*)\}/.exec(text)?.slice(1) ?? [];
+    const settings = readSettings({
+      ...environment,
+      TRUSTED_PROXIES: address,
+      MONGODB_URI: "mongodb://a/?replicaSet=rs0",
+    });
+    expect(settings.workers).toBe(cpus);
+    expect(Number.parseInt(stop_grace_period, 10) * 1_000).toBeGreaterThan(
+      settings.shutdownGrace + 4_000,
+    );
+    expect(networks.service?.ipam?.config[0]?.subnet).toBe(environment.TRUSTED_PROXIES);
+  });
+
+  it("holds no secret, and lets each read only those it needs", () => {
+    expect(JSON.stringify(services)).not.toMatch(/passw|MONGO_INITDB|PEPPER|:\/\/[^/]*@/i);
+    const readers = (volume: string) =>
+      Object.entries(services).flatMap(([name, { volumes: mounts = [] }]) =>
+        mounts.some((mount) => mount.startsWith(`${volume}:`)) ? [name] : [],
+      );
+    expect(readers("members-secrets")).toEqual([...members, "secrets"]);
+    expect(readers("setup-secrets")).toEqual(["secrets", "mongodb-set-up"]);
+    expect(readers("service-secrets")).toEqual([...instances, "secrets"]);
+  });
+
+  it("keeps callers from the service, and the service's callers from the database", () => {
+    const inside = (network: string) =>
+      Object.keys(services).filter((name) => services[name]?.networks?.includes(network));
+    expect(inside("outside")).toEqual(["proxy"]);
+    expect(inside("service")).toEqual(["proxy", ...instances]);
+    expect(inside("database")).toEqual([...instances, ...members]);
+    expect([networks.service?.internal, networks.database?.internal]).toEqual([true, true]);
+    const open = Object.entries(services).filter(([, { ports }]) => ports);
+    expect(open.map(([name]) => name)).toEqual(["proxy"]);
+  });
+
+  it("names files, volumes, networks and services that there are", () => {
+    for (const { volumes: mounts = [], networks: joined = [], depends_on = {} } of Object.values(
+      services,
+    )) {
+      for (const [source = ""] of mounts.map((mount) => mount.split(":"))) {
+        expect([source, source.startsWith("./") ? existsSync(source) : source in volumes]).toEqual([
+          source,
+          true,
+        ]);
+      }
+      expect(joined.filter((network) => !(network in networks))).toEqual([]);
+      expect(Object.keys(depends_on).filter((name) => !(name in services))).toEqual([]);
+    }
+  });
+
+  it("runs the members that the service is told of", () => {
+    const told = service("secrets").environment?.MEMBERS ?? "";
+    expect(told.split(",")).toEqual(members.map((name) => `${name}:27017`));
+    expect(service("mongodb-set-up").environment?.MEMBERS).toBe(told);
+  });
+});
+
+describe("the proxy", () => {
+  it("sends to all instances at the port of the service, over HTTP/1.1 and HTTP/2", () => {
+    const { port } = readSettings({});
+    const servers = [...proxy.matchAll(/^\s+server (\S+) (\S+)( proto h2)?/gm)];
+    expect(servers.map(([, name, address, h2 = ""]) => [name, address, h2.trim()])).toEqual([
+      ...instances.map((name) => [name, `${name}:${port}`, ""]),
+      ...instances.map((name) => [name, `${name}:${port}`, "proto h2"]),
+    ]);
+    expect(service("proxy").ports?.[0]).toMatch(/:8080$/);
+    expect(proxy).toMatch(/bind :8080$/m);
+  });
+
+  it("asks for a page that there is, waits longer than the service and closes sooner", () => {
+    const [, page] = /httpchk GET \/(\S+)/.exec(proxy) ?? [];
+    expect(pageNames).toContain(page);
+    const { requestTimeout, limits } = readSettings({});
+    const seconds = (name: string) => {
+      const [, value] = new RegExp(`timeout ${name} (\\d+)s`).exec(proxy) ?? [];
+      return Number(value) * 1_000;
+    };
+    expect(seconds("server")).toBeGreaterThan(requestTimeout);
+    expect(seconds("http-keep-alive")).toBeLessThan(limits.idleTimeout);
+  });
+});

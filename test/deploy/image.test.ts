@@ -1,0 +1,106 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { readSettings } from "../../src/config.js";
+import { withFolder } from "../support/process.js";
+import { useServices } from "../support/service-process.js";
+import { type Instruction, readDockerfile } from "./dockerfile.js";
+
+const stages = readDockerfile();
+const { instructions: last = [] } = stages.at(-1) ?? {};
+const packed = JSON.parse(readFileSync("package.json", "utf8"));
+
+function the(name: string, instructions: readonly Instruction[] = last): string {
+  const found = instructions.filter((instruction) => instruction.name === name);
+  expect(found).toHaveLength(1);
+  return found[0]?.text ?? "";
+}
+
+describe("the Dockerfile", () => {
+  it("names the release of each image that it builds on", () => {
+    for (const { image } of stages) {
+      expect(image).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim$/);
+    }
+  });
+
+  it("copies what is there, and what is not left out of the context", () => {
+    const ignored = readFileSync(".dockerignore", "utf8").split("\n");
+    const copies = stages.flatMap(({ instructions }) =>
+      instructions.filter(({ name }) => name === "COPY"),
+    );
+    for (const { flags, text } of copies) {
+      const sources = text.split(/\s+/).slice(0, -1);
+      for (const source of flags.from ? [] : sources) {
+        expect([source, existsSync(source)]).toEqual([source, true]);
+        expect(ignored.some((path) => path !== "" && `${source}/`.startsWith(`${path}/`))).toBe(
+          false,
+        );
+      }
+      expect([undefined, ...stages.map(({ name }) => name)]).toContain(flags.from);
+    }
+    expect(copies.length).toBeGreaterThan(4);
+  });
+
+  it("runs scripts of the package that there are, and none of its dependencies", () => {
+    const steps = stages[0]?.instructions.filter(({ name }) => name === "RUN") ?? [];
+    for (const { text } of steps) {
+      const [, script] = /^npm run (\S+)/.exec(text) ?? [];
+      expect(script === undefined || script in packed.scripts).toBe(true);
+      expect(!/^npm (ci|prune)/.test(text) || text.includes("--ignore-scripts")).toBe(true);
+    }
+    expect(steps.map(({ text }) => text)).toContain("npm prune --omit=dev --ignore-scripts");
+  });
+
+  it("leaves the image to a user of its own, who is not root and owns nothing but the data", () => {
+    expect(the("USER")).toBe("10001:10001");
+    const owned = last.filter(({ flags }) => flags.chown);
+    expect(owned.map(({ flags, text }) => [flags.chown, text])).toEqual([
+      ["10001:10001", "/app/data /data"],
+    ]);
+    expect(the("ENV")).toContain("DATA_DIR=/data");
+  });
+
+  it("starts the command of the package without a shell, so that it hears signals", () => {
+    expect(JSON.parse(the("ENTRYPOINT"))).toEqual(["node", `/app/${packed.bin.latchkey}`]);
+    expect(JSON.parse(the("CMD"))).toEqual(["serve"]);
+    expect(the("STOPSIGNAL")).toBe("SIGTERM");
+    expect(Number(the("EXPOSE"))).toBe(readSettings({}).port);
+    expect(last.map(({ name }) => name)).not.toContain("ADD");
+  });
+});
+
+describe("the health check of the image", () => {
+  const start = useServices();
+  const check = "deploy/docker/healthcheck.mjs";
+  const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
+
+  /** What it ends with. */
+  async function ask(environment: Record<string, string>): Promise<number> {
+    const ended = promisify(execFile)(process.execPath, [check], { env: environment });
+    return ended.then(
+      () => 0,
+      ({ code }: { code: number }) => code,
+    );
+  }
+
+  it.each([
+    ["in clear text", {}],
+    ["over TLS", tls],
+    ["where clients need a certificate", { ...tls, TLS_CLIENT_CA: tls.TLS_CERT }],
+  ])("is good while the service serves %s, and bad when it is gone", (_, settings) =>
+    withFolder(async (DATA_DIR) => {
+      const { port, process } = await start({ DATA_DIR, ...settings });
+      const environment = { PORT: String(port), ...settings };
+      expect(await ask(environment)).toBe(0);
+      process.child.kill("SIGTERM");
+      await process.ended();
+      expect(await ask(environment)).toBe(1);
+    }),
+  );
+
+  it("is what the Dockerfile runs", () => {
+    const [file = ""] = check.split("/").slice(-1);
+    expect(the("HEALTHCHECK")).toContain(`CMD ["node", "/app/${file}"]`);
+  });
+});
