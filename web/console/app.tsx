@@ -1,7 +1,7 @@
 import { lazy, Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
-import { SignedIn } from "./access/access.js";
 import { LostNotice } from "./access/reach.js";
+import { SignedIn } from "./access/signed-in.js";
 import { NewKeys } from "./applications/new-keys.js";
 import { home } from "./navigation.js";
 import { Shell } from "./shell.js";

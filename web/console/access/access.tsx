@@ -1,13 +1,10 @@
-import { createClient, type Transport } from "@connectrpc/connect";
-import { TransportProvider } from "@connectrpc/connect-query";
-import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext, useState } from "react";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { useQuery } from "@connectrpc/connect-query";
+import { useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { connect } from "./connection.js";
-import { keptKey } from "./kept-key.js";
-import { createQueries } from "./queries.js";
-import { setReached } from "./reach.js";
-import { SignIn } from "./sign-in.js";
+import { useReached } from "./reach.js";
+import { serviceNow } from "./service-time.js";
 
 /** Who the person is to the service, and what that allows. */
 export interface Access {
@@ -27,48 +24,47 @@ export function useAccess(): Access {
   return access;
 }
 
-interface Visit {
-  readonly me: WhoAmIResponse;
-  readonly transport: Transport;
-  readonly queries: QueryClient;
+interface WithAccessProps {
+  /** What the service said when the person signed in. */
+  readonly first: WhoAmIResponse;
+  signOut(): void;
+  readonly children: ReactNode;
 }
 
-/** Shows its children to whoever has signed in, and asks others to. */
-export function SignedIn({ children }: { readonly children: ReactNode }) {
-  const [visit, setVisit] = useState<Visit>();
-  const [farewell, setFarewell] = useState<string>();
-
-  function leave(reason?: string): void {
-    keptKey.forget();
-    setFarewell(reason);
-    setVisit(undefined);
-  }
-
-  async function enter(key: string): Promise<void> {
-    const me = await createClient(AccessService, connect({ key, onReach: setReached })).whoAmI({});
-    const transport = connect({
-      key,
-      onReach: setReached,
-      onKeyRefused: () =>
-        leave(
-          "Your key does not work any more: it has expired, or was replaced, disabled or deleted. Sign in with another one.",
-        ),
-    });
-    setFarewell(undefined);
-    setVisit({ me, transport, queries: createQueries() });
-  }
-
-  if (!visit) {
-    return <SignIn enter={enter} farewell={farewell} />;
-  }
-  const { me, transport, queries } = visit;
-  const held = new Set([...me.permissions, ...me.rules.flatMap(({ permissions }) => permissions)]);
-  const access: Access = { me, may: (permission) => held.has(permission), signOut: () => leave() };
-  return (
-    <AccessContext value={access}>
-      <TransportProvider transport={transport}>
-        <QueryClientProvider client={queries}>{children}</QueryClientProvider>
-      </TransportProvider>
-    </AccessContext>
+/** Lets its children know who has signed in, and asks the service again now and then. */
+export function WithAccess({ first, signOut, children }: WithAccessProps) {
+  const isReached = useReached();
+  useFreshViewsAfter(!isReached);
+  const { data: me = first } = useQuery(
+    AccessService.method.whoAmI,
+    {},
+    {
+      initialData: first,
+      refetchInterval: ({ state }) => pauseBeforeAsking(state.data ?? first, isReached),
+    },
   );
+  const held = new Set([...me.permissions, ...me.rules.flatMap(({ permissions }) => permissions)]);
+  const access: Access = { me, may: (permission) => held.has(permission), signOut };
+  return <AccessContext value={access}>{children}</AccessContext>;
+}
+
+/** Milliseconds after which to ask again: what a key may do can change, and a key can end. */
+function pauseBeforeAsking({ expiresAt }: WhoAmIResponse, isReached: boolean): number {
+  if (!isReached) {
+    return 2_000;
+  }
+  const left = expiresAt ? timestampMs(expiresAt) - serviceNow() : Number.POSITIVE_INFINITY;
+  return Math.min(Math.max(left, 0) + 1_000, 30_000);
+}
+
+/** What is shown may be old after a time without the service. */
+function useFreshViewsAfter(isLost: boolean): void {
+  const queries = useQueryClient();
+  const wasLost = useRef(isLost);
+  useEffect(() => {
+    if (wasLost.current && !isLost) {
+      void queries.invalidateQueries();
+    }
+    wasLost.current = isLost;
+  }, [isLost, queries]);
 }

@@ -1,61 +1,92 @@
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { sendKey } from "../../../src/client/client.js";
+import { problemOf } from "../../../src/client/problem.js";
 import { retryLost } from "../../../src/client/retry.js";
 import { defaultKeyHeader } from "../../../src/key-header.js";
+import { noteServiceTime } from "./service-time.js";
 
-const url = location.origin;
+export const serviceUrl = location.origin;
+
+/** The header for keys, which the service tells in the page. */
+export const keyHeader =
+  document.querySelector<HTMLMetaElement>('meta[name="key-header"]')?.content ?? defaultKeyHeader;
+
+/** After so many milliseconds a call counts as lost: a connection may be dead without a word. */
+const longestCall = 20_000;
 
 interface ConnectionOptions {
   readonly key: string;
   /** Called when the service says that the key does not work any more. */
-  readonly onKeyRefused?: (reason: ConnectError) => void;
+  readonly onKeyRefused?: () => void;
   /** Called with each call: whether it reached the service. */
   readonly onReach?: (isReached: boolean) => void;
 }
 
 /** Calls the service that this page came from, with the key of the person. */
-export function connect({ key, onKeyRefused, onReach }: ConnectionOptions): Transport {
-  const keyHeader = keyHeaderOfService();
-  const options = { url, key, keyHeader };
+export function connect({ key, ...watchers }: ConnectionOptions): Transport {
+  const options = { url: serviceUrl, key, keyHeader };
   return createConnectTransport({
-    baseUrl: url,
+    baseUrl: serviceUrl,
     useHttpGet: false,
-    interceptors: [watchCalls({ onKeyRefused, onReach }), retryLost(), sendKey(options)],
+    defaultTimeoutMs: longestCall,
+    interceptors: [watchCalls(watchers), retryLost(), sendKey(options)],
   });
 }
 
-type Watchers = Pick<ConnectionOptions, "onKeyRefused" | "onReach">;
+type Watchers = Omit<ConnectionOptions, "key">;
 
-function watchCalls({
-  onKeyRefused,
-  onReach,
-}: { [K in keyof Watchers]: Watchers[K] | undefined }): Interceptor {
+/** Tells what calls show of the service and of the key, streams also while they last. */
+function watchCalls({ onKeyRefused, onReach }: Watchers): Interceptor {
+  function inPlainWords(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
+    const error = ConnectError.from(thrown);
+    if (signal.aborted && error.code === Code.Canceled) {
+      return error;
+    }
+    const isLost = isUnreached(error);
+    onReach?.(!isLost);
+    if (error.code === Code.Unauthenticated) {
+      onKeyRefused?.();
+    }
+    return isLost && problemOf(error).code === undefined ? lost(error) : error;
+  }
+
   return (next) => async (request) => {
     try {
       const answer = await next(request);
       onReach?.(true);
-      return answer;
+      noteServiceTime(answer.header);
+      return answer.stream ? { ...answer, message: watched(answer.message, request) } : answer;
     } catch (thrown) {
-      const error = ConnectError.from(thrown);
-      if (!request.signal.aborted) {
-        onReach?.(!isUnreached(error));
-      }
-      if (error.code === Code.Unauthenticated) {
-        onKeyRefused?.(error);
-      }
-      throw error;
+      throw inPlainWords(thrown, request);
     }
   };
+
+  async function* watched<T>(
+    messages: AsyncIterable<T>,
+    request: { readonly signal: AbortSignal },
+  ): AsyncGenerator<T> {
+    try {
+      yield* messages;
+    } catch (thrown) {
+      throw inPlainWords(thrown, request);
+    }
+  }
 }
 
-/** Browsers say nothing more of a call that did not come through. */
-function isUnreached({ code, cause }: ConnectError): boolean {
-  return cause instanceof TypeError || (code === Code.Unavailable && cause === undefined);
+/** Whether a call did not come through, or came to a service that cannot do its work now. */
+function isUnreached(error: ConnectError): boolean {
+  const isGivenUp = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
+  // Browsers say nothing more of a call that did not come through.
+  return error.cause instanceof TypeError || error.code === Code.Unavailable || isGivenUp;
 }
 
-/** The service tells in the page which header it reads keys from. */
-function keyHeaderOfService(): string {
-  const fact = document.querySelector<HTMLMetaElement>('meta[name="key-header"]');
-  return fact?.content ?? defaultKeyHeader;
+function lost(cause: ConnectError): ConnectError {
+  return new ConnectError(
+    "The service cannot be reached. Try again in a moment.",
+    Code.Unavailable,
+    undefined,
+    undefined,
+    cause,
+  );
 }

@@ -18,9 +18,14 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Whether the service can be reached. */
+export function useReached(): boolean {
+  return useSyncExternalStore(listen, () => isReached);
+}
+
 /** Says so where the service cannot be reached, and that the page goes on trying. */
 export function LostNotice() {
-  const reached = useSyncExternalStore(listen, () => isReached);
+  const reached = useReached();
   return (
     <div role="status" className="lost-notice" data-shown={!reached}>
       {reached ? null : "The service cannot be reached. Trying again…"}

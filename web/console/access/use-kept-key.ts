@@ -1,0 +1,69 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { useEffect, useState } from "react";
+import { keptKey } from "./kept-key.js";
+
+/** Milliseconds between two tries to reach a service that is away. */
+const pause = 2_000;
+
+interface KeptKey {
+  /** Whether the kept key is being tried. */
+  readonly isTried: boolean;
+  /** Why it did not work. */
+  readonly problem: unknown;
+  giveUp(): void;
+}
+
+/**
+ * Signs in with the key that this tab has kept, if any. While the service is
+ * away it is kept and tried again; a key that does not work is forgotten.
+ */
+export function useKeptKey(enter: (key: string) => Promise<void>): KeptKey {
+  const [isTried, setIsTried] = useState(() => keptKey.read() !== undefined);
+  const [problem, setProblem] = useState<unknown>();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page opens.
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
+
+    async function tryKey(): Promise<void> {
+      const kept = keptKey.read();
+      if (kept === undefined || isOver) {
+        return;
+      }
+      try {
+        await enter(kept);
+      } catch (thrown) {
+        settle(ConnectError.from(thrown));
+      }
+    }
+
+    function settle(error: ConnectError): void {
+      if (error.code === Code.Unavailable) {
+        timer = isOver ? undefined : setTimeout(tryKey, pause);
+        return;
+      }
+      if (error.code === Code.Unauthenticated) {
+        keptKey.forget();
+      }
+      setProblem(error);
+      setIsTried(false);
+    }
+
+    // Not at once: in its strict mode React undoes the first effect and does it again.
+    timer = setTimeout(tryKey);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, []);
+
+  return {
+    isTried,
+    problem,
+    giveUp() {
+      keptKey.forget();
+      setIsTried(false);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { createConnectQueryKey } from "@connectrpc/connect-query";
+import type { QueryClient, QueryKey } from "@tanstack/react-query";
+import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { applicationNames } from "../names/application-names.js";
+import type { EventBatch } from "./event-feed.js";
+
+/** Milliseconds between two rounds: where much happens, not every event is worth a call. */
+const pause = 1_000;
+
+const cardinality = undefined;
+const applications = createConnectQueryKey({ schema: ApplicationService, cardinality });
+const sessions = createConnectQueryKey({ schema: SessionService, cardinality });
+const me = createConnectQueryKey({ schema: AccessService.method.whoAmI, cardinality });
+
+/** Has what is shown asked for again when events tell that it has changed. */
+export interface Refresh {
+  after(batch: EventBatch): void;
+  stop(): void;
+}
+
+export function createRefresh(
+  queries: QueryClient,
+  { applicationId }: Pick<WhoAmIResponse, "applicationId">,
+): Refresh {
+  const old = new Set<QueryKey>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function flush(): void {
+    timer = undefined;
+    for (const queryKey of old) {
+      void queries.invalidateQueries({ queryKey });
+    }
+    old.clear();
+  }
+
+  return {
+    after({ events, isReset }) {
+      const made = isReset
+        ? [applications, sessions, me, applicationNames]
+        : events.flatMap((event) => madeOldBy(event, applicationId));
+      if (made.length === 0) {
+        return;
+      }
+      for (const key of made) {
+        old.add(key);
+      }
+      timer ??= setTimeout(flush, pause);
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {
+  const [about] = kind.split(".");
+  if (about === "session") {
+    return [sessions];
+  }
+  if (about === "access") {
+    return [];
+  }
+  const isMine = target?.applicationId === applicationId;
+  return [applications, sessions, applicationNames, ...(isMine ? [me] : [])];
+}
