@@ -10,6 +10,7 @@ import { Page } from "./ui/page.js";
 
 const ApplicationsPage = lazy(() => import("./applications/applications-page.js"));
 const ApplicationPage = lazy(() => import("./applications/application-page.js"));
+const EditApplicationPage = lazy(() => import("./applications/edit-application-page.js"));
 const NewApplicationPage = lazy(() => import("./applications/new-application-page.js"));
 const SessionsPage = lazy(() => import("./sessions/sessions-page.js"));
 const TrySessionPage = lazy(() => import("./sessions/try-session-page.js"));
@@ -30,6 +31,9 @@ export function App() {
                 <Route path="/applications/new" component={NewApplicationPage} />
                 <Route path="/applications/:id">
                   {({ id }) => <ApplicationPage key={id} id={id} />}
+                </Route>
+                <Route path="/applications/:id/edit">
+                  {({ id }) => <EditApplicationPage key={id} id={id} />}
                 </Route>
                 <Route path="/sessions" component={SessionsPage} />
                 <Route path="/sessions/try" component={TrySessionPage} />

@@ -1,9 +1,59 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+import {
+  ApplicationService,
+  CreateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useAccess } from "../access/access.js";
+import { useClient } from "../access/use-client.js";
+import { NotAllowed } from "../ui/not-allowed.js";
 import { Page } from "../ui/page.js";
+import { ApplicationFields } from "./form/application-fields.js";
+import { createRequestOf, emptyDraft } from "./form/draft.js";
+import { FormFrame } from "./form/form-frame.js";
+import { useApplicationForm } from "./form/use-application-form.js";
+import { useNewKeys } from "./new-keys.js";
+import { useRefresh } from "./use-refresh.js";
 
 export default function NewApplicationPage() {
+  const { may } = useAccess();
   return (
     <Page title="New application">
-      <p className="muted" />
+      {may("application:create") ? (
+        <NewApplication />
+      ) : (
+        <NotAllowed permission="application:create" />
+      )}
     </Page>
+  );
+}
+
+function NewApplication() {
+  const form = useApplicationForm({
+    base: emptyDraft,
+    schema: CreateApplicationRequestSchema,
+    requestOf: createRequestOf,
+  });
+  const [isSaved, setIsSaved] = useState(false);
+  const [, navigate] = useLocation();
+  const applications = useClient(ApplicationService);
+  const showNewKey = useNewKeys();
+  const refresh = useRefresh();
+  async function save(): Promise<void> {
+    const { id, key = "" } = await applications.createApplication(createRequestOf(form.draft));
+    setIsSaved(true);
+    refresh();
+    showNewKey(key, () => navigate(`/applications/${id}`, { replace: true }));
+  }
+  return (
+    <FormFrame
+      form={form}
+      saveLabel="Create application"
+      wayOut="/applications"
+      isSaved={isSaved}
+      save={save}
+    >
+      <ApplicationFields form={form} isNew />
+    </FormFrame>
   );
 }

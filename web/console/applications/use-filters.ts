@@ -1,11 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { useSearchParams } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { choicesOf } from "../ui/field-facts.js";
+import { allowedValues } from "../ui/allowed-values.js";
 
-const { type, status } = ListApplicationsRequestSchema.field;
-export const types = choicesOf(type);
-export const statuses = choicesOf(status);
+export const types = allowedValues(ListApplicationsRequestSchema, "type");
+export const statuses = allowedValues(ListApplicationsRequestSchema, "status");
 
 /** What the list is narrowed to. An empty text narrows nothing. */
 export interface Filters {

@@ -5,14 +5,38 @@ import { Dialog } from "./dialog.js";
 
 type Leave = () => void;
 
-/** Asks the person, who may then leave. Absent where nothing would be lost. */
-let ask: ((leave: Leave) => void) | undefined;
+/** Asks the person, who may then leave. */
+type Ask = (leave: Leave) => void;
+
+interface Guard {
+  /** The address of the page. */
+  readonly here: string;
+  readonly ask: Ask;
+}
+
+/** Absent where nothing would be lost. */
+let guard: Guard | undefined;
 
 /** For the router: takes people elsewhere, after they were asked where something would be lost. */
 export const leaveGuarded: AroundNavHandler = (navigate, to, options) => {
   const leave = () => navigate(to, options);
-  (ask ?? ((go) => go()))(leave);
+  if (guard) {
+    guard.ask(leave);
+  } else {
+    leave();
+  }
 };
+
+// Windows call their listeners in the order in which they came: this one has to be there before that of the router.
+addEventListener("popstate", (event) => {
+  if (guard) {
+    // The browser has gone back already: the router is not told, and the address is put right.
+    event.stopImmediatePropagation();
+    const wanted = location.href;
+    history.pushState(null, "", guard.here);
+    guard.ask(() => history.pushState(null, "", wanted));
+  }
+});
 
 interface LeaveGuardProps {
   /** Whether something would be lost. */
@@ -52,22 +76,13 @@ export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
 }
 
 /** Stands in the ways out of the page, and answers how to clear them again. */
-function guardPage(askPerson: (leave: Leave) => void): () => void {
-  const here = location.href;
+function guardPage(askPerson: Ask): () => void {
+  const mine: Guard = { here: location.href, ask: askPerson };
   const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
-  /** The browser has gone back already: the router is not told, and the address is put right. */
-  function onBack(event: PopStateEvent): void {
-    event.stopImmediatePropagation();
-    const wanted = location.href;
-    history.pushState(null, "", here);
-    askPerson(() => history.pushState(null, "", wanted));
-  }
-  ask = askPerson;
+  guard = mine;
   addEventListener("beforeunload", onUnload);
-  addEventListener("popstate", onBack, { capture: true });
   return () => {
-    ask = ask === askPerson ? undefined : ask;
+    guard = guard === mine ? undefined : guard;
     removeEventListener("beforeunload", onUnload);
-    removeEventListener("popstate", onBack, { capture: true });
   };
 }

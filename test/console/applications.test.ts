@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import { createLatchkeyClient } from "../../src/client/node.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser.js";
+import { openSignedIn, sidewaysIn, signIn } from "../support/console.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+describeInBrowser("applications in the console", (browser) => {
+  let server: TestServer;
+  let root: Bootstrapped;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+  });
+
+  afterAll(() => server.close());
+
+  const clientWith = (key: string) => createLatchkeyClient({ url: server.url, key });
+  const open = (path: string, key = root.key) =>
+    openSignedIn(browser, `${server.url}/console${path}`, key);
+  const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+  /** Makes an application without the console, and answers its id and its key. */
+  async function makeApplication(name: string, permissions: string[], type = "management") {
+    const { id, key = "" } = await clientWith(root.key).applications.createApplication({
+      ...{ name, type, permissions },
+    });
+    return { id, key };
+  }
+
+  async function works(key: string): Promise<boolean> {
+    const headers = { "svc-api-key": key, origin: "https://shop.example.com" };
+    const { ok } = await fetch(`${server.url}/whoami`, { headers });
+    return ok;
+  }
+
+  /** Reads the key that is shown, and leaves it. */
+  async function takeKey({ page, faults }: OpenedPage): Promise<string> {
+    const dialog = page.getByRole("dialog", { name: "Store the new key now" });
+    const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
+    for (const _ of ["once", "twice", "thrice"]) {
+      await page.keyboard.press("Escape");
+    }
+    await button(page, "I have stored it").click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await page.content()).not.toContain(key);
+    expect(await keptBy(page)).not.toContain("lk_");
+    expect(faults).toEqual([]);
+    return key;
+  }
+
+  /** All that the browser keeps where others may look. */
+  const keptBy = (page: Page) =>
+    page.evaluate<string>(
+      "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.cookie])",
+    );
+
+  it("live their whole life by clicking", async () => {
+    const opened = await open("/applications");
+    const { page, faults } = opened;
+    const regenerate = async (choice: string) => {
+      await button(page, "Regenerate key").click();
+      await page.getByLabel(choice).check();
+      await button(page, "Regenerate").click();
+      return takeKey(opened);
+    };
+
+    await page.getByRole("link", { name: "New application" }).click();
+    await page.getByLabel("Name").fill("Web shop");
+    await page.getByLabel("public").check();
+    await page.getByRole("combobox", { name: "Permissions on everything" }).fill("token:create");
+    await page.getByRole("combobox", { name: "Permissions on everything" }).press("Enter");
+    await button(page, "Add rule").click();
+    await page.getByLabel("Container").fill("/pci/");
+    await page.getByRole("combobox", { name: "Permissions of the rule" }).fill("token:read ");
+    await page.getByLabel("Web pages, by their origin").fill("https://shop.example.com");
+    await page.getByLabel("In some days").check();
+    await page.getByLabel("Days from now").fill("90");
+    expect(await barriersIn(page)).toEqual([]);
+    await button(page, "Create application").click();
+    await page.getByTestId("new-key").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    const first = await takeKey(opened);
+
+    await page.getByRole("heading", { name: "Web shop" }).waitFor();
+    await page.getByText("in 3 months").waitFor();
+    await page.getByText("application.created").waitFor();
+    const { data } = await clientWith(root.key).applications.listApplications({
+      namePrefix: "web",
+    });
+    expect(data).toMatchObject([
+      {
+        type: "public",
+        permissions: ["token:create"],
+        rules: [{ priority: 1, container: "/pci/", permissions: ["token:read"] }],
+        allowedOrigins: ["https://shop.example.com"],
+      },
+    ]);
+    expect(await works(first)).toBe(true);
+
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Name").fill("Web shop 2");
+    await button(page, "Remove token:create").click();
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
+    await page.getByText("application.updated").waitFor();
+
+    const second = await regenerate("Goes on for 7 days");
+    await page.getByText("in 7 days").waitFor();
+    expect([await works(first), await works(second)]).toEqual([true, true]);
+    const third = await regenerate("Stops at once, and with it all earlier keys");
+    await page.getByText("in 7 days").waitFor({ state: "detached" });
+    expect([await works(first), await works(second)]).toEqual([false, false]);
+    expect(await works(third)).toBe(true);
+
+    await button(page, "Disable").click();
+    expect(await barriersIn(page)).toEqual([]);
+    await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
+    await page.getByText("disabled", { exact: true }).waitFor();
+    expect(await works(third)).toBe(false);
+    await button(page, "Enable").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Enable" }).click();
+    await page.getByText("enabled", { exact: true }).waitFor();
+    expect(await works(third)).toBe(true);
+
+    expect(await barriersIn(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await sidewaysIn(page)).toBe(0);
+    await button(page, "Delete").click();
+    await page.getByLabel("Type its name to delete it").fill("Web shop");
+    expect(await button(page, "Delete for good").isDisabled()).toBe(true);
+    await page.getByLabel("Type its name to delete it").fill("Web shop 2");
+    expect(await barriersIn(page)).toEqual([]);
+    await button(page, "Delete for good").click();
+    await page.getByText("1 application", { exact: true }).waitFor();
+    expect(await works(third)).toBe(false);
+    expect(faults).toEqual([]);
+  }, 90_000);
+
+  it("say beneath each field what is wrong with it, by the rules of the service", async () => {
+    const { page, faults } = await open("/applications/new");
+    await page.getByLabel("Networks").fill("10.0.0.0/8\n10.0.0.1/8x");
+    await page.getByText(/^10\.0\.0\.1\/8x: /).waitFor();
+    await page.getByLabel("At a moment").check();
+    await page.getByLabel("Moment, in your time").fill("2020-01-01T00:00");
+    await page.getByText("must be in the future").waitFor();
+    await button(page, "Create application").click();
+    await page.getByText("grant at least one").waitFor();
+    await page.locator("input:focus[aria-invalid]").and(page.getByLabel("Name")).waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await sidewaysIn(page)).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  it("are not left with changes that are not saved before the person was asked", async () => {
+    const { id } = await makeApplication("Left", ["token:read"], "private");
+    const { page, faults } = await open(`/applications/${id}`);
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Name").fill("Not left");
+    const asked = page.getByRole("dialog", { name: "Leave without saving?" });
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await asked.getByRole("button", { name: "Stay" }).click();
+    await page.evaluate("history.back()");
+    await asked.waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    await asked.getByRole("button", { name: "Stay" }).click();
+    expect(await page.getByLabel("Name").inputValue()).toBe("Not left");
+    await page.getByRole("link", { name: "Cancel" }).click();
+    await asked.getByRole("button", { name: "Leave" }).click();
+    await page.getByRole("heading", { name: "Left", exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("are not changed unseen by two tabs, nor is what was entered lost", async () => {
+    const { id } = await makeApplication("Shared", ["token:read"], "private");
+    const mine = await open(`/applications/${id}/edit`);
+    const { page } = mine;
+    await page.getByLabel("Name").fill("Mine");
+    const theirs = await browser.openBeside(mine, `${server.url}/console/applications/${id}/edit`);
+    await signIn(theirs, root.key);
+    await theirs.page.getByLabel("Name").fill("Theirs");
+    await theirs.page.getByLabel("Networks").fill("10.0.0.0/8");
+    await button(theirs.page, "Save").click();
+    await theirs.page.getByRole("heading", { name: "Theirs" }).waitFor();
+
+    await button(page, "Save").click();
+    await button(page, "Load the new state").click();
+    await page.getByText("These were changed by both").waitFor();
+    expect(await page.getByRole("region", { name: "Name" }).textContent()).toContain("Theirs");
+    expect(await page.getByRole("textbox", { name: "Name" }).inputValue()).toBe("Mine");
+    expect(await page.getByLabel("Networks").inputValue()).toBe("10.0.0.0/8");
+    expect(await barriersIn(page)).toEqual([]);
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Mine" }).waitFor();
+    await page.getByText("10.0.0.0/8").waitFor();
+    expect([...mine.faults, ...theirs.faults]).toEqual([]);
+  }, 60_000);
+
+  it("show a new key to the end to whoever has replaced the own one and is signed out", async () => {
+    const { id, key } = await makeApplication("Own", ["application:read", "application:update"]);
+    const opened = await open(`/applications/${id}`, key);
+    const { page } = opened;
+    await button(page, "Regenerate key").click();
+    await page.getByText("You are signed in with a key of this application.").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    await page.getByLabel("Stops at once, and with it all earlier keys").check();
+    await button(page, "Regenerate").click();
+    const next = await takeKey(opened);
+    expect(await works(next)).toBe(true);
+    await page.getByText("Your key does not work any more").waitFor();
+  });
+
+  it("do not offer what a key may not do", async () => {
+    const { key } = await makeApplication("Reader", ["application:read"]);
+    const { page } = await open(`/applications/${root.applicationId}`, key);
+    await page.getByRole("heading", { name: "Keys" }).waitFor();
+    await page.getByText("the present key").waitFor();
+    expect(await page.locator("main").getByRole("button").allTextContents()).toEqual(["Copy id"]);
+    expect(await page.getByRole("heading", { name: "Recent activity" }).count()).toBe(0);
+    await page.getByRole("link", { name: "Applications" }).click();
+    await page.getByRole("table").waitFor();
+    expect(await page.getByRole("link", { name: "New application" }).count()).toBe(0);
+  });
+
+  it("say so where a key may not see them", async () => {
+    const { key } = await makeApplication("Blind", ["token:read"]);
+    const { page, faults } = await open("/applications/new", key);
+    await page.getByText("it does not hold application:create").waitFor();
+    expect(await page.getByRole("link", { name: "Applications" }).count()).toBe(0);
+    expect(await barriersIn(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+});

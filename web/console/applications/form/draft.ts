@@ -1,0 +1,78 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { AccessRule } from "../../../../gen/latchkey/v1/access_rule_pb.js";
+import {
+  type Application,
+  type CreateApplicationRequest,
+  CreateApplicationRequestSchema,
+  type UpdateApplicationRequest,
+  UpdateApplicationRequestSchema,
+} from "../../../../gen/latchkey/v1/application_service_pb.js";
+import type { ApplicationType } from "../../../../src/store/store.js";
+import { type Expiry, expiryOf, noExpiry } from "./expiry.js";
+import { linesIn } from "./lines.js";
+
+/** An application as it stands in the form. */
+export interface Draft {
+  readonly name: string;
+  readonly type: ApplicationType;
+  readonly permissions: readonly string[];
+  readonly rules: readonly AccessRule[];
+  /** One on each line. */
+  readonly allowedOrigins: string;
+  readonly allowedCidrs: string;
+  readonly expiry: Expiry;
+}
+
+export const emptyDraft: Draft = {
+  name: "",
+  type: "private",
+  permissions: [],
+  rules: [],
+  allowedOrigins: "",
+  allowedCidrs: "",
+  expiry: noExpiry,
+};
+
+export function draftOf(application: Application): Draft {
+  const { name, permissions, rules } = application;
+  return {
+    ...{ name, permissions, rules },
+    type: application.type as ApplicationType,
+    allowedOrigins: application.allowedOrigins.join("\n"),
+    allowedCidrs: application.allowedCidrs.join("\n"),
+    // It is set once, when the application is created.
+    expiry: noExpiry,
+  };
+}
+
+export function createRequestOf(draft: Draft): CreateApplicationRequest {
+  const expiresAt = expiryOf(draft.expiry, Date.now());
+  return create(CreateApplicationRequestSchema, {
+    ...fieldsOf(draft),
+    type: draft.type,
+    ...(expiresAt && { expiresAt }),
+  });
+}
+
+export function updateRequestOf(
+  draft: Draft,
+  { id, version }: Pick<Application, "id" | "version">,
+): UpdateApplicationRequest {
+  return create(UpdateApplicationRequestSchema, { ...fieldsOf(draft), id, ifMatch: version });
+}
+
+type SharedFields = Pick<
+  MessageInitShape<typeof UpdateApplicationRequestSchema>,
+  "name" | "permissions" | "rules" | "allowedOrigins" | "allowedCidrs"
+>;
+
+function fieldsOf({ type, ...draft }: Draft): SharedFields {
+  return {
+    name: draft.name,
+    permissions: [...draft.permissions],
+    rules: [...draft.rules],
+    // Others have none, and the form does not show what was entered for a public one.
+    allowedOrigins: type === "public" ? linesIn(draft.allowedOrigins) : [],
+    allowedCidrs: linesIn(draft.allowedCidrs),
+  };
+}
