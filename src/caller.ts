@@ -116,8 +116,14 @@ export function holds(grants: Grants, permission: string): boolean {
   );
 }
 
+/** What a caller is named by. */
+export interface Named {
+  readonly application: Pick<ApplicationRecord, "id" | "type" | "name">;
+  readonly session?: object | undefined;
+}
+
 /** The caller in a sentence. */
-export function nameOf({ application, session }: Caller): string {
+export function nameOf({ application, session }: Named): string {
   const owner = `the ${application.type} application "${application.name}" (${application.id})`;
   return session ? `a session of ${owner}` : owner;
 }

@@ -31,12 +31,18 @@ export interface CompiledRule {
   readonly description: string | undefined;
 }
 
-export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
-  const listings = new Map<string, Listing>();
-  const inOrder = rules
+/** The rules in ascending priority, those of the same one in the order of the list, each with its place there. */
+export function inOrderOfTrying(
+  rules: readonly RuleRecord[],
+): { readonly rule: RuleRecord; readonly place: number }[] {
+  return rules
     .map((rule, place) => ({ rule, place }))
     .sort((one, other) => one.rule.priority - other.rule.priority || one.place - other.place);
-  for (const { rule, place } of inOrder) {
+}
+
+export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
+  const listings = new Map<string, Listing>();
+  for (const { rule, place } of inOrderOfTrying(rules)) {
     const compiled = compileRule(rule, place);
     for (const permission of new Set(rule.permissions)) {
       const listing = listings.get(permission);

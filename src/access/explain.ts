@@ -1,5 +1,5 @@
 import type { CheckAccessRequest } from "../../gen/latchkey/v1/access_service_pb.js";
-import { type Caller, nameOf } from "../caller.js";
+import { type Named, nameOf } from "../caller.js";
 import { quote } from "../errors.js";
 import type { PlaceRefusal } from "../restrictions.js";
 
@@ -16,8 +16,8 @@ export type DenialReason =
 /** What a person is told of a denial: why, and what would have to be granted. */
 export function explainDenial(
   reason: DenialReason,
-  subject: Caller | undefined,
-  { permission, token, origin, address }: CheckAccessRequest,
+  subject: Named | undefined,
+  { permission, token, origin, address }: Omit<CheckAccessRequest, "key" | "$typeName">,
 ): string {
   if (!subject) {
     return (

@@ -25,7 +25,10 @@ export interface Scope {
 }
 
 /** What a rule is about, or `undefined` where nothing can meet its conditions. */
-export function scopeOf({ container, conditions }: RuleRecord): Scope | undefined {
+export function scopeOf({
+  container,
+  conditions,
+}: Pick<RuleRecord, "container" | "conditions">): Scope | undefined {
   let scope: Scope | undefined =
     container === undefined ? { tokensOnly: false } : everythingIn(withSlashes(container));
   for (const condition of conditions) {
