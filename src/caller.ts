@@ -118,7 +118,7 @@ export function holds(grants: Grants, permission: string): boolean {
 
 /** What a caller is named by. */
 export interface Named {
-  readonly application: Pick<ApplicationRecord, "id" | "type" | "name">;
+  readonly application: { readonly id: string; readonly type: string; readonly name: string };
   readonly session?: object | undefined;
 }
 

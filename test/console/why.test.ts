@@ -1,0 +1,191 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
+import { keyOf } from "../support/api.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+describeInBrowser("the page that says why", (browser) => {
+  let server: TestServer;
+  let root: LatchkeyNodeClient;
+  let opened: OpenedPage;
+  let page: Page;
+  let shopId: string;
+
+  const high = { priority: 1, container: "/pci/high/", transform: "redact" };
+  const rules = [
+    { priority: 3, description: "All cards", container: "/pci/", transform: "reveal" },
+    { ...high, description: "High" },
+    { priority: 2, description: "Use", container: "/", transform: "mask" },
+  ].map((rule) => ({
+    ...rule,
+    permissions: [rule.description === "Use" ? "token:use" : "token:read"],
+  }));
+  const shop = { name: "Web shop", type: "private", permissions: ["token:create"], rules };
+
+  beforeAll(async () => {
+    server = await startServer();
+    const { key } = await server.createTenant();
+    root = createLatchkeyClient({ url: server.url, key });
+    shopId = (await root.applications.createApplication(shop)).id;
+    opened = await browser.open(`${server.url}/console/why?application=${shopId}`);
+    page = opened.page;
+    await page.getByLabel("API key").fill(key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Why?" }).waitFor();
+  });
+
+  afterAll(async () => {
+    root?.close();
+    await server.close();
+  });
+
+  beforeEach(async () => {
+    await page.getByLabel("Token id").fill("");
+    await page.getByLabel("Token container").fill("");
+  });
+
+  const verdict = () => page.getByRole("status").filter({ hasText: /Allowed|Denied/ });
+  const steps = () => page.getByRole("list", { name: "What is tried, in this order" });
+  const shown = () => page.getByRole("region", { name: "What is shown" }).getByRole("status");
+
+  /** The steps, each as its first line. */
+  async function outcomes(): Promise<string[]> {
+    return steps().locator(".why-outcome").allInnerTexts();
+  }
+
+  async function ask(permission: string, container = ""): Promise<void> {
+    await page.getByLabel("Permission").fill(permission);
+    await page.getByLabel("Token container").fill(container);
+  }
+
+  async function pasteKey(key: string): Promise<void> {
+    await page.getByRole("radio", { name: "A key" }).check();
+    await page.getByLabel("Key", { exact: true }).fill(key);
+  }
+
+  it("shows the rules of an application in their order, the one that decides, and what it shows", async () => {
+    await ask("token:read", "/pci/");
+    await verdict().getByText("Allowed, reveal").waitFor();
+    await verdict().getByText("The rule of priority 3, “All cards”, decides.").waitFor();
+    expect(await outcomes()).toEqual([
+      "Does not match\ncontainer /pci/high/ does not cover /pci/",
+      "Does not match\ndoes not list token:read",
+      "Decides\nlists token:read · container /pci/ covers /pci/",
+      "Not reached",
+    ]);
+    await page.getByRole("heading", { name: "Web shop" }).waitFor();
+    expect(await steps().locator(".rule-priority").allInnerTexts()).toEqual(["1", "2", "3"]);
+    expect(await shown().innerText()).toBe("4242 4242 4242 4242");
+    expect(await barriersIn(page)).toEqual([]);
+
+    await page.getByLabel("Token container").fill("/pci/high/x");
+    await verdict().getByText("Allowed, redact").waitFor();
+    expect(await shown().innerText()).toBe("nothing");
+  });
+
+  it("says why nothing allows it, in the words of the service", async () => {
+    await ask("token:read", "/pcix/");
+    await verdict().getByText("Denied: no rule matches").waitFor();
+    await verdict()
+      .getByText(/The rules of the private application "Web shop" .* are not about this token/)
+      .waitFor();
+    expect(await outcomes()).toEqual([
+      "Does not match\ncontainer /pci/high/ does not cover /pcix/",
+      "Does not match\ndoes not list token:read",
+      "Does not match\ncontainer /pci/ does not cover /pcix/",
+      "Does not match\ntoken:read is not granted on everything",
+    ]);
+    await ask("report:run");
+    await verdict().getByText("Denied: permission missing").waitFor();
+  });
+
+  it("comes to the permission on everything at last, and masks by it where there is a mask", async () => {
+    await ask("token:create");
+    await verdict().getByText("Allowed, mask").waitFor();
+    await verdict().getByText("The permission token:create on everything decides.").waitFor();
+    expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted on everything");
+    expect(await shown().innerText()).toBe("•••• 4242");
+    await page.getByLabel("Its mask").fill("");
+    expect(await shown().innerText()).toBe("nothing");
+    await page.getByLabel("Its mask").fill("**42");
+    expect(await shown().innerText()).toBe("**42");
+  });
+
+  it("tells what is wrong with a question as the service would", async () => {
+    await ask("token:read", "/a//b/");
+    await page
+      .getByText("must be a path such as /pci/high/, without empty, . or .. segments")
+      .waitFor();
+    await expect(verdict().count()).resolves.toBe(0);
+  });
+
+  it("says that an application is disabled, and what would come if it were not", async () => {
+    const { id } = await root.applications.createApplication({ ...shop, name: "Asleep" });
+    await root.applications.disableApplication({ id });
+    await page.getByLabel("Application", { exact: true }).fill("asl");
+    await page.getByRole("button", { name: /Asleep/ }).click();
+    await ask("token:read", "/pci/");
+    await verdict().getByText("Denied: disabled").waitFor();
+    await page.getByText("The rules are not even tried.").waitFor();
+    expect(new URL(page.url()).search).toBe(`?application=${id}`);
+    expect((await outcomes())[2]).toMatch(/^Decides/);
+    expect(await shown().innerText()).toBe("nothing");
+  });
+
+  it("asks the service about a key, and shows the rules of its session", async () => {
+    const open = { name: "Shop window", type: "public", permissions: ["token:read"] };
+    const visitor = createLatchkeyClient({
+      url: server.url,
+      key: keyOf(await root.applications.createApplication(open)),
+    });
+    const backend = createLatchkeyClient({
+      url: server.url,
+      key: keyOf(await root.applications.createApplication(shop)),
+    });
+    const { sessionKey, nonce } = await visitor.sessions.createSession({});
+    await pasteKey(sessionKey);
+    await ask("token:read");
+    await page.getByLabel("Token id").fill("bank-1");
+    await verdict().getByText("Denied: not authorized").waitFor();
+    const condition = { attribute: "id", operator: "starts_with", value: "card-" };
+    const rule = { priority: 1, transform: "mask", permissions: ["token:read"] };
+    await backend.sessions.authorizeSession({
+      nonce,
+      rules: [{ ...rule, conditions: [condition] }],
+    });
+    visitor.close();
+    backend.close();
+    await page.getByLabel("Token id").fill("bank-2");
+    await verdict().getByText("Denied: no rule matches").waitFor();
+    await steps().getByText("id bank-2 does not start with card-").waitFor();
+    await page.getByLabel("Token id").fill("card-1");
+    await verdict().getByText("Allowed, mask").waitFor();
+    await steps().getByText("lists token:read · id card-1 starts with card-").waitFor();
+    expect(page.url()).not.toContain("lk_");
+    expect(await barriersIn(page)).toEqual([]);
+  });
+
+  it("says of a key that it is unknown, or has expired", async () => {
+    await pasteKey("not-a-key-of-anyone");
+    await ask("token:read");
+    await verdict().getByText("Denied: unknown key").waitFor();
+    const expiresAt = timestampFromMs(server.clock.now() + 60_000);
+    const brief = await root.applications.createApplication({ ...shop, name: "Brief", expiresAt });
+    server.clock.advance(61_000);
+    await pasteKey(keyOf(brief));
+    await verdict().getByText("Denied: expired").waitFor();
+  });
+
+  it("fits a small screen, and did nothing that it should not", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.getByRole("radio", { name: "My own key" }).check();
+    await ask("application:read");
+    await verdict().getByText("Allowed, mask").waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+    expect(await barriersIn(page)).toEqual([]);
+    expect(opened.faults).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+import type {
+  CheckAccessRequest,
+  CheckAccessResponse,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { explainRules } from "../../../src/access/explain-rules.js";
+import { isOwnPermission } from "../../../src/contract.js";
+import { Badge } from "../ui/badge.js";
+import { useNow } from "../ui/use-now.js";
+import { foresee } from "./foresee.js";
+import { Sample } from "./sample.js";
+import { Steps } from "./steps.js";
+import { isBeforeRules, refusalOf, type Subject } from "./subject.js";
+import { type Judgement, Verdict } from "./verdict.js";
+
+interface AnswerProps {
+  readonly request: CheckAccessRequest;
+  readonly subject: Subject;
+  /** What the service says of the key, which then counts. */
+  readonly told?: CheckAccessResponse;
+}
+
+/** What comes of a question, and how. */
+export function Answer({ request, subject, told }: AnswerProps) {
+  const now = useNow();
+  const { permission, token } = request;
+  const ownPermission = isOwnPermission(permission);
+  const explanation = explainRules(subject.grants, { permission, token, ownPermission });
+  const refusal = refusalOf(subject, request.origin ?? "", now);
+  const judgement = told ?? foresee(subject, request, explanation.decision, refusal);
+  return (
+    <>
+      <SubjectName subject={subject} />
+      <Verdict judgement={judgement} />
+      {!told && <Caveats subject={subject} />}
+      <section className="card" aria-label="How it comes about">
+        <h3>How it comes about</h3>
+        {isBeforeRules(judgement.reason) && (
+          <p className="muted">
+            The rules are not even tried. If the key were let in, it would go on so:
+          </p>
+        )}
+        <Steps explanation={explanation} rules={subject.grants.rules} permission={permission} />
+      </section>
+      <ShownSample judgement={judgement} />
+    </>
+  );
+}
+
+/** Whom the answer is about. */
+function SubjectName({ subject: { application, session } }: { readonly subject: Subject }) {
+  const name = application?.name ?? "an application";
+  return (
+    <h2 className="why-subject">
+      {session ? `A session of ${name}` : name}
+      {application && <Badge>{application.type}</Badge>}
+    </h2>
+  );
+}
+
+/** How much of a token the judgement shows. */
+export function ShownSample({ judgement }: { readonly judgement: Judgement }) {
+  return <Sample transform={judgement.allowed ? judgement.transform : undefined} />;
+}
+
+/** What cannot be told without the key. */
+function Caveats({ subject: { application } }: { readonly subject: Subject }) {
+  const networks = application?.allowedCidrs ?? [];
+  return (
+    <>
+      {!application && (
+        <p className="hint">
+          Whether its application is disabled, and from where its keys may be used, is told to keys
+          with application:read.
+        </p>
+      )}
+      {networks.length > 0 && (
+        <p className="hint">
+          Its keys may be used only from {networks.join(", ")}. Whether an address is in there is
+          told where the key itself is given.
+        </p>
+      )}
+    </>
+  );
+}
