@@ -153,6 +153,17 @@ describeInBrowser("applications in the console", (browser) => {
     expect(await barriersIn(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await sidewaysIn(page)).toBe(0);
+
+    // What only the service can tell is shown in the same place.
+    await page.getByLabel("Name").fill("Wrong network");
+    await page.getByLabel("Never").check();
+    await page.getByRole("combobox", { name: "Permissions on everything" }).fill("token:read ");
+    await page.getByLabel("Networks").fill("10.0.0.0/8\n10.0.0.0/99");
+    await button(page, "Create application").click();
+    await page.locator("textarea:focus[aria-invalid]").waitFor();
+    await page.getByText(/^10\.0\.0\.0\/99: /).waitFor();
+    await page.getByLabel("Networks").fill("10.0.0.0/8");
+    await page.getByText(/^10\.0\.0\.0\/99: /).waitFor({ state: "detached" });
     expect(faults).toEqual([]);
   });
 
@@ -172,6 +183,28 @@ describeInBrowser("applications in the console", (browser) => {
     await page.getByRole("link", { name: "Cancel" }).click();
     await asked.getByRole("button", { name: "Leave" }).click();
     await page.getByRole("heading", { name: "Left", exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("lose a key or all their sessions by a click that is asked about", async () => {
+    const { id, key } = await makeApplication("Busy", ["token:read"], "public");
+    await clientWith(root.key).applications.regenerateApplicationKey({
+      ...{ id, gracePeriod: { seconds: 3600n, nanos: 0 } },
+    });
+    const { sessionKey } = await clientWith(key).sessions.createSession({});
+    const { page, faults } = await open(`/applications/${id}`);
+    await page.getByText("1 open.").waitFor();
+    await button(page, "Revoke all sessions").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke all sessions" }).click();
+    await page.getByText("None is open.").waitFor();
+    expect([await works(sessionKey), await works(key)]).toEqual([false, true]);
+
+    const replaced = page.getByRole("listitem").filter({ hasText: /made .*, ends in/ });
+    await replaced.getByRole("button", { name: "End key" }).click();
+    await button(page, "End the key").click();
+    await replaced.waitFor({ state: "detached" });
+    await page.getByText("the present key").waitFor();
+    expect(await works(key)).toBe(false);
     expect(faults).toEqual([]);
   });
 
@@ -201,14 +234,22 @@ describeInBrowser("applications in the console", (browser) => {
   }, 60_000);
 
   it("show a new key to the end to whoever has replaced the own one and is signed out", async () => {
-    const { id, key } = await makeApplication("Own", ["application:read", "application:update"]);
+    const { id, key } = await makeApplication("Own", [
+      ...["application:read", "application:update", "event:read"],
+    ]);
     const opened = await open(`/applications/${id}`, key);
     const { page } = opened;
     await button(page, "Regenerate key").click();
     await page.getByText("You are signed in with a key of this application.").waitFor();
     expect(await barriersIn(page)).toEqual([]);
+    await page.getByLabel("Goes on for another time").check();
+    await page.getByLabel("Unit").selectOption("days");
+    await page.getByLabel("How long").fill("31");
+    await page.locator("input:focus[aria-invalid]").waitFor();
+    expect(await button(page, "Regenerate").isDisabled()).toBe(true);
     await page.getByLabel("Stops at once, and with it all earlier keys").check();
     await button(page, "Regenerate").click();
+    await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
     const next = await takeKey(opened);
     expect(await works(next)).toBe(true);
     await page.getByText("Your key does not work any more").waitFor();

@@ -1,5 +1,5 @@
-import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { ApplicationLink } from "../names/application-link.js";
 import { CopyButton } from "../ui/copy-button.js";
 import { Facts } from "../ui/facts.js";
 import { Moment } from "../ui/moment.js";
@@ -65,9 +65,7 @@ function Change({
       {by !== undefined && (
         <>
           {" by "}
-          <Link href={`/applications/${by}`}>
-            <code>{by}</code>
-          </Link>
+          <ApplicationLink id={by} />
         </>
       )}
     </>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { Field } from "../ui/field.js";
-import { maxLengthOf } from "../ui/max-length.js";
+import { maxLengthOf } from "../ui/field-facts.js";
 import { type Filters, statuses, types } from "./use-filters.js";
 
 interface FilterBarProps {

@@ -37,10 +37,11 @@ export function overlapLengthOf({ choice, amount, unit }: Overlap): number | und
 
 interface OverlapFieldProps {
   readonly overlap: Overlap;
+  readonly errors: readonly string[] | undefined;
   onChange(overlap: Overlap): void;
 }
 
-export function OverlapField({ overlap, onChange }: OverlapFieldProps) {
+export function OverlapField({ overlap, errors, onChange }: OverlapFieldProps) {
   return (
     <fieldset className="options">
       <legend>The present key</legend>
@@ -55,15 +56,17 @@ export function OverlapField({ overlap, onChange }: OverlapFieldProps) {
           {labels[choice]}
         </label>
       ))}
-      {overlap.choice === "own" && <OwnLength overlap={overlap} onChange={onChange} />}
+      {overlap.choice === "own" && (
+        <OwnLength overlap={overlap} errors={errors} onChange={onChange} />
+      )}
     </fieldset>
   );
 }
 
-function OwnLength({ overlap, onChange }: OverlapFieldProps) {
+function OwnLength({ overlap, errors, onChange }: OverlapFieldProps) {
   return (
     <div className="own-length">
-      <Field label="How long">
+      <Field label="How long" errors={errors}>
         {(props) => (
           <input
             {...props}

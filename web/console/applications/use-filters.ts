@@ -1,10 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { useSearchParams } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { allowedValues } from "../ui/allowed-values.js";
+import { choicesOf } from "../ui/field-facts.js";
 
-export const types = allowedValues(ListApplicationsRequestSchema, "type");
-export const statuses = allowedValues(ListApplicationsRequestSchema, "status");
+export const types = choicesOf(ListApplicationsRequestSchema.field.type);
+export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
 
 /** What the list is narrowed to. An empty text narrows nothing. */
 export interface Filters {

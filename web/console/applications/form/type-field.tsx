@@ -1,8 +1,8 @@
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import type { ApplicationType } from "../../../../src/store/store.js";
-import { allowedValues } from "../../ui/allowed-values.js";
+import { choicesOf } from "../../ui/field-facts.js";
 
-const types = allowedValues(CreateApplicationRequestSchema, "type") as readonly ApplicationType[];
+const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly ApplicationType[];
 
 const uses: Readonly<Record<ApplicationType, string>> = {
   private: "For backends that can keep a secret. It can authorize sessions.",
