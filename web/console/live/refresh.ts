@@ -1,5 +1,5 @@
 import { createConnectQueryKey } from "@connectrpc/connect-query";
-import type { QueryClient, QueryKey } from "@tanstack/react-query";
+import type { InfiniteData, Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
@@ -9,6 +9,9 @@ import type { EventBatch } from "./event-feed.js";
 
 /** Milliseconds between two rounds: where much happens, not every event is worth a call. */
 const pause = 1_000;
+
+/** A list of more pages is not asked for again as a whole, which takes a call for each of them. */
+const mostPages = 5;
 
 const cardinality = undefined;
 const applications = createConnectQueryKey({ schema: ApplicationService, cardinality });
@@ -29,11 +32,14 @@ export function createRefresh(
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   function flush(): void {
-    timer = undefined;
     for (const queryKey of old) {
-      void queries.invalidateQueries({ queryKey });
+      // What is on its way would be given up, such as the next page of a list: that can wait.
+      if (queries.isFetching({ queryKey }) === 0) {
+        old.delete(queryKey);
+        void queries.invalidateQueries({ queryKey, predicate: isShort });
+      }
     }
-    old.clear();
+    timer = old.size > 0 ? setTimeout(flush, pause) : undefined;
   }
 
   return {
@@ -51,6 +57,11 @@ export function createRefresh(
     },
     stop: () => clearTimeout(timer),
   };
+}
+
+function isShort({ state: { data } }: Query): boolean {
+  const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
+  return pages.length <= mostPages;
 }
 
 function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {

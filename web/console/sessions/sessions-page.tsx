@@ -1,9 +1,81 @@
+import { useState } from "react";
+import { Link } from "wouter";
+import { useAccess } from "../access/access.js";
+import { LiveBadge } from "../live/live-badge.js";
+import { ApplicationField } from "../names/application-field.js";
+import { Button } from "../ui/button.js";
+import { Field } from "../ui/field.js";
+import { NotAllowed } from "../ui/not-allowed.js";
 import { Page } from "../ui/page.js";
+import { RevokeDialog } from "./revoke-dialog.js";
+import { SessionDialog } from "./session-dialog.js";
+import { SessionList } from "./session-list.js";
+import { states, useSessionPlace } from "./use-session-place.js";
+import "./sessions.css";
 
+/** The sessions that have not ended, as they come and go. */
 export default function SessionsPage() {
+  const { may } = useAccess();
   return (
-    <Page title="Sessions">
-      <p className="muted" />
+    <Page
+      title="Sessions"
+      actions={
+        <>
+          <LiveBadge otherwise="Looks every 3 seconds" />
+          <Link className="button" href="/sessions/try">
+            Try a session
+          </Link>
+        </>
+      }
+    >
+      {may("session:read") ? <OpenSessions /> : <NotAllowed permission="session:read" />}
     </Page>
+  );
+}
+
+function OpenSessions() {
+  const { may } = useAccess();
+  const [place, change] = useSessionPlace();
+  const [isRevoking, setIsRevoking] = useState(false);
+  const { application, state, session } = place;
+  return (
+    <>
+      <search className="session-filter">
+        <ApplicationField
+          label="Application"
+          type="public"
+          value={application}
+          onChange={(id) => change({ application: id })}
+        />
+        <Field label="State">
+          {(props) => (
+            <select
+              {...props}
+              value={state}
+              onChange={({ target }) => change({ state: target.value })}
+            >
+              <option value="">all</option>
+              {states.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {application !== "" && may("session:delete") && (
+          <Button tone="danger" onClick={() => setIsRevoking(true)}>
+            End all of this application
+          </Button>
+        )}
+      </search>
+      <SessionList
+        filter={{ applicationId: application || undefined, state: state || undefined }}
+        clear={() => change({ application: "", state: "" })}
+        open={(id) => change({ session: id })}
+      />
+      {session !== "" && (
+        <SessionDialog key={session} id={session} onClose={() => change({ session: "" })} />
+      )}
+      {isRevoking && <RevokeDialog id={application} onClose={() => setIsRevoking(false)} />}
+    </>
   );
 }

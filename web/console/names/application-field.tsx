@@ -1,0 +1,79 @@
+import { useQuery } from "@connectrpc/connect-query";
+import { useEffect, useId, useState } from "react";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useAccess } from "../access/access.js";
+import { Field } from "../ui/field.js";
+import { shortened } from "./application-link.js";
+import { useApplicationName } from "./application-names.js";
+
+interface ApplicationFieldProps {
+  readonly label: string;
+  /** The id of the one that is chosen, or nothing. */
+  readonly value: string;
+  readonly hint?: string;
+  /** Only applications of this type are offered. */
+  readonly type?: string;
+  onChange(id: string): void;
+}
+
+const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const mostOffered = 10;
+
+/** Takes an application by its name, as it is typed, or by its whole id. */
+export function ApplicationField({ label, value, hint, type, onChange }: ApplicationFieldProps) {
+  const name = useApplicationName(value === "" ? undefined : value);
+  const chosen = value === "" ? "" : name ? labelOf({ id: value, name }) : value;
+  const [text, setText] = useState(chosen);
+  const listId = useId();
+  const offered = useOffered(text === chosen ? "" : text, type);
+  useEffect(() => setText(chosen), [chosen]);
+
+  function take(typed: string): void {
+    setText(typed);
+    const match = offered.find((application) => labelOf(application) === typed);
+    const id = match?.id ?? typed.trim();
+    if (id === "" || wholeId.test(id)) {
+      onChange(id);
+    }
+  }
+
+  const isOpen = text !== chosen && text.trim() !== "";
+  return (
+    <Field label={label} hint={isOpen ? "Choose one of those that begin so." : hint}>
+      {(props) => (
+        <>
+          <input
+            {...props}
+            type="search"
+            autoComplete="off"
+            spellCheck={false}
+            list={listId}
+            placeholder="Name or id"
+            value={text}
+            onChange={({ target }) => take(target.value)}
+          />
+          <datalist id={listId}>
+            {offered.map((application) => (
+              <option key={application.id} value={labelOf(application)} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}
+
+function labelOf({ id, name }: { readonly id: string; readonly name: string }): string {
+  return `${name} (${shortened(id)})`;
+}
+
+function useOffered(text: string, type: string | undefined) {
+  const { may } = useAccess();
+  const namePrefix = text.replace(/ \(….*$/, "").trim();
+  const { data } = useQuery(
+    ApplicationService.method.listApplications,
+    { size: mostOffered, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },
+    { enabled: may("application:read"), staleTime: 30_000, placeholderData: (before) => before },
+  );
+  return data?.data ?? [];
+}

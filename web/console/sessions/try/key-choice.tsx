@@ -1,0 +1,77 @@
+import type { Transport } from "@connectrpc/connect";
+import { useTransport } from "@connectrpc/connect-query";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { useAccess } from "../../access/access.js";
+import { connect } from "../../access/connection.js";
+import { setReached } from "../../access/reach.js";
+import { Button } from "../../ui/button.js";
+import { Field } from "../../ui/field.js";
+import { Problem } from "../../ui/problem.js";
+import { useAction } from "../../ui/use-action.js";
+
+interface KeyChoiceProps {
+  /** Which type of application the key must be of. */
+  readonly type: "public" | "private";
+  readonly label: string;
+  /** A key that was made for this. */
+  readonly madeKey?: string | undefined;
+  /** What else is asked for. */
+  readonly children?: ReactNode;
+  readonly action: string;
+  readonly isBlocked?: boolean;
+  /** Calls with the key, which is kept in memory only. */
+  act(transport: Transport): Promise<void>;
+}
+
+/** Asks for a key of a type, where the person's own is none, and does something with it. */
+export function KeyChoice(props: KeyChoiceProps) {
+  const { type, label, madeKey, children, action, isBlocked = false, act } = props;
+  const { me } = useAccess();
+  const ownTransport = useTransport();
+  const [key, setKey] = useState("");
+  const isOwn = madeKey === undefined && me.kind === "application" && me.type === type;
+
+  const { run, isBusy, problem } = useAction(async () => {
+    const transport = isOwn
+      ? ownTransport
+      : connect({ key: madeKey ?? key.trim(), onReach: setReached });
+    await act(transport);
+  });
+
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (!isBlocked) {
+      void run();
+    }
+  }
+
+  return (
+    <form className="key-choice" onSubmit={submit}>
+      {isOwn && <p className="hint">It is called with your own key, which is a {type} one.</p>}
+      {madeKey !== undefined && <p className="hint">It is called with the key of the demo.</p>}
+      {!isOwn && madeKey === undefined && (
+        <Field label={label} hint="It is kept in memory until you leave, and sent here only.">
+          {(control) => (
+            <input
+              {...control}
+              type="password"
+              autoComplete="off"
+              spellCheck={false}
+              required
+              value={key}
+              placeholder={type === "public" ? "lk_pub_…" : "lk_prv_…"}
+              onChange={({ target }) => setKey(target.value)}
+            />
+          )}
+        </Field>
+      )}
+      {children}
+      <Problem of={problem} />
+      <div className="actions">
+        <Button type="submit" tone="primary" isBusy={isBusy} disabled={isBlocked}>
+          {action}
+        </Button>
+      </div>
+    </form>
+  );
+}

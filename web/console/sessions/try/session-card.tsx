@@ -1,0 +1,54 @@
+import { useQuery } from "@connectrpc/connect-query";
+import { useMemo } from "react";
+import { Link } from "wouter";
+import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
+import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_service_pb.js";
+import { useAccess } from "../../access/access.js";
+import { connect } from "../../access/connection.js";
+import { Facts } from "../../ui/facts.js";
+import { TimeLeft } from "../time-left.js";
+import { SecretValue } from "./secret-value.js";
+
+/** The session that was opened: what came with it, and how long it lasts. */
+export function SessionCard({ session }: { readonly session: CreateSessionResponse }) {
+  const { may } = useAccess();
+  const { id, sessionKey, nonce } = session;
+  const transport = useMemo(() => connect({ key: sessionKey }), [sessionKey]);
+  const { data: seen, error } = useQuery(
+    AccessService.method.whoAmI,
+    {},
+    { transport, refetchInterval: 3_000 },
+  );
+  return (
+    <section className="card" aria-label="Your session">
+      <h2>Your session</h2>
+      {error && (
+        <p role="status" className="notice" data-tone="warning">
+          The session has ended. Start again to open another one.
+        </p>
+      )}
+      <Facts
+        of={[
+          ["Id", <code key="id">{id}</code>],
+          ["State", seen?.authorized ? "authorized" : "unauthorized"],
+          ["Time left", <TimeLeft key="left" until={seen?.expiresAt ?? session.expiresAt} />],
+        ]}
+      />
+      <SecretValue
+        label="Session key"
+        value={sessionKey}
+        use="The browser calls with it. It never leaves the one that opened the session."
+      />
+      <SecretValue
+        label="Nonce"
+        value={nonce}
+        use="The browser hands it to its backend, which authorizes the session with it, once."
+      />
+      {may("session:read") && (
+        <p>
+          <Link href={`/sessions?session=${id}`}>See it among the sessions</Link>
+        </p>
+      )}
+    </section>
+  );
+}
