@@ -1,0 +1,77 @@
+import { ApplicationField } from "../names/application-field.js";
+import { Field } from "../ui/field.js";
+import { type ActivityFilter, kinds } from "./use-activity-filter.js";
+
+interface ActivityFilterBarProps {
+  readonly filter: ActivityFilter;
+  onChange(changed: Partial<ActivityFilter>): void;
+}
+
+/** Narrows the trail. */
+export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) {
+  return (
+    <search className="activity-filter">
+      <Field label="Kind">
+        {(props) => (
+          <select
+            {...props}
+            value={filter.kind}
+            onChange={({ target }) => onChange({ kind: target.value })}
+          >
+            <option value="">all</option>
+            {kinds.map((kind) => (
+              <option key={kind}>{kind}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <ApplicationField
+        label="Done to"
+        value={filter.target}
+        onChange={(target) => onChange({ target })}
+      />
+      <ApplicationField
+        label="Done by"
+        value={filter.actor}
+        onChange={(actor) => onChange({ actor })}
+      />
+      <MomentField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
+      <MomentField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
+    </search>
+  );
+}
+
+interface MomentFieldProps {
+  readonly label: string;
+  /** A moment as RFC 3339 has it, or nothing. */
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+function MomentField({ label, value, onChange }: MomentFieldProps) {
+  return (
+    <Field label={label}>
+      {(props) => (
+        <input
+          {...props}
+          type="datetime-local"
+          step="1"
+          value={localText(value)}
+          onChange={({ target }) =>
+            onChange(target.value === "" ? "" : new Date(target.value).toISOString())
+          }
+        />
+      )}
+    </Field>
+  );
+}
+
+/** The moment by the clock on the wall, as such controls want it. */
+function localText(moment: string): string {
+  if (moment === "") {
+    return "";
+  }
+  const date = new Date(moment);
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 19);
+}
