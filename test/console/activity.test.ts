@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { Api } from "../support/api.js";
+import { createRestApi } from "../support/api-rest.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser.js";
+import { openSignedIn, sidewaysIn, signIn } from "../support/console.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+describeInBrowser("the activity page of the console", (browser) => {
+  let server: TestServer;
+  let root: Bootstrapped;
+  let api: Api;
+  let opened: OpenedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    api = createRestApi(server.url);
+    await api.createApplication(root.key, shop);
+    opened = await openSignedIn(browser, `${server.url}/console/activity`, root.key);
+    ({ page } = opened);
+    await page.getByText("● Live").waitFor();
+  }, 60_000);
+
+  afterAll(async () => {
+    api.close();
+    await server.close();
+  });
+
+  const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
+  const events = () => page.getByRole("region", { name: "What happened" }).getByRole("listitem");
+
+  it("tells in sentences what happened, and what happens while one looks", async () => {
+    await page.getByText("Web shop was created by").waitFor();
+    const { id } = await api.createApplication(root.key, { ...shop, name: "Kiosk" });
+    await page.getByText("Kiosk was created by").waitFor();
+    await api.updateApplication(root.key, {
+      id,
+      name: "Kiosk",
+      permissions: ["token:read"],
+      rules: [{ priority: 1, container: "/pci/", transform: "mask", permissions: ["token:use"] }],
+    });
+    await page.getByText("Kiosk was updated by").click();
+    const changes = page.getByRole("region", { name: "What changed" });
+    await changes.getByText("removedtoken:create").waitFor();
+    await changes.getByText("addedtoken:read").waitFor();
+    await changes.getByText("/pci/").waitFor();
+    await page.getByText("latchkey.v1.ApplicationService/UpdateApplication").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    await page.getByText("Kiosk was updated by").click();
+  });
+
+  it("marks what was denied, with the reason and how often", async () => {
+    const { key = "" } = await api.createApplication(root.key, { ...shop, name: "Nosy page" });
+    for (let times = 0; times < 3; times++) {
+      await expect(api.listApplications(key)).rejects.toThrow("application:read");
+    }
+    const denial = events().filter({ hasText: "denied: permission_denied" }).first();
+    await denial.waitFor();
+    expect(await denial.textContent()).toContain("Nosy page was refused ListApplications");
+  });
+
+  it("is narrowed by what the address says, and live all the same", async () => {
+    await page.getByLabel("Kind").selectOption("application.disabled");
+    await page.getByText("Nothing on record matches.").waitFor();
+    expect(new URL(page.url()).search).toBe("?kind=application.disabled");
+    const { id } = await api.createApplication(root.key, { ...shop, name: "Stall" });
+    await api.disableApplication(root.key, { id });
+    await page.getByText("Stall was disabled by").waitFor();
+    expect(await events().count()).toBe(1);
+
+    await page.getByLabel("Done to").fill(id);
+    await page.getByLabel("Kind").selectOption("");
+    await page.getByText("Stall was created by").waitFor();
+    expect(await events().count()).toBe(2);
+    expect(new URL(page.url()).search).toBe(`?target=${id}`);
+
+    await page.getByLabel("Until").fill("2001-01-01T00:00:00");
+    await page.getByText("Nothing on record matches.").waitFor();
+    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByText("Web shop was created by").waitFor();
+  });
+
+  it("waits while it is paused, and then shows what it held back", async () => {
+    await page.getByRole("button", { name: "Pause" }).click();
+    await api.createApplication(root.key, { ...shop, name: "Latecomer" });
+    await page.getByText(/Paused, \d+ new/).waitFor();
+    expect(await page.getByText("Latecomer was created by").count()).toBe(0);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByText("Latecomer was created by").waitFor();
+  });
+
+  it("loads what is older, and stays within a narrow window", async () => {
+    const { id } = await api.createApplication(root.key, { ...shop, name: "Busy shop" });
+    for (let times = 0; times < 30; times++) {
+      await api.disableApplication(root.key, { id });
+      await api.enableApplication(root.key, { id });
+    }
+    await page.goto(`${server.url}/console/activity?target=${id}`);
+    await signIn(opened, root.key);
+    await page.getByText("Busy shop was enabled by").first().waitFor();
+    expect(await events().count()).toBe(50);
+    await page.getByRole("button", { name: "Show older ones" }).click();
+    await page.getByText("Busy shop was created by").waitFor();
+    expect(await events().count()).toBe(61);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await sidewaysIn(page)).toBe(0);
+    expect(await barriersIn(page)).toEqual([]);
+    expect(opened.faults).toEqual([]);
+  });
+});

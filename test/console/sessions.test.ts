@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import { type Api, keyOf } from "../support/api.js";
+import { createRestApi } from "../support/api-rest.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser } from "../support/browser.js";
+import { openSignedIn, sidewaysIn } from "../support/console.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+describeInBrowser("sessions in the console", (browser) => {
+  let server: TestServer;
+  let root: Bootstrapped;
+  let api: Api;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    api = createRestApi(server.url);
+  }, 60_000);
+
+  afterAll(async () => {
+    api.close();
+    await server.close();
+  });
+
+  const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
+
+  /** Its row in the list. */
+  const rowOf = (page: Page, sessionId: string) =>
+    page.getByRole("row").filter({ hasText: sessionId.slice(-8) });
+
+  it("leads through the whole life of a session, and shows it live to others", async () => {
+    const watcher = await openSignedIn(browser, `${server.url}/console/sessions`, root.key);
+    await watcher.page.getByText("No session is open.").waitFor();
+    await watcher.page.getByText("● Live").waitFor();
+    const actor = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
+    const { page } = actor;
+
+    await page.getByRole("button", { name: "Make demo applications" }).click();
+    await page.getByRole("button", { name: "Open a session" }).click();
+    const card = page.getByRole("region", { name: "Your session" });
+    const id = (await card.locator("dd").first().textContent()) ?? "";
+    expect(await focusedText(page)).toBe("Try it before it is authorized");
+    const row = rowOf(watcher.page, id);
+    await row.getByText("unauthorized").waitFor();
+    await watcher.page.getByText("Demo shop (temporary)").first().waitFor();
+
+    await page.getByRole("button", { name: "Read my application with" }).click();
+    await page.getByText("403 permission_denied").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+
+    await page.getByRole("button", { name: "On to the backend" }).click();
+    expect(await page.locator("[aria-current=step]").textContent()).toBe("3Authorize");
+    await page.getByLabel("It ends").selectOption("1 hour from now");
+    expect(await barriersIn(page)).toEqual([]);
+    await page.getByRole("button", { name: "Authorize the session" }).click();
+    await row.getByText("authorized", { exact: true }).waitFor();
+    await row.getByText(/^(1:00|59):\d\d$/).waitFor();
+
+    await page.getByRole("button", { name: "Ask who I am" }).click();
+    await page.getByText("authorized. It may:").waitFor();
+    await page.getByRole("button", { name: "Read my application again" }).click();
+    await page.getByText("It was let through").waitFor();
+    await page.getByRole("button", { name: "Try the nonce again" }).click();
+    await page.getByRole("button", { name: "Authorize with the same nonce" }).click();
+    await page.getByText("409 nonce_used").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+
+    await page.getByRole("link", { name: "See it among the sessions" }).click();
+    const dialog = page.getByRole("dialog", { name: "Session" });
+    await dialog.getByText("Demo backend (temporary)").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "End this session" }).click();
+    await dialog.getByRole("button", { name: "End it now" }).click();
+    await dialog.getByText("This session has ended.").waitFor();
+    await row.waitFor({ state: "detached" });
+
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("link", { name: "Try a session" }).first().click();
+    await page.getByText("The session has ended.").waitFor();
+    await page.getByRole("button", { name: "Remove the demo and start again" }).click();
+    await page.getByRole("button", { name: "Make demo applications" }).waitFor();
+    const { data } = await api.listApplications(root.key, { namePrefix: "Demo" });
+    expect(data).toEqual([]);
+    expect([...actor.faults, ...watcher.faults]).toEqual([]);
+  });
+
+  it("shows secrets only when asked to, and in no command", async () => {
+    const key = keyOf(await api.createApplication(root.key, shop));
+    const { page } = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
+    await page.getByLabel("Public key").fill(key);
+    await page.getByRole("button", { name: "Open a session" }).click();
+    await page.getByRole("button", { name: "Show session key" }).waitFor();
+    expect(await page.locator("body").textContent()).not.toMatch(/lk_(ses|non|pub)_\w/);
+    await page.getByRole("button", { name: "Show session key" }).click();
+    expect(await page.locator("body").textContent()).toMatch(/lk_ses_\w/);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await sidewaysIn(page)).toBe(0);
+  });
+
+  it("lists what the address asks for, loads on, and ends all of an application", async () => {
+    const busy = await api.createApplication(root.key, { ...shop, name: "Busy shop" });
+    const quiet = await api.createApplication(root.key, { ...shop, name: "Quiet shop" });
+    const other = await api.createSession(keyOf(quiet));
+    for (let count = 0; count < 60; count++) {
+      await api.createSession(keyOf(busy));
+    }
+    const opened = await openSignedIn(
+      browser,
+      `${server.url}/console/sessions?application=${busy.id}&state=unauthorized`,
+      root.key,
+    );
+    const { page } = opened;
+    await page.getByText("Busy shop").first().waitFor();
+    expect(await page.getByRole("row").count()).toBe(51);
+    await page.getByRole("button", { name: "Show older ones" }).click();
+    await page.getByRole("button", { name: "Show older ones" }).waitFor({ state: "detached" });
+    expect(await page.getByRole("row").count()).toBe(61);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await sidewaysIn(page)).toBe(0);
+    expect(await barriersIn(page)).toEqual([]);
+
+    await page.getByRole("button", { name: "End all of this application" }).click();
+    await page.getByRole("button", { name: "End them all" }).click();
+    await page.getByText("No open session matches.").waitFor();
+    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await rowOf(page, other.id).waitFor();
+    expect(new URL(page.url()).search).toBe("");
+    expect(opened.faults).toEqual([]);
+  });
+
+  it("looks again by itself for a key that may not follow events", async () => {
+    const viewer = await api.createApplication(root.key, {
+      name: "Viewer",
+      type: "private",
+      permissions: ["session:read"],
+    });
+    const { page, faults } = await openSignedIn(
+      browser,
+      `${server.url}/console/sessions`,
+      keyOf(viewer),
+    );
+    await page.getByText("Looks every 3 seconds").waitFor();
+    const { id } = await api.createSession(keyOf(await api.createApplication(root.key, shop)));
+    await rowOf(page, id).click();
+    await rowOf(page, id).getByRole("button").click();
+    await page.getByRole("dialog").getByText(id).waitFor();
+    expect(await page.getByRole("button", { name: "End this session" }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+});
+
+function focusedText(page: Page): Promise<string> {
+  return page.evaluate<string>("document.activeElement.textContent");
+}
