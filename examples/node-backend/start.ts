@@ -1,8 +1,9 @@
 // A shop with Latchkey: the page in examples/browser, and the backend that authorizes its sessions.
 // One command starts both, with the key that the first start of Latchkey showed:
 //
-//     SVC_API_KEY=lk_mgt_… npx tsx examples/node-backend/start.ts
+//     SVC_API_KEY=lk_mgt_… node --import tsx examples/node-backend/start.ts
 //
+// The command tsx would kill a program that is slow to end, which has to clean up here.
 // Latchkey has to know the page: start it with CORS_ORIGINS=http://localhost:5500.
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -22,6 +23,11 @@ if (refusal) {
   console.error(refusal);
   process.exit(1);
 }
+
+// A second Ctrl+C must not cut the cleaning short.
+const stopped = new Promise<unknown>((resolve) => {
+  process.on("SIGINT", resolve).on("SIGTERM", resolve);
+});
 
 const admin = createLatchkeyClient({ url: latchkeyUrl, key: process.env.SVC_API_KEY ?? "" });
 const made: string[] = [];
@@ -68,7 +74,7 @@ async function serveUntilStopped() {
   await once(pageServer, "listening");
   console.log(`Open ${page} (Ctrl+C ends it)`);
 
-  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  await stopped;
   for (const server of [pageServer, backend]) {
     server.close().closeAllConnections();
   }
