@@ -1,14 +1,16 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
 import { keyOf } from "../support/api.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
+import { openSignedIn, sidewaysIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("the page that says why", (browser) => {
   let server: TestServer;
+  let key: string;
   let root: LatchkeyNodeClient;
   let opened: OpenedPage;
   let page: Page;
@@ -27,14 +29,9 @@ describeInBrowser("the page that says why", (browser) => {
 
   beforeAll(async () => {
     server = await startServer();
-    const { key } = await server.createTenant();
+    ({ key } = await server.createTenant());
     root = createLatchkeyClient({ url: server.url, key });
     shopId = (await root.applications.createApplication(shop)).id;
-    opened = await browser.open(`${server.url}/console/why?application=${shopId}`);
-    page = opened.page;
-    await page.getByLabel("API key").fill(key);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { name: "Why?" }).waitFor();
   });
 
   afterAll(async () => {
@@ -43,9 +40,11 @@ describeInBrowser("the page that says why", (browser) => {
   });
 
   beforeEach(async () => {
-    await page.getByLabel("Token id").fill("");
-    await page.getByLabel("Token container").fill("");
+    opened = await openSignedIn(browser, `${server.url}/console/why?application=${shopId}`, key);
+    page = opened.page;
   });
+
+  afterEach(() => page.context().close());
 
   const verdict = () => page.getByRole("status").filter({ hasText: /Allowed|Denied/ });
   const steps = () => page.getByRole("list", { name: "What is tried, in this order" });
@@ -184,7 +183,7 @@ describeInBrowser("the page that says why", (browser) => {
     await page.getByRole("radio", { name: "My own key" }).check();
     await ask("application:read");
     await verdict().getByText("Allowed, mask").waitFor();
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+    expect(await sidewaysIn(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -9,10 +9,16 @@ export function announceMoves(
   nameOf: (id: UniqueIdentifier) => string,
 ): Announcements {
   const placeOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
+  const held = (id: UniqueIdentifier) => `Holding ${nameOf(id)}, tried as ${placeOf(id)}.`;
   return {
-    onDragStart: ({ active }) => `Picked up ${nameOf(active.id)}, tried as ${placeOf(active.id)}.`,
-    onDragOver: ({ active, over }) =>
-      over ? `${nameOf(active.id)} would be tried as ${placeOf(over.id)}.` : undefined,
+    onDragStart: ({ active }) => held(active.id),
+    onDragOver: ({ active, over }) => {
+      // A rule that was picked up is at once over its own place.
+      if (over?.id === active.id) {
+        return held(active.id);
+      }
+      return over ? `${nameOf(active.id)} would be tried as ${placeOf(over.id)}.` : undefined;
+    },
     onDragEnd: ({ active, over }) =>
       `${nameOf(active.id)} is now tried as ${placeOf((over ?? active).id)}.`,
     onDragCancel: ({ active }) =>

@@ -16,17 +16,16 @@ interface PermissionInputProps {
 export function PermissionInput({ label, hint, errors, ...rest }: PermissionInputProps) {
   return (
     <Field label={label} hint={hint} errors={errors}>
-      {(control) => <Names control={control} label={label} {...rest} />}
+      {(control) => <Names control={control} {...rest} />}
     </Field>
   );
 }
 
-interface NamesProps extends Pick<PermissionInputProps, "label" | "value" | "onChange"> {
-  readonly suggestions: readonly string[];
+interface NamesProps extends Pick<PermissionInputProps, "value" | "onChange" | "suggestions"> {
   readonly control: ControlProps;
 }
 
-function Names({ control, label, value, onChange, suggestions }: NamesProps) {
+function Names({ control, value, onChange, suggestions }: NamesProps) {
   const [draft, setDraft] = useState("");
   const [isOpen, setIsOpen] = useState(false);
   const [active, setActive] = useState<string>();
@@ -146,7 +145,7 @@ function Names({ control, label, value, onChange, suggestions }: NamesProps) {
           }}
         />
         {offered.length > 0 && (
-          <div id={listId} role="listbox" aria-label={label} className="names-offered">
+          <div id={listId} role="listbox" aria-label="Suggestions" className="names-offered">
             {offered.map((name) => (
               <div
                 key={name}

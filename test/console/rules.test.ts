@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import type { Locator, Page } from "playwright-core";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
+import { problemOf } from "../../src/client/problem.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser.js";
+import { openSignedIn, sidewaysIn } from "../support/console.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+describeInBrowser("the rule editor", (browser) => {
+  let server: TestServer;
+  let key: string;
+  let client: LatchkeyNodeClient;
+  let opened: OpenedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    server = await startServer();
+    ({ key } = await server.createTenant());
+    client = createLatchkeyClient({ url: server.url, key });
+  });
+
+  afterAll(async () => {
+    client?.close();
+    await server.close();
+  });
+
+  beforeEach(async () => {
+    opened = await openSignedIn(browser, `${server.url}/console/applications/new`, key);
+    page = opened.page;
+  });
+
+  afterEach(() => page.context().close());
+
+  const rule = (place: number) => page.getByRole("group", { name: `Rule ${place}`, exact: true });
+  const handle = (place: number) => rule(place).getByRole("button", { name: `Move rule ${place}` });
+  const permissionsOf = (card: Locator) => card.getByLabel("Permissions of the rule");
+  const order = () => page.locator(".rule-title strong").allInnerTexts();
+
+  /** Adds a rule at the end, and closes it. */
+  async function add(description: string, container: string, permissions: string): Promise<void> {
+    const place = (await order()).length + 1;
+    await page.getByRole("button", { name: "Add rule" }).click();
+    await page.keyboard.type(description);
+    await rule(place).getByLabel("Container").fill(container);
+    await permissionsOf(rule(place)).fill(permissions);
+    await rule(place)
+      .getByRole("button", { name: `Close rule ${place}` })
+      .click();
+  }
+
+  it("tells what is wrong while it is typed, in the words of the service", async () => {
+    const bad = {
+      priority: 1,
+      container: "/a//b/",
+      transform: "mask",
+      permissions: ["token:read"],
+    };
+    const refused = await client.applications
+      .createApplication({ name: "a", type: "private", rules: [bad] })
+      .catch(problemOf);
+    const [message] = "errors" in refused ? (refused.errors["rules[0].container"] ?? []) : [];
+    await page.getByRole("button", { name: "Add rule" }).click();
+    await expect(rule(1).getByText("is required").count()).resolves.toBe(0);
+    await rule(1).getByLabel("Container").pressSequentially("/a/");
+    await expect(rule(1).getByText("1 problem").count()).resolves.toBe(0);
+    await rule(1).getByLabel("Container").pressSequentially("/b/");
+    await rule(1).getByText(String(message), { exact: true }).waitFor();
+    await rule(1).getByLabel("Container").fill("");
+    await rule(1).getByText("is required in the rules of a private application").waitFor();
+    await permissionsOf(rule(1)).fill("Token,");
+    await rule(1)
+      .getByText(/^Token: must be two or three lower-case segments/)
+      .waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    await rule(1).getByRole("button", { name: "Remove", exact: true }).click();
+    await page.getByText("No rules yet.").waitFor();
+  });
+
+  it("takes names of permissions by the keyboard, from its list and pasted", async () => {
+    await page.getByRole("button", { name: "Add rule" }).click();
+    const names = () => rule(1).locator(".chips code").allInnerTexts();
+    await permissionsOf(rule(1)).fill("token:r");
+    await page.keyboard.press("ArrowDown");
+    expect(await barriersIn(page)).toEqual([]);
+    await page.keyboard.press("Enter");
+    expect(await names()).toEqual(["token:read"]);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.evaluate(`navigator.clipboard.writeText("report:run, report:read\\ntoken:read")`);
+    await page.keyboard.press("ControlOrMeta+V");
+    await rule(1).getByRole("button", { name: "Remove report:read" }).waitFor();
+    expect(await names()).toEqual(["token:read", "report:run", "report:read"]);
+    await page.keyboard.press("Backspace");
+    expect(await names()).toEqual(["token:read", "report:run"]);
+    await rule(1).getByRole("button", { name: "Remove token:read" }).press("Enter");
+    expect(await names()).toEqual(["report:run"]);
+    expect(opened.faults).toEqual([]);
+  });
+
+  it("saves the order that rules were moved to, by the keyboard and by the mouse", async () => {
+    await add("One", "/one/", "token:read ");
+    await add("Two", "/two/", "token:read ");
+    await add("Three", "/three/", "token:read token:use ");
+    expect(await order()).toEqual(["One", "Two", "Three"]);
+
+    await handle(3).focus();
+    await page.keyboard.press("Space");
+    await page.getByText("Holding rule “Three”, tried as 3 of 3.").waitFor();
+    await page.keyboard.press("ArrowUp");
+    await page.getByText("rule “Three” would be tried as 2 of 3.").waitFor();
+    await page.keyboard.press("Space");
+    await page.getByText("rule “Three” is now tried as 2 of 3.").waitFor();
+    expect(await order()).toEqual(["One", "Three", "Two"]);
+
+    await drag(handle(1), handle(3));
+    expect(await order()).toEqual(["Three", "Two", "One"]);
+    expect(await barriersIn(page)).toEqual([]);
+
+    await page.getByLabel("Name", { exact: true }).fill("Ordered");
+    await page.getByRole("button", { name: "Create application" }).click();
+    await page.getByRole("dialog").waitFor();
+    const { data } = await client.applications.listApplications({ namePrefix: "Ordered" });
+    expect(data[0]?.rules.map(({ priority, container }) => [priority, container])).toEqual([
+      [1, "/three/"],
+      [2, "/two/"],
+      [3, "/one/"],
+    ]);
+    expect(data[0]?.rules[0]?.permissions).toEqual(["token:read", "token:use"]);
+    expect(opened.faults).toEqual([]);
+  });
+
+  it("sorts by priorities that are typed, copies rules, and fits a small screen", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await add("One", "/one/", "token:read ");
+    await add("Two", "/two/", "token:read ");
+    await rule(1).getByRole("button", { name: "Edit rule 1" }).click();
+    await rule(1).getByLabel("Priority").fill("12");
+    await page.keyboard.press("Enter");
+    expect(await order()).toEqual(["Two", "One"]);
+    await rule(2).getByRole("button", { name: "Duplicate" }).click();
+    expect(await order()).toEqual(["Two", "One", "One"]);
+    await expect(rule(3).getByLabel("Priority").inputValue()).resolves.toBe("13");
+    await rule(3).getByLabel("reveal").check();
+    expect(await sidewaysIn(page)).toBe(0);
+    expect(await barriersIn(page)).toEqual([]);
+    expect(opened.faults).toEqual([]);
+  });
+
+  async function drag(from: Locator, to: Locator): Promise<void> {
+    const [start, end] = [await from.boundingBox(), await to.boundingBox()];
+    if (!start || !end) {
+      throw new Error("There is nothing to drag.");
+    }
+    await page.mouse.move(start.x + 5, start.y + 5);
+    await page.mouse.down();
+    await page.mouse.move(end.x + 5, end.y + end.height, { steps: 8 });
+    await page.getByText("would be tried as 3 of 3.").waitFor();
+    await page.mouse.up();
+  }
+});
