@@ -1,22 +1,23 @@
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { LostNotice } from "./access/reach.js";
 import { SignedIn } from "./access/signed-in.js";
 import { NewKeys } from "./applications/new-keys.js";
+import { lazyPage } from "./lazy-page.js";
 import { home } from "./navigation.js";
 import { Shell } from "./shell.js";
 import { leaveGuarded } from "./ui/leave-guard.js";
 import { Page } from "./ui/page.js";
 
-const ApplicationsPage = lazy(() => import("./applications/applications-page.js"));
-const ApplicationPage = lazy(() => import("./applications/application-page.js"));
-const EditApplicationPage = lazy(() => import("./applications/edit-application-page.js"));
-const NewApplicationPage = lazy(() => import("./applications/new-application-page.js"));
-const SessionsPage = lazy(() => import("./sessions/sessions-page.js"));
-const TrySessionPage = lazy(() => import("./sessions/try-session-page.js"));
-const WhyPage = lazy(() => import("./why/why-page.js"));
-const ActivityPage = lazy(() => import("./activity/activity-page.js"));
-const MePage = lazy(() => import("./me-page.js"));
+const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
+const ApplicationPage = lazyPage(() => import("./applications/application-page.js"));
+const EditApplicationPage = lazyPage(() => import("./applications/edit-application-page.js"));
+const NewApplicationPage = lazyPage(() => import("./applications/new-application-page.js"));
+const SessionsPage = lazyPage(() => import("./sessions/sessions-page.js"));
+const TrySessionPage = lazyPage(() => import("./sessions/try-session-page.js"));
+const WhyPage = lazyPage(() => import("./why/why-page.js"));
+const ActivityPage = lazyPage(() => import("./activity/activity-page.js"));
+const MePage = lazyPage(() => import("./me-page.js"));
 
 export function App() {
   return (

@@ -1,14 +1,24 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useAccess } from "./access/access.js";
+import { loadPagesInTime } from "./lazy-page.js";
 import { destinations } from "./navigation.js";
 import { chooseTheme, chosenTheme, type Theme, themes } from "./theme.js";
 import { Button } from "./ui/button.js";
 import { Logo } from "./ui/logo.js";
+import { Mishap } from "./ui/mishap.js";
+
+/** Milliseconds after which the first page has what it needs, and there is time for the others. */
+const firstPageTime = 2_000;
 
 /** What stands around every page: the menu, who is signed in, and the way out. */
 export function Shell({ children }: { readonly children: ReactNode }) {
   const main = useFocusOnNewPage();
+  const [here] = useLocation();
+  useEffect(() => {
+    const timer = setTimeout(loadPagesInTime, firstPageTime);
+    return () => clearTimeout(timer);
+  }, []);
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -20,7 +30,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
         <Visitor />
       </aside>
       <main id="main" ref={main} tabIndex={-1}>
-        {children}
+        <Mishap key={here}>{children}</Mishap>
       </main>
     </div>
   );

@@ -30,7 +30,10 @@ export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
       <CopyButton text={command} label="Copy the command" />
       <p className="hint">
         Read on: “Sessions” in <code>docs/api.md</code>, or{" "}
-        <a href="/openapi.json">the whole contract</a>.
+        <a href="/docs" target="_blank" rel="noreferrer">
+          the whole contract
+        </a>
+        .
       </p>
     </div>
   );
