@@ -4,15 +4,15 @@ import {
   AccessRuleConditionSchema,
   AccessRuleSchema,
 } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { allowedValues } from "../ui/allowed-values.js";
+import { choicesOf } from "../ui/field-facts.js";
 
 /** Whose rules they are: those of applications are about containers, those of sessions have conditions. */
 export type RuleKind = "private" | "public" | "management" | "session";
 
 /** How much of a token can be shown. */
-export const transforms = allowedValues(AccessRuleSchema, "transform");
-export const attributes = allowedValues(AccessRuleConditionSchema, "attribute");
-export const operators = allowedValues(AccessRuleConditionSchema, "operator");
+export const transforms = choicesOf(AccessRuleSchema.field.transform);
+export const attributes = choicesOf(AccessRuleConditionSchema.field.attribute);
+export const operators = choicesOf(AccessRuleConditionSchema.field.operator);
 
 /** The rules in the order in which they are tried: by priority, then by their place in the list. */
 export function inOrder(rules: readonly AccessRule[]): AccessRule[] {
