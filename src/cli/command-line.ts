@@ -1,13 +1,22 @@
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { exitCodes } from "./exit-codes.js";
 import { reportFailure } from "./failure.js";
 import { createProgram } from "./program.js";
 
-/** A service that starts needs no other command: they are loaded for those who want one. */
-const program =
-  process.argv[2] === "serve"
-    ? createProgram()
-    : (await import("./all-commands.js")).createWholeProgram();
+const program = await programFor(process.argv[2]);
+
+/** Loads only the commands that are needed: a service starts sooner without the others. */
+async function programFor(name: string | undefined): Promise<Command> {
+  const program = createProgram();
+  const isKnown = () => program.commands.some((command) => command.name() === name);
+  if (!isKnown()) {
+    (await import("./store-commands.js")).addStoreCommands(program);
+  }
+  if (!isKnown()) {
+    (await import("./client-commands.js")).addClientCommands(program);
+  }
+  return program;
+}
 
 program.parseAsync().catch((error: Error) => {
   if (error instanceof CommanderError) {

@@ -3,11 +3,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { createWholeProgram } from "../../src/cli/all-commands.js";
 import { complete, filesHere } from "../../src/cli/completion/complete.js";
 import { completionScript } from "../../src/cli/completion/scripts.js";
 import { shells } from "../../src/cli/completion/shells.js";
 import { latchkeyPath, withFolder } from "../support/process.js";
+import { createWholeProgram } from "./whole-program.js";
 
 async function completed(...words: string[]): Promise<string[]> {
   const lines = await complete(createWholeProgram(), words);

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
-import { createWholeProgram } from "../../src/cli/all-commands.js";
 import { exitCodes } from "../../src/cli/exit-codes.js";
+import { createWholeProgram } from "./whole-program.js";
 
 const page = readFileSync("docs/cli.md", "utf8");
 

@@ -5,14 +5,10 @@ import { addBenchCommand } from "./bench-command.js";
 import { addCompletionCommands } from "./completion-commands.js";
 import { addEventCommands } from "./events-commands.js";
 import { addProfileCommands } from "./profile-commands.js";
-import { createProgram } from "./program.js";
 import { addSessionCommands } from "./sessions-commands.js";
-import { addStoreCommands } from "./store-commands.js";
 
-/** The whole command line. */
-export function createWholeProgram(): Command {
-  const program = createProgram();
-  addStoreCommands(program);
+/** The commands that call a service, and those about the command line itself. */
+export function addClientCommands(program: Command): void {
   program.commandsGroup("Use a service:");
   addProfileCommands(program);
   addAccessCommands(program);
@@ -22,5 +18,4 @@ export function createWholeProgram(): Command {
   addBenchCommand(program);
   program.commandsGroup("Other commands:").helpCommand("help [command]", "show help for a command");
   addCompletionCommands(program);
-  return program;
 }
