@@ -3,6 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { problemCatalogue } from "../../src/problem-catalogue.js";
 import { useService } from "../support/service-for-file.js";
+import { until } from "../support/until.js";
 
 interface Alert {
   readonly alert: string;
@@ -33,6 +34,8 @@ const expressions = [...alertExpressions, ...shownExpressions];
 
 const metricName = /\b(?:latchkey|process|nodejs)_[a-z0-9_]+\b/g;
 
+const patience = 20_000;
+
 /** The name of the family that a name in an expression is of. */
 const familyOf = (name: string) => name.replace(/(?<=_seconds)_bucket$/, "");
 
@@ -40,7 +43,13 @@ describe("alerts and dashboard", () => {
   const service = useService({ WORKERS: "2" });
 
   it("name metrics that a running service tells", async () => {
-    const told = await (await fetch(`${service.url}/metrics`)).text();
+    let told = "";
+    // Workers that wait for a core may be too late for a scrape.
+    await until(async () => {
+      const answer = await fetch(`${service.url}/metrics`);
+      told = await answer.text();
+      return answer.ok;
+    }, patience);
     const families = [...told.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     const named = new Set(
       expressions
