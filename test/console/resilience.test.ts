@@ -81,6 +81,9 @@ describeInBrowser("the console, when things go wrong", (browser) => {
     await second.page.getByLabel("API key").waitFor();
     await first.page.getByRole("link", { name: "Activity" }).click();
     await first.page.getByText("● Live").waitFor();
+    await first.page.getByRole("button", { name: "Sign out" }).click();
+    await first.page.getByLabel("API key").waitFor();
+    expect((await keptBy(first.page)).tab).toBe("{}");
     expect([...first.faults, ...second.faults]).toEqual([]);
   });
 
