@@ -10,6 +10,7 @@ export function firstKeyBanner(
 ): string {
   const url = urlOf(address, settings);
   const insecure = settings.tls ? " --insecure" : "";
+  const orLook = settings.hasConsole ? `\n  Or sign in with it at ${url}/console\n` : "";
   return `
   Latchkey is ready at ${url}
 
@@ -21,7 +22,7 @@ export function firstKeyBanner(
   Try it:
 
       curl${insecure} -H '${settings.keyHeader}: ${key}' ${url}/applications/key
-
+${orLook}
 `;
 }
 
