@@ -87,6 +87,15 @@ describe("the pages for people", () => {
       }
     });
 
+    it("comes compressed to who takes that, and is the same then", async () => {
+      const plain = await send(server, `/${name}`);
+      const zipped = await callRaw(server, `/${name}`, {
+        headers: { ":method": "GET", "content-type": "text/plain", "accept-encoding": "gzip" },
+      });
+      expect(zipped.headers["content-encoding"]).toBe("gzip");
+      expect(gunzipSync(zipped.body).toString()).toBe(plain.body);
+    });
+
     it("takes no other method", async () => {
       const { status, headers } = await send(server, `/${name}`, { method: "POST" });
       expect(status).toBe(405);

@@ -4,7 +4,8 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Plugin } from "vite";
 
-const compressible = /\.(js|css|svg|html)$/;
+/** Pages themselves are finished, and so compressed, by the server. */
+const compressible = /\.(js|css|svg)$/;
 
 /** Puts a compressed copy beside each file that is worth it, so that the server need not compress. */
 export function compressFiles(): Plugin {

@@ -32,6 +32,7 @@ export default defineConfig({
     },
   },
   esbuild: { jsx: "automatic" },
+  resolve: { alias: { "node:net": join(root, "net-in-browsers.ts") } },
   plugins: [pageParts(), withoutDataUrls(/swagger-ui-dist/), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });

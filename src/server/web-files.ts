@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,26 +20,38 @@ const types: Readonly<Record<string, string>> = {
 /** What the build has made of the pages, by path. */
 export function findWebFiles(): ReadonlyMap<string, WebFile> {
   const folder = join(packageFolder(), "dist", "web");
-  const names = new Set(readdirSync(folder, { recursive: true, encoding: "utf8" }));
+  const found = existsSync(folder)
+    ? readdirSync(folder, { recursive: true, encoding: "utf8" })
+    : [];
+  const names = new Set(found);
   const files = new Map<string, WebFile>();
   for (const name of names) {
     const type = types[extname(name)];
     if (type !== undefined) {
       const path = join(folder, name);
       const zipped = `${name}.gz`;
-      const compressed = names.has(zipped) ? readOnce(join(folder, zipped)) : undefined;
-      files.set(`/${name}`, { type, plain: readOnce(path), compressed });
+      const compressed = names.has(zipped)
+        ? makeOnce(() => readFile(join(folder, zipped)))
+        : undefined;
+      files.set(`/${name}`, { type, plain: makeOnce(() => readFile(path)), compressed });
     }
   }
   return files;
 }
 
-/** Reads a file when it is first asked for: most servers are never asked for pages. */
-function readOnce(path: string): () => Promise<Buffer> {
-  let content: Promise<Buffer> | undefined;
+/**
+ * Makes bytes when they are first asked for, as most servers are never asked
+ * for pages. All answers share them, however many wait to be read. What failed
+ * is tried again.
+ */
+export function makeOnce(make: () => Promise<Buffer>): () => Promise<Buffer> {
+  let made: Promise<Buffer> | undefined;
   return () => {
-    content ??= readFile(path);
-    return content;
+    made ??= make().catch((reason) => {
+      made = undefined;
+      throw reason;
+    });
+    return made;
   };
 }
 

@@ -1,9 +1,11 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { type Awaitable, whenThere } from "../awaitable.js";
 import { methodNotAllowed } from "../errors.js";
 import { type Door, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import type { HeaderList } from "./header-list.js";
-import { findWebFiles, type WebFile } from "./web-files.js";
+import { findWebFiles, makeOnce, type WebFile } from "./web-files.js";
 
 /**
  * The pages for people, each at a path of its own and with all paths below it
@@ -33,6 +35,7 @@ const pageHeaders: HeaderList = [
   ...["cache-control", "no-store"],
   ...["referrer-policy", "no-referrer"],
   ...["cross-origin-opener-policy", "same-origin"],
+  ...["content-security-policy", policy],
 ];
 /** The names of such files change with what is in them. */
 const assetHeaders: HeaderList = ["cache-control", "public, max-age=31536000, immutable"];
@@ -64,9 +67,9 @@ export function createWebPages({ keyHeader }: WebPagesOptions): Door {
     const name = webPageAt(path);
     if (name === "assets") {
       const asset = files.get(path);
-      return asset && (() => sendAsset(exchange, asset));
+      return asset && (() => sendFile(exchange, asset, assetHeaders));
     }
-    return name && (() => sendDocument(exchange, documents.get(name) as Document));
+    return name && (() => sendFile(exchange, documents.get(name) as WebFile, pageHeaders));
   }
 
   return (exchange) => {
@@ -78,41 +81,30 @@ export function createWebPages({ keyHeader }: WebPagesOptions): Door {
   };
 }
 
-type Document = () => Promise<Buffer>;
-
 /** The page as it was built, told which header keys are sent in. */
 function createDocument(
   files: ReadonlyMap<string, WebFile>,
   name: WebPageName,
   keyHeader: string,
-): Document {
+): WebFile {
   const file = files.get(`/${name}/index.html`);
   if (!file) {
     throw new Error(`The page ${name} is not built: run npm run build, or set CONSOLE=off.`);
   }
-  return async () => {
+  const plain = makeOnce(async () => {
     const html = (await file.plain()).toString();
     const fact = `<meta name="key-header" content="${keyHeader}">`;
     return Buffer.from(html.replace("</head>", `  ${fact}\n  </head>`));
-  };
+  });
+  const compressed = makeOnce(async () => promisify(gzip)(await plain()));
+  return { type: file.type, plain, compressed };
 }
 
-async function sendDocument(exchange: Exchange, document: Document): Promise<void> {
-  const body = await document();
-  exchange.isPage = true;
-  exchange.send(
-    200,
-    [
-      ...["content-type", "text/html; charset=utf-8"],
-      ...["content-security-policy", policy],
-      ...guessNothing,
-      ...pageHeaders,
-    ],
-    body,
-  );
-}
-
-async function sendAsset(exchange: Exchange, { type, plain, compressed }: WebFile): Promise<void> {
+async function sendFile(
+  exchange: Exchange,
+  { type, plain, compressed }: WebFile,
+  headers: HeaderList,
+): Promise<void> {
   const isCompressed = compressed !== undefined && takesGzip(exchange);
   const body = await (isCompressed ? compressed() : plain());
   exchange.isPage = true;
@@ -123,7 +115,7 @@ async function sendAsset(exchange: Exchange, { type, plain, compressed }: WebFil
       ...(isCompressed ? ["content-encoding", "gzip"] : []),
       ...["vary", "accept-encoding"],
       ...guessNothing,
-      ...assetHeaders,
+      ...headers,
     ],
     body,
   );

@@ -167,6 +167,39 @@ describeInBrowser("the page that says why", (browser) => {
     expect(await barriersIn(page)).toEqual([]);
   });
 
+  it("judges the address that a key is used from as the service would", async () => {
+    const { id } = await root.applications.createApplication({
+      ...shop,
+      name: "At home",
+      allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"],
+    });
+    await page.getByLabel("Application", { exact: true }).fill("at h");
+    await page.getByRole("button", { name: /At home/ }).click();
+    await ask("token:create");
+    const refused = verdict().getByText("Denied: address not allowed");
+    const allowed = verdict().getByText("Allowed, mask");
+    await refused.waitFor();
+    for (const [address, seen] of [
+      ["203.0.113.7", allowed],
+      ["203.0.114.7", refused],
+      ["2001:db8::7", allowed],
+      ["2001:db9::7", refused],
+      ["203.0.113.256", refused],
+    ] as const) {
+      await page.getByLabel("Address").fill(address);
+      await seen.waitFor();
+    }
+    expect(new URL(page.url()).search).toBe(`?application=${id}`);
+  });
+
+  it("keeps a key out of its address that was pasted for the id of a session", async () => {
+    await page.getByRole("radio", { name: "A session" }).check();
+    await page.getByLabel("Session id").fill(key);
+    await ask("token:read");
+    await page.getByText("Enter the id of a session, which is no key.").waitFor();
+    expect(new URL(page.url()).search).toBe("");
+  });
+
   it("says of a key that it is unknown, or has expired", async () => {
     await pasteKey("not-a-key-of-anyone");
     await ask("token:read");

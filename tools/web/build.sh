@@ -1,9 +1,12 @@
 #!/bin/sh
 # Builds the pages for people into dist/web, unless nothing that they are made of has changed since.
 set -eu
-last_written=dist/web/console/index.html.gz
-if [ -f "$last_written" ] &&
-  [ -z "$(find web gen src package-lock.json -newer "$last_written" | head -n 1)" ]; then
+stamp=dist/web.built
+if [ -d dist/web ] && [ -f $stamp ] &&
+  [ -z "$(find web gen src package-lock.json -newer $stamp | head -n 1)" ]; then
   exit
 fi
-NODE_ENV=production exec vite build web --logLevel warn
+rm -f $stamp
+touch $stamp.begun
+NODE_ENV=production vite build web --logLevel warn
+mv $stamp.begun $stamp

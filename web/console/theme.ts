@@ -1,20 +1,23 @@
+import { keptIn } from "./storage.js";
+
 export const themes = ["auto", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
-const place = "latchkey-theme";
+const keptTheme = keptIn("localStorage", "latchkey-theme");
+/** Counts where the browser keeps nothing, too. */
+let chosen: Theme = themes.find((theme) => theme === keptTheme.read()) ?? "auto";
 
 export function chosenTheme(): Theme {
-  const kept = localStorage.getItem(place);
-  return themes.find((theme) => theme === kept) ?? "auto";
+  return chosen;
 }
 
 export function chooseTheme(theme: Theme): void {
-  localStorage.setItem(place, theme);
+  chosen = theme;
+  keptTheme.keep(theme);
   applyTheme();
 }
 
 /** Styles follow the colour scheme of the page, which is that of the system unless one was chosen. */
 export function applyTheme(): void {
-  const theme = chosenTheme();
-  document.documentElement.style.colorScheme = theme === "auto" ? "light dark" : theme;
+  document.documentElement.style.colorScheme = chosen === "auto" ? "light dark" : chosen;
 }

@@ -1,11 +1,7 @@
-const place = "latchkey-key";
+import { keptIn } from "../storage.js";
 
 /**
  * Where the person asks for it, the key is kept for this tab alone, until it
  * is closed: never where other tabs, or a later visit, would find it.
  */
-export const keptKey = {
-  read: (): string | undefined => sessionStorage.getItem(place) ?? undefined,
-  keep: (key: string): void => sessionStorage.setItem(place, key),
-  forget: (): void => sessionStorage.removeItem(place),
-};
+export const keptKey = keptIn("sessionStorage", "latchkey-key");

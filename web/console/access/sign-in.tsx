@@ -4,10 +4,10 @@ import { Field } from "../ui/field.js";
 import { Logo } from "../ui/logo.js";
 import { Problem } from "../ui/problem.js";
 import { keptKey } from "./kept-key.js";
-import { useKeptKey } from "./use-kept-key.js";
+import { type Enter, useKeptKey } from "./use-kept-key.js";
 
 interface SignInProps {
-  enter(key: string): Promise<void>;
+  readonly enter: Enter;
   /** Why the person is here again. */
   readonly farewell: string | undefined;
 }

@@ -37,8 +37,11 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
     }
   }
 
-  async function enter(key: string): Promise<void> {
+  async function enter(key: string, isStillWanted = () => true): Promise<void> {
     const me = await createClient(AccessService, connect({ key, onReach: setReached })).whoAmI({});
+    if (!isStillWanted()) {
+      return;
+    }
     const onKeyRefused = () => leave(entered, keyEnded);
     const transport = connect({ key, onReach: setReached, onKeyRefused });
     const entered: Visit = { me, transport, queries: createQueries() };

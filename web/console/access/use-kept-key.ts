@@ -5,6 +5,9 @@ import { keptKey } from "./kept-key.js";
 /** Milliseconds between two tries to reach a service that is away. */
 const pause = 2_000;
 
+/** Signs in with a key, unless that is not wanted any more when the service has answered. */
+export type Enter = (key: string, isStillWanted?: () => boolean) => Promise<void>;
+
 interface KeptKey {
   /** Whether the kept key is being tried. */
   readonly isTried: boolean;
@@ -17,7 +20,7 @@ interface KeptKey {
  * Signs in with the key that this tab has kept, if any. While the service is
  * away it is kept and tried again; a key that does not work is forgotten.
  */
-export function useKeptKey(enter: (key: string) => Promise<void>): KeptKey {
+export function useKeptKey(enter: Enter): KeptKey {
   const [isTried, setIsTried] = useState(() => keptKey.read() !== undefined);
   const [problem, setProblem] = useState<unknown>();
 
@@ -31,16 +34,19 @@ export function useKeptKey(enter: (key: string) => Promise<void>): KeptKey {
       if (kept === undefined || isOver) {
         return;
       }
+      const isStillWanted = () => !isOver && keptKey.read() === kept;
       try {
-        await enter(kept);
+        await enter(kept, isStillWanted);
       } catch (thrown) {
-        settle(ConnectError.from(thrown));
+        if (isStillWanted()) {
+          settle(ConnectError.from(thrown));
+        }
       }
     }
 
     function settle(error: ConnectError): void {
       if (error.code === Code.Unavailable) {
-        timer = isOver ? undefined : setTimeout(tryKey, pause);
+        timer = setTimeout(tryKey, pause);
         return;
       }
       if (error.code === Code.Unauthenticated) {

@@ -8,6 +8,7 @@ import {
   ListEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../ui/field-facts.js";
+import { isWholeId } from "../ui/whole-id.js";
 
 export const kinds = choicesOf(ListEventsRequestSchema.field.kind);
 
@@ -33,20 +34,17 @@ export function useActivityFilter(): readonly [
   return [filter, change];
 }
 
-const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** What is no kind, id or moment, in an address that was changed by hand, narrows nothing. */
 function readFilter(parameters: URLSearchParams): ActivityFilter {
   const read = (name: keyof ActivityFilter, isGood: (value: string) => boolean) => {
     const value = parameters.get(name) ?? "";
     return isGood(value) ? value : "";
   };
-  const isId = (value: string) => wholeId.test(value);
   const isMoment = (value: string) => !Number.isNaN(Date.parse(value));
   return {
     kind: read("kind", (value) => kinds.includes(value)),
-    target: read("target", isId),
-    actor: read("actor", isId),
+    target: read("target", isWholeId),
+    actor: read("actor", isWholeId),
     since: read("since", isMoment),
     until: read("until", isMoment),
   };

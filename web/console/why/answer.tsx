@@ -25,7 +25,7 @@ export function Answer({ request, subject, told }: AnswerProps) {
   const { permission, token } = request;
   const ownPermission = isOwnPermission(permission);
   const explanation = explainRules(subject.grants, { permission, token, ownPermission });
-  const refusal = refusalOf(subject, request.origin ?? "", now);
+  const refusal = refusalOf(subject, request, now);
   const judgement = told ?? foresee(subject, request, explanation.decision, refusal);
   return (
     <>
@@ -64,21 +64,10 @@ export function ShownSample({ judgement }: { readonly judgement: Judgement }) {
 
 /** What cannot be told without the key. */
 function Caveats({ subject: { application } }: { readonly subject: Subject }) {
-  const networks = application?.allowedCidrs ?? [];
-  return (
-    <>
-      {!application && (
-        <p className="hint">
-          Whether its application is disabled, and from where its keys may be used, is told to keys
-          with application:read.
-        </p>
-      )}
-      {networks.length > 0 && (
-        <p className="hint">
-          Its keys may be used only from {networks.join(", ")}. Whether an address is in there is
-          told where the key itself is given.
-        </p>
-      )}
-    </>
+  return application ? null : (
+    <p className="hint">
+      Whether its application is disabled, and from where its keys may be used, is told to keys with
+      application:read.
+    </p>
   );
 }

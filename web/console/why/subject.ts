@@ -1,8 +1,12 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import type { WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
+import type {
+  CheckAccessRequest,
+  WhoAmIResponse,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { DenialReason } from "../../../src/access/explain.js";
+import { createPlaceCheck, type PlaceRefusal } from "../../../src/restrictions.js";
 
 /** Whom a question is about, as far as it is known. */
 export interface Subject {
@@ -35,7 +39,7 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
 /** Why nothing is granted before a rule is even tried, if that is so. */
 export function refusalOf(
   { application, session }: Subject,
-  origin: string,
+  place: Pick<CheckAccessRequest, "origin" | "address">,
   now: number,
 ): DenialReason | undefined {
   if (hasEnded(application, now) || hasEnded(session, now)) {
@@ -44,11 +48,24 @@ export function refusalOf(
   if (application?.status === "disabled") {
     return "disabled";
   }
-  const origins = application?.allowedOrigins ?? [];
-  if (origins.length > 0 && !origins.includes(origin)) {
-    return "origin_not_allowed";
+  const placeRefusal = application && placeRefusalOf(application, place);
+  if (placeRefusal) {
+    return placeRefusal;
   }
   return session?.state === "unauthorized" ? "not_authorized" : undefined;
+}
+
+/** As the service judges it, which keeps networks by the version of their application. */
+function placeRefusalOf(
+  { id, allowedOrigins, allowedCidrs }: NonNullable<Subject["application"]>,
+  { origin, address }: Pick<CheckAccessRequest, "origin" | "address">,
+): PlaceRefusal | undefined {
+  const check = createPlaceCheck();
+  const restricted = { id, version: 0, allowedOrigins, allowedCidrs };
+  if (!check.allowsOrigin(restricted, origin)) {
+    return "origin_not_allowed";
+  }
+  return check.allowsAddress(restricted, address) ? undefined : "address_not_allowed";
 }
 
 function hasEnded(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {

@@ -6,6 +6,7 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { useAccess } from "../access/access.js";
 import { Page } from "../ui/page.js";
+import { isWholeId } from "../ui/whole-id.js";
 import { useFieldErrors } from "../validation/use-field-errors.js";
 import { Answer } from "./answer.js";
 import { FoundAnswer } from "./found-answer.js";
@@ -60,7 +61,7 @@ function addressOf({ by, applicationId, sessionId }: ChosenSubject): Record<stri
   if (by === "application" && applicationId !== "") {
     return { application: applicationId };
   }
-  return by === "session" && sessionId !== "" ? { session: sessionId } : {};
+  return by === "session" && isWholeId(sessionId) ? { session: sessionId } : {};
 }
 
 interface AnswerForProps {
@@ -82,10 +83,10 @@ function AnswerFor({ chosen, request }: AnswerForProps) {
         <FoundAnswer request={request} applicationId={chosen.applicationId} />
       );
     case "session":
-      return chosen.sessionId === "" ? (
-        <p className="muted">Enter the id of a session.</p>
-      ) : (
+      return isWholeId(chosen.sessionId) ? (
         <FoundAnswer request={request} sessionId={chosen.sessionId} />
+      ) : (
+        <p className="muted">Enter the id of a session, which is no key.</p>
       );
   }
 }

@@ -33,13 +33,18 @@ export async function makeDemoApplications(
     permissions: ["token:create"],
     expiresAt,
   });
-  const backend = await applications.createApplication({
-    name: "Demo backend (temporary)",
-    type: "private",
-    permissions: [...permissions],
-    expiresAt,
-  });
-  return { shop, backend };
+  try {
+    const backend = await applications.createApplication({
+      name: "Demo backend (temporary)",
+      type: "private",
+      permissions: [...permissions],
+      expiresAt,
+    });
+    return { shop, backend };
+  } catch (reason) {
+    await applications.deleteApplication({ id: shop.id });
+    throw reason;
+  }
 }
 
 export async function removeDemoApplications(

@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
 import { useMemo } from "react";
 import { Link } from "wouter";
@@ -6,6 +7,7 @@ import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_
 import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
 import { Facts } from "../../ui/facts.js";
+import { Problem } from "../../ui/problem.js";
 import { TimeLeft } from "../time-left.js";
 import { SecretValue } from "./secret-value.js";
 
@@ -22,10 +24,12 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
   return (
     <section className="card" aria-label="Your session">
       <h2>Your session</h2>
-      {error && (
+      {error?.code === Code.Unauthenticated ? (
         <p role="status" className="notice" data-tone="warning">
           The session has ended. Start again to open another one.
         </p>
+      ) : (
+        <Problem of={error} />
       )}
       <Facts
         of={[
