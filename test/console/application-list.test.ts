@@ -38,6 +38,8 @@ describeInBrowser("10,000 applications in the console", (browser) => {
   const search = (text: string) => page.getByLabel("Search").fill(text);
 
   it("are listed newest first, of which the page holds only those in sight", async () => {
+    await page.evaluate("scrollTo(0, 0)");
+    await application("Bootstrap").waitFor();
     const table = page.getByRole("table", { name: "Applications" });
     expect(await table.getAttribute("aria-rowcount")).toBe(String(count + 2));
     const rows = table.getByRole("row");

@@ -1,11 +1,11 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
-import "./styles/tokens.css";
-import "./styles/base.css";
+import "../common/tokens.css";
+import "../common/base.css";
 import "./styles/controls.css";
 import "./styles/layout.css";
-import { applyTheme } from "./theme.js";
+import { applyTheme } from "../common/theme.js";
 
 applyTheme();
 createRoot(document.getElementById("root") as HTMLElement).render(

@@ -1,9 +1,9 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { chooseTheme, chosenTheme, type Theme, themes } from "../common/theme.js";
 import { useAccess } from "./access/access.js";
 import { loadPagesInTime } from "./lazy-page.js";
 import { destinations } from "./navigation.js";
-import { chooseTheme, chosenTheme, type Theme, themes } from "./theme.js";
 import { Button } from "./ui/button.js";
 import { Logo } from "./ui/logo.js";
 import { Mishap } from "./ui/mishap.js";

@@ -3,14 +3,10 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { sendKey } from "../../../src/client/client.js";
 import { problemOf } from "../../../src/client/problem.js";
 import { retryLost } from "../../../src/client/retry.js";
-import { defaultKeyHeader } from "../../../src/key-header.js";
+import { keyHeader } from "../../common/key-header.js";
 import { noteServiceTime } from "./service-time.js";
 
 export const serviceUrl = location.origin;
-
-/** The header for keys, which the service tells in the page. */
-export const keyHeader =
-  document.querySelector<HTMLMetaElement>('meta[name="key-header"]')?.content ?? defaultKeyHeader;
 
 /** After so many milliseconds a call counts as lost: a connection may be dead without a word. */
 const longestCall = 20_000;

@@ -1,4 +1,4 @@
-import { keptIn } from "../storage.js";
+import { keptIn } from "../../common/storage.js";
 
 /**
  * Where the person asks for it, the key is kept for this tab alone, until it

@@ -1,7 +1,7 @@
-import "../../console/styles/tokens.css";
-import "../../console/styles/base.css";
+import "../../common/tokens.css";
+import "../../common/base.css";
 import "../styles/top.css";
 import "./proto.css";
-import { applyTheme } from "../../console/theme.js";
+import { applyTheme } from "../../common/theme.js";
 
 applyTheme();

@@ -1,6 +1,7 @@
 import { type DescMessage, type DescMethodUnary, getOption } from "@bufbuild/protobuf";
 import { http } from "../../../../gen/google/api/annotations_pb.js";
-import { keyHeader, serviceUrl } from "../../access/connection.js";
+import { keyHeader } from "../../../common/key-header.js";
+import { serviceUrl } from "../../access/connection.js";
 import { CopyButton } from "../../ui/copy-button.js";
 
 interface CurlCommandProps {

@@ -1,0 +1,5 @@
+import { defaultKeyHeader } from "../../src/key-header.js";
+
+/** The header for keys, which the service tells in the page. */
+export const keyHeader =
+  document.querySelector<HTMLMetaElement>('meta[name="key-header"]')?.content ?? defaultKeyHeader;
