@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { BlockList } from "node:net";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { readSettings } from "../../src/config.js";
@@ -14,17 +15,23 @@ interface Service {
   readonly entrypoint?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
-  readonly networks?: readonly string[];
+  readonly networks?: readonly string[] | Readonly<Record<string, { ipv4_address?: string }>>;
   readonly depends_on?: Readonly<Record<string, unknown>>;
   readonly ports?: readonly string[];
   readonly cpus?: number;
   readonly stop_grace_period?: string;
 }
 
-const text = readFileSync("compose.yaml", "utf8");
+interface Network {
+  readonly internal?: boolean;
+  readonly ipam?: { readonly config: readonly { subnet: string; ip_range: string }[] };
+}
+
+/** As it is where nobody sets a variable. */
+const text = readFileSync("compose.yaml", "utf8").replaceAll(/\$\{\w+:-(.*?)\}/g, "$1");
 const { services, networks, volumes } = parse(text, { merge: true }) as {
   services: Record<string, Service>;
-  networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string }[] } } | null>;
+  networks: Record<string, Network | null>;
   volumes: Record<string, unknown>;
 };
 const proxy = readFileSync("deploy/compose/haproxy.cfg", "utf8");
@@ -38,6 +45,17 @@ function service(name: string): Service {
     throw new Error(`there is no service ${name}`);
   }
   return found;
+}
+
+function networksOf({ networks: joined = [] }: Service): readonly string[] {
+  return Array.isArray(joined) ? joined : Object.keys(joined);
+}
+
+function contains(network: string, address: string): boolean {
+  const [start = "", bits] = network.split("/");
+  const list = new BlockList();
+  list.addSubnet(start, Number(bits));
+  return list.check(address);
 }
 
 describe("compose.yaml", () => {
@@ -63,17 +81,20 @@ describe("compose.yaml", () => {
 
   it("has settings that go together", () => {
     const { environment = {}, cpus, stop_grace_period = "" } = service("latchkey-1");
-    const [address = ""] = /\$\{LATCHKEY_SUBNET:-(.*)\}/.exec(text)?.slice(1) ?? [];
-    const settings = readSettings({
-      ...environment,
-      TRUSTED_PROXIES: address,
-      MONGODB_URI: "mongodb://a/?replicaSet=rs0",
-    });
+    const settings = readSettings({ ...environment, MONGODB_URI: "mongodb://a/?replicaSet=rs0" });
     expect(settings.workers).toBe(cpus);
     expect(Number.parseInt(stop_grace_period, 10) * 1_000).toBeGreaterThan(
       settings.shutdownGrace + 4_000,
     );
-    expect(networks.service?.ipam?.config[0]?.subnet).toBe(environment.TRUSTED_PROXIES);
+  });
+
+  it("believes the proxy alone, whose address nobody else can get", () => {
+    const { TRUSTED_PROXIES: trusted = "" } = service("latchkey-1").environment ?? {};
+    expect(service("proxy").networks).toMatchObject({ service: { ipv4_address: trusted } });
+    const [{ subnet, ip_range: others } = { subnet: "", ip_range: "" }] =
+      networks.service?.ipam?.config ?? [];
+    expect([contains(subnet, trusted), contains(others, trusted)]).toEqual([true, false]);
+    expect(contains(subnet, others.split("/")[0] ?? "")).toBe(true);
   });
 
   it("holds no secret, and lets each read only those it needs", () => {
@@ -89,7 +110,7 @@ describe("compose.yaml", () => {
 
   it("keeps callers from the service, and the service's callers from the database", () => {
     const inside = (network: string) =>
-      Object.keys(services).filter((name) => services[name]?.networks?.includes(network));
+      Object.keys(services).filter((name) => networksOf(service(name)).includes(network));
     expect(inside("outside")).toEqual(["proxy"]);
     expect(inside("service")).toEqual(["proxy", ...instances]);
     expect(inside("database")).toEqual([...instances, ...members]);
@@ -99,16 +120,15 @@ describe("compose.yaml", () => {
   });
 
   it("names files, volumes, networks and services that there are", () => {
-    for (const { volumes: mounts = [], networks: joined = [], depends_on = {} } of Object.values(
-      services,
-    )) {
+    for (const used of Object.values(services)) {
+      const { volumes: mounts = [], depends_on = {} } = used;
       for (const [source = ""] of mounts.map((mount) => mount.split(":"))) {
         expect([source, source.startsWith("./") ? existsSync(source) : source in volumes]).toEqual([
           source,
           true,
         ]);
       }
-      expect(joined.filter((network) => !(network in networks))).toEqual([]);
+      expect(networksOf(used).filter((network) => !(network in networks))).toEqual([]);
       expect(Object.keys(depends_on).filter((name) => !(name in services))).toEqual([]);
     }
   });
