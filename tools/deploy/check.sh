@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 readonly helm_version=v3.22.0 kubernetes=1.33.0
-readonly chart=deploy/helm/latchkey
+chart=deploy/helm/latchkey
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/latchkey/deploy-tools
 install=false
 [ "${1:-}" = --install ] && install=true
@@ -57,6 +57,43 @@ refuses() {
   fi
 }
 
+# The chart has to render these words, or has to leave them out.
+renders() {
+  local words=$1
+  shift
+  [[ $(render "$@") == *"$words"* ]] || fail "the chart renders no '$words' with $*"
+}
+
+omits() {
+  local words=$1 answer
+  shift
+  answer=$(render "$@") && [[ $answer != *"$words"* ]] || fail "the chart renders '$words', or nothing, with $*"
+}
+
+# Helm shows the notes of a chart only to those who have a cluster: here they are a template like others.
+check_notes() {
+  local original=$chart chart
+  chart=$(mktemp -d)
+  cp -r "$original/." "$chart"
+  {
+    echo '{{ define "notes" }}'
+    cat "$original/templates/NOTES.txt"
+    echo '{{ end }}notes: |-{{ include "notes" . | nindent 2 }}'
+  } > "$chart/templates/notes.yaml"
+  local mongodb=(--show-only templates/notes.yaml --set secret.existing=x)
+  local everything=(--show-only templates/notes.yaml --values "$original/ci/everything-values.yaml")
+  renders 'any address in the world on port 27017' "${mongodb[@]}"
+  omits 'any address in the world' "${everything[@]}"
+  renders 'settings.TRUSTED_PROXIES' "${mongodb[@]}" --set 'ingress.enabled=true,ingress.hosts={a}'
+  renders 'settings.TRUSTED_PROXIES' "${mongodb[@]}" --set 'httpRoute.enabled=true,httpRoute.parentRefs[0].name=a'
+  omits 'settings.TRUSTED_PROXIES' "${everything[@]}"
+  renders 'There is no pepper' "${mongodb[@]}" --set secret.hasPepper=false
+  omits 'There is no pepper' "${mongodb[@]}"
+  renders 'kubectl rollout restart' "${everything[@]}" --is-upgrade
+  omits 'kubectl rollout restart' "${everything[@]}"
+  rm -rf "$chart"
+}
+
 check_chart() {
   local values manifests
   helm lint --strict --quiet "$chart" || fail "helm lint"
@@ -75,6 +112,12 @@ check_chart() {
   refuses 'METRICS_PORT' --set secret.existing=x,settings.METRICS_PORT=1
   refuses 'replicas' --set secret.existing=x,replicas=3
   refuses 'maxReplicas' --set secret.existing=x,autoscaling.maxReplicas=1
+  refuses 'networkPolicy.scrapers' --set secret.existing=x,metrics.serviceMonitor.enabled=true
+  renders 'value: "2097152"' --values "$chart/ci/everything-values.yaml"
+  renders 'key: KEY_PEPPER' --set secret.existing=x
+  omits 'optional: true' --set secret.existing=x
+  omits 'KEY_PEPPER' --set secret.existing=x,secret.hasPepper=false
+  check_notes
 }
 
 check_alerts() {

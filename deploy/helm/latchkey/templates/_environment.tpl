@@ -26,17 +26,17 @@
       name: {{ include "latchkey.secret" . }}
       key: MONGODB_URI
 {{- end }}
-{{- if include "latchkey.hasSecret" . }}
+{{- if include "latchkey.hasPepper" . }}
 - name: KEY_PEPPER
   valueFrom:
     secretKeyRef:
       name: {{ include "latchkey.secret" . }}
       key: KEY_PEPPER
-      optional: true
 {{- end }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
-  value: {{ $value | quote }}
+  {{- /* Helm reads whole numbers as floats, and would write large ones as 2.097152e+06. */}}
+  value: {{ ternary (int64 $value) $value (kindIs "float64" $value) | quote }}
 {{- end }}
 {{- end -}}
 

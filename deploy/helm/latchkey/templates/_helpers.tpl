@@ -40,9 +40,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.secret.existing | default (include "latchkey.fullname" .) -}}
 {{- end -}}
 
-{{/* Whether there is anything that a Secret is needed for: "true" or nothing. */}}
-{{- define "latchkey.hasSecret" -}}
-{{- if or .Values.secret.existing .Values.secret.mongodbUri .Values.secret.keyPepper -}}true{{- end -}}
+{{/* "true" or nothing. */}}
+{{- define "latchkey.hasPepper" -}}
+{{- if ternary .Values.secret.hasPepper (ne .Values.secret.keyPepper "") (ne .Values.secret.existing "") -}}true{{- end -}}
 {{- end -}}
 
 {{- define "latchkey.isEmbedded" -}}
@@ -67,5 +67,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- if and (include "latchkey.isScaled" .) (lt (int .Values.autoscaling.maxReplicas) (int .Values.autoscaling.minReplicas)) -}}
 {{- fail "autoscaling.maxReplicas must be at least autoscaling.minReplicas." -}}
+{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled .Values.networkPolicy.enabled (not .Values.networkPolicy.scrapers) -}}
+{{- fail "metrics.serviceMonitor needs networkPolicy.scrapers: name where Prometheus is, or the NetworkPolicy keeps it from the metrics." -}}
 {{- end -}}
 {{- end -}}
