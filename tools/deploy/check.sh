@@ -2,7 +2,8 @@
 # Checks the chart by helm, what it renders by the Go types of Kubernetes, and the alerts by promtool.
 # A tool that is not there is looked for in a cache folder; `--install` puts it there, which takes Go
 # (helm and the types, some minutes of a core) and Debian's package tools (promtool). What is not
-# checked is said, and is no failure, unless `--install` was asked for.
+# checked is said, and is no failure, unless `--install` was asked for. `--install-helm` only puts
+# helm there, and checks nothing.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -25,11 +26,16 @@ not_checked() {
   if $install; then status=1; fi
 }
 
+# Moved when it is whole: who is stopped on the way leaves no half of it.
+install_helm() {
+  if ! has helm && has go; then
+    GOBIN=$cache/unfinished go install "helm.sh/helm/v3/cmd/helm@$helm_version" && mv "$cache/unfinished/helm" "$cache/"
+  fi
+}
+
 install_tools() {
   mkdir -p "$cache"
-  if ! has helm && has go; then
-    GOBIN=$cache go install "helm.sh/helm/v3/cmd/helm@$helm_version"
-  fi
+  install_helm
   if has go; then
     (cd tools/deploy/manifests && go build -o "$cache/manifests" .)
   fi
@@ -126,6 +132,10 @@ check_alerts() {
 }
 
 PATH=$cache:$PATH
+if [ "${1:-}" = --install-helm ]; then
+  install_helm
+  exit
+fi
 if $install; then install_tools; fi
 if has helm; then check_chart; else not_checked "the chart, as there is no helm (\`npm run check:deploy -- --install\` builds it, with Go)"; fi
 if has promtool; then check_alerts; else not_checked "the alerts, as there is no promtool (\`npm run check:deploy -- --install\` takes it from Debian)"; fi
