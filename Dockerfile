@@ -1,5 +1,6 @@
 # Builds the service, and runs it as nobody in particular on a root that may be read-only.
-# docs/deployment.md tells how to use it. Tags name what was tried; pin them to a digest of yours.
+# docs/deployment.md tells how to use it, and what was tried: this version of Node, by hand, and no image of it.
+# A tag can be moved; pin it to a digest of yours.
 
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
