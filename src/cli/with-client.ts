@@ -1,5 +1,4 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../client/node-client.js";
 import { explainCall } from "./call-failure.js";
 import { readClientEnvironment } from "./client-environment.js";
 import { type Connection, type ConnectionFlags, chooseConnection } from "./connection.js";
@@ -8,10 +7,11 @@ import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { readProfiles } from "./profiles.js";
 import { canAsk } from "./prompt.js";
 import { readSecret } from "./secret-input.js";
+import { createServiceClient, type ServiceClient } from "./service-client.js";
 
 /** What a command works with that calls a service. */
 export interface Calling {
-  readonly client: LatchkeyNodeClient;
+  readonly client: ServiceClient;
   /** Goes with each call. */
   readonly call: CallOptions;
   readonly output: Output;
@@ -26,7 +26,7 @@ export async function withClient(
   use: (calling: Calling) => Promise<void>,
 ): Promise<void> {
   const connection = await connectionFor(flags);
-  const client = createLatchkeyClient(connection);
+  const client = createServiceClient(connection);
   const call = { timeoutMs: flags.timeout };
   try {
     await use({ client, call, connection, output: createOutput(flags) });

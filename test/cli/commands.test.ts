@@ -1,6 +1,8 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "@jest/globals";
+import { startHttp1Proxy } from "../support/http1-proxy.js";
 import { runLatchkey } from "../support/process.js";
+import { startProxy } from "../support/proxy.js";
 import { useService } from "../support/service-for-file.js";
 import { useStops } from "../support/stops.js";
 import { type Given, useCli } from "./run.js";
@@ -193,26 +195,53 @@ describe("a session", () => {
 });
 
 describe("events", () => {
-  it("are listed, and followed through a restart of the connection until the reader has enough", async () => {
-    const listed = await json(["events", "--limit", "1", "--kind", "application.created"]);
-    expect(listed.data).toHaveLength(1);
+  function followAt(url: string, ...options: readonly string[]) {
     const follow = runLatchkey(
-      ["events", "--follow", "--json", "--since", "1h"],
-      cli.environment(asAdmin()),
+      ["events", "--follow", "--json", "--since", "1h", ...options],
+      cli.environment({ ...asAdmin(), LATCHKEY_URL: url }),
     );
     stopAfterTest(() => follow.child.kill("SIGKILL"));
+    return follow;
+  }
+
+  it("are listed and followed through a proxy of HTTP/1.1, also once it broke the connection, until the reader has enough", async () => {
+    const proxy = await startHttp1Proxy(service.port);
+    stopAfterTest(() => void proxy.close());
+    const listed = await json(["events", "--limit", "1", "--kind", "application.created"], {
+      environment: { LATCHKEY_URL: proxy.url },
+    });
+    expect(listed.data).toHaveLength(1);
+    const follow = followAt(proxy.url);
     await follow.until(new RegExp(listed.data[0].id));
     await rest(`/applications/${backendId}/disable`, "POST");
     await follow.until(/"kind":"application.disabled"/);
+    proxy.breakConnections();
+    await rest(`/applications/${backendId}/enable`, "POST");
+    await follow.until(/"kind":"application.enabled","[^\n]*\n$/);
     const lines = follow.output.stdout
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length);
     follow.child.stdout?.destroy();
-    await rest(`/applications/${backendId}/enable`, "POST");
+    await rest(`/applications/${backendId}/disable`, "POST");
     expect(await follow.ended()).toBe(0);
-    expect(follow.output.stderr).toBe("");
+    expect(follow.output.stderr).toMatch(/^The connection is lost: connecting again\. .*\n$/);
+    await rest(`/applications/${backendId}/enable`, "POST");
+  });
+
+  it("are followed on where a connection went silent", async () => {
+    const proxy = await startProxy(service.port);
+    stopAfterTest(() => void proxy.close());
+    const { id } = await json([
+      ...["apps", "create", "Silent", "--type", "private", "--permission", "a:b"],
+    ]);
+    const follow = followAt(proxy.url, "--target", id, "--timeout", "3s");
+    await follow.until(/"kind":"application.created"/);
+    proxy.abandon();
+    await rest(`/applications/${id}`, "DELETE");
+    await follow.until(/"kind":"application.deleted"/);
+    expect(follow.output.stderr).toContain(`${proxy.url} has not answered in time.`);
   });
 });
 

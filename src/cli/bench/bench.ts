@@ -1,8 +1,8 @@
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../client/node-client.js";
 import { problemOf } from "../../client/problem.js";
 import { barText, startLiveLine } from "../../live-line.js";
 import { isLoopback } from "../loopback.js";
 import { confirm } from "../prompt.js";
+import { createServiceClient, type ServiceClient } from "../service-client.js";
 import { detailsText, type Look } from "../table.js";
 import { type Calling, type CallingFlags, withClient } from "../with-client.js";
 import type { BenchMethod } from "./methods.js";
@@ -39,7 +39,7 @@ type Asking = Pick<Calling, "connection" | "call">;
 
 /** One call. What it answers is of no interest; one that is refused throws. */
 async function ask(
-  client: LatchkeyNodeClient,
+  client: ServiceClient,
   { connection, call }: Asking,
   method: BenchMethod,
 ): Promise<void> {
@@ -65,7 +65,7 @@ async function measure(asking: Asking, { method, seconds, connections }: Flags):
   });
 
   async function work(): Promise<void> {
-    const client = createLatchkeyClient(asking.connection);
+    const client = createServiceClient(asking.connection);
     try {
       while (performance.now() < end) {
         const begun = performance.now();

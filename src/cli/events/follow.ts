@@ -6,7 +6,8 @@ import { explainCall } from "../call-failure.js";
 import { layOut } from "../table.js";
 import type { Calling } from "../with-client.js";
 import { eventColumns } from "./event-table.js";
-import { type EventFlags, eventFilter, readEvents } from "./list.js";
+import { type EventFlags, readEvents } from "./list.js";
+import { watchEvents } from "./watch.js";
 
 /** A call that ended so does not work a second time either. */
 const lastingCodes = new Set([
@@ -23,7 +24,7 @@ export async function followEvents(flags: EventFlags, calling: Calling): Promise
   let resumeToken: string | undefined;
   for (let pause = shortestPause; ; pause = nextPause(pause)) {
     try {
-      for await (const message of watch(flags, calling, resumeToken)) {
+      for await (const message of watchEvents(flags, calling, resumeToken)) {
         if (resumeToken === undefined) {
           await showEarlier(flags, calling, show);
         }
@@ -45,11 +46,6 @@ export async function followEvents(flags: EventFlags, calling: Calling): Promise
     }
     await setTimeout(pause);
   }
-}
-
-function watch(flags: EventFlags, { client }: Calling, resumeToken: string | undefined) {
-  const from = resumeToken === undefined ? {} : { resumeToken };
-  return client.events.watchEvents({ ...eventFilter(flags), ...from });
 }
 
 /** What happened since the moment that was asked for, once it is sure that nothing after it is missed. */

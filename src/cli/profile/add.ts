@@ -1,4 +1,3 @@
-import { createLatchkeyClient } from "../../client/node-client.js";
 import { selfText } from "../access/whoami.js";
 import { explainCall } from "../call-failure.js";
 import { defaultUrl } from "../connection.js";
@@ -7,6 +6,7 @@ import { isLoopback } from "../loopback.js";
 import { createOutput, type OutputFlags } from "../output.js";
 import { type Profile, profilesPath, readProfiles, writeProfiles } from "../profiles.js";
 import { readSecret } from "../secret-input.js";
+import { createServiceClient } from "../service-client.js";
 
 interface Flags extends OutputFlags {
   readonly url?: string;
@@ -50,7 +50,7 @@ export async function addProfile(name: string, flags: Flags): Promise<void> {
 }
 
 async function askWhose(profile: Profile, { timeout: timeoutMs }: Flags) {
-  const client = createLatchkeyClient(profile);
+  const client = createServiceClient(profile);
   try {
     return await client.access.whoAmI({}, { timeoutMs });
   } catch (error) {
