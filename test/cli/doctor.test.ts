@@ -186,6 +186,11 @@ describe("what is seen of MongoDB", () => {
       ["fail store"],
     ],
     [
+      "it is a sharded cluster, the shards of which are not seen",
+      { topology: "sharded cluster", ttl: undefined, members: undefined } as const,
+      ["warn ttl monitor", "warn members"],
+    ],
+    [
       "a collection is missing",
       { layout: { missing: ["events"], of: 6, differences: [] } },
       ["fail layout"],

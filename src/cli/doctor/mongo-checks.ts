@@ -21,6 +21,7 @@ export function checkMongo(facts: MongoFacts): Finding[] {
     ...checkLayout(layout),
     checkClock(clock),
     ...checkTtl(ttl, overdue),
+    ...(topology === "sharded cluster" ? [notSeen("members", "rs.status()")] : []),
     ...(members === undefined ? [] : checkMembers(members)),
   ];
 }
@@ -55,6 +56,10 @@ function checkClock({ ahead, uncertainty }: ClockFacts): Finding {
     : ok("clock", found);
 }
 
+/** What each shard has for itself cannot be asked for through the router. */
+const notSeen = (check: string, command: string): Finding =>
+  warn(check, "not checked here: each shard has its own", `Look at each shard: ${command}.`);
+
 const hiddenHint = "Give the user of MONGODB_URI the role clusterMonitor to have it checked.";
 
 function checkTtl(ttl: TtlFacts | "hidden" | undefined, overdue: readonly string[]): Finding[] {
@@ -66,7 +71,7 @@ function checkTtl(ttl: TtlFacts | "hidden" | undefined, overdue: readonly string
     ),
   );
   if (ttl === undefined) {
-    return [...findings, ok("ttl monitor", "each shard has its own")];
+    return [...findings, notSeen("ttl monitor", "db.serverStatus().metrics.ttl")];
   }
   return [...findings, ttlFinding(ttl)];
 }
