@@ -48,7 +48,7 @@ export function createOutput({ json: isJson = false }: OutputFlags): Output {
       stdout.write(isJson ? jsonLine(createEncoder(schema)(message).toString()) : text(look));
     },
     showLine(schema, message, text) {
-      stdout.write(isJson ? `${createEncoder(schema)(message)}\n` : text(look));
+      stdout.write(isJson ? oneLine(createEncoder(schema)(message).toString()) : text(look));
     },
     showValue(value, text) {
       stdout.write(isJson ? jsonLine(JSON.stringify(value)) : text(look));
@@ -68,7 +68,12 @@ export function createOutput({ json: isJson = false }: OutputFlags): Output {
 function jsonLine(json: string): string {
   return process.stdout.isTTY
     ? `${escapeUnseen(JSON.stringify(JSON.parse(json), null, 2))}\n`
-    : `${json}\n`;
+    : oneLine(json);
+}
+
+/** One line wherever it is read. */
+function oneLine(json: string): string {
+  return `${process.stdout.isTTY ? escapeUnseen(json) : json}\n`;
 }
 
 /** JSON escapes some of what a terminal would obey by itself, and may escape all of it. */

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { visible } from "../transfer/visible.js";
 import { exitCodes } from "./exit-codes.js";
 import { CommandFailure } from "./failure.js";
 
@@ -77,8 +78,8 @@ export async function confirm(
   if (!canAsk()) {
     throw new CommandFailure(`${what} Nobody can be asked here: say --yes to do it.`, "usage");
   }
-  const given = await ask(`${what}\nType ${JSON.stringify(answer)} to go on: `);
-  if (given.trim() !== answer) {
+  const given = await ask(`${visible(what)}\nType "${visible(answer)}" to go on: `);
+  if (given !== answer) {
     throw new CommandFailure("Nothing was done.");
   }
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { startHttp1Proxy } from "../support/http1-proxy.js";
 import { latchkeyPath } from "../support/process.js";
 import { useService } from "../support/service-for-file.js";
 import { useStops } from "../support/stops.js";
@@ -57,6 +58,17 @@ function inTerminal(args: readonly string[], environment: Record<string, string>
   };
 }
 
+/** Makes an application, and answers what it is. */
+async function create(name: string): Promise<{ readonly id: string }> {
+  const response = await fetch(`${service.url}/applications`, {
+    method: "POST",
+    headers: { "SVC-API-KEY": service.firstKey, "Content-Type": "application/json" },
+    body: JSON.stringify({ name, type: "private", permissions: ["a:b"] }),
+  });
+  expect(response.status).toBe(201);
+  return response.json() as Promise<{ id: string }>;
+}
+
 const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
 onTerminal("on a terminal", () => {
@@ -78,8 +90,7 @@ onTerminal("on a terminal", () => {
   });
 
   it("what cannot be taken back is asked about, and done for the right answer alone", async () => {
-    const create = ["apps", "create", "Doomed", "--type", "private", "--permission", "a:b"];
-    expect((await cli.run(create, { environment: asAdmin() })).code).toBe(0);
+    await create("Doomed");
     const mistaken = inTerminal(["apps", "rm", "Doomed"], asAdmin());
     await mistaken.answer('Type "Doomed" to go on: ', "doomed\r");
     expect(await mistaken.ended()).toBe(1);
@@ -90,10 +101,66 @@ onTerminal("on a terminal", () => {
     expect(meant.shown()).toContain("is deleted.");
   });
 
+  it("a name is typed as it is, also with spaces at its ends, and shown with what is unseen in it", async () => {
+    const name = " Soft\u00adhyphen ";
+    const shown = " Soft\\u{ad}hyphen ";
+    const { id } = await create(name);
+    const environment = asAdmin();
+    const disabled = await cli.run(["apps", "disable", id], { environment });
+    expect(disabled.stdout).toBe(`"${shown}" is disabled.\n`);
+    const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
+      environment,
+    });
+    expect(emptied.stdout).toBe(`All sessions of "${shown}" have ended.\n`);
+    const follow = inTerminal(
+      ["events", "--follow", "--json", "--since", "1h", "--target", id],
+      environment,
+    );
+    await until(async () => follow.shown().includes("application.sessions_revoked"), 20_000);
+    const rm = inTerminal(["apps", "rm", id], environment);
+    await rm.answer(`Type "${shown}" to go on: `, `${name}\r`);
+    expect(await rm.ended()).toBe(0);
+    expect(rm.shown()).toContain(`The private application "${shown}" (${id}) will be deleted`);
+    expect(rm.shown()).toContain(`"${shown}" (${id}) is deleted.`);
+    await until(async () => follow.shown().includes("application.deleted"), 20_000);
+    expect(follow.shown()).toContain(" Soft\\u00adhyphen ");
+    expect(follow.shown()).not.toContain(name);
+  });
+
+  it("a key is not replaced where its application was changed while that was asked", async () => {
+    const { id } = await create("Changed meanwhile");
+    const rotate = inTerminal(["apps", "rotate", id], asAdmin());
+    const question = 'Type "yes" to go on: ';
+    await until(async () => rotate.shown().includes(question), 20_000);
+    const headers = { "SVC-API-KEY": service.firstKey };
+    await fetch(`${service.url}/applications/${id}/disable`, { method: "POST", headers });
+    await rotate.answer(question, "yes\r");
+    expect(await rotate.ended()).toBe(6);
+  });
+
+  it("a long list shows how much of it is read, which is gone at the end", async () => {
+    await Promise.all(Array.from({ length: 101 }, (_, at) => create(`Many ${at}`)));
+    let calls = 0;
+    let goOn = () => {};
+    const proxy = await startHttp1Proxy(service.port, () =>
+      ++calls === 2 ? new Promise((resolve) => (goOn = resolve)) : undefined,
+    );
+    stopAfterTest(() => void proxy.close());
+    const list = inTerminal(["apps", "ls", "--name", "Many", "--all"], {
+      ...asAdmin(),
+      LATCHKEY_URL: proxy.url,
+    });
+    await until(async () => list.shown().includes("\r100 read\u001b[K"), 20_000);
+    goOn();
+    expect(await list.ended()).toBe(0);
+    expect(list.shown()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mID");
+    expect(list.shown().match(/Many \d+/g)).toHaveLength(101);
+  });
+
   it("tables have colours and no line that is too long, and JSON is indented", async () => {
     const [coloured, plain, json] = [
-      inTerminal(["apps", "ls"], asAdmin()),
-      inTerminal(["apps", "ls"], { ...asAdmin(), NO_COLOR: "1" }),
+      inTerminal(["apps", "ls", "--name", "Bootstrap"], asAdmin()),
+      inTerminal(["apps", "ls", "--name", "Bootstrap"], { ...asAdmin(), NO_COLOR: "1" }),
       inTerminal(["whoami", "--json"], asAdmin()),
     ];
     await Promise.all([coloured, plain, json].map((terminal) => terminal.ended()));

@@ -1,3 +1,4 @@
+import { visible } from "../../transfer/visible.js";
 import { confirm } from "../prompt.js";
 import { type CallingFlags, withClient } from "../with-client.js";
 import { findApplication } from "./find-application.js";
@@ -15,6 +16,6 @@ export async function removeApplication(
     );
     // What was changed since it was shown is not deleted.
     await client.applications.deleteApplication({ id, ifMatch: version }, call);
-    output.showValue({ id }, () => `"${name}" (${id}) is deleted.\n`);
+    output.showValue({ id }, () => `"${visible(name)}" (${id}) is deleted.\n`);
   });
 }

@@ -1,4 +1,5 @@
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { visible } from "../../transfer/visible.js";
 import { type CallingFlags, withClient } from "../with-client.js";
 import { findApplicationId } from "./find-application.js";
 
@@ -17,6 +18,6 @@ async function switchApplication(
     const { client, call, output } = calling;
     const id = await findApplicationId(calling, idOrName);
     const after = await client.applications[method]({ id }, call);
-    output.show(ApplicationSchema, after, () => `"${after.name}" is ${after.status}.\n`);
+    output.show(ApplicationSchema, after, () => `"${visible(after.name)}" is ${after.status}.\n`);
   });
 }

@@ -1,3 +1,4 @@
+import { visible } from "../../transfer/visible.js";
 import { findApplication } from "../apps/find-application.js";
 import { CommandFailure } from "../failure.js";
 import { confirm } from "../prompt.js";
@@ -31,5 +32,8 @@ async function removeAll(application: string, { yes }: Flags, calling: Calling):
   const { id, name } = await findApplication(calling, application);
   await confirm(`All sessions of "${name}" (${id}) will end.`, { yes });
   await client.sessions.revokeAllSessions({ id }, call);
-  output.showValue({ application_id: id }, () => `All sessions of "${name}" have ended.\n`);
+  output.showValue(
+    { application_id: id },
+    () => `All sessions of "${visible(name)}" have ended.\n`,
+  );
 }
