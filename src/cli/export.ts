@@ -23,7 +23,7 @@ export async function exportCommand(flags: ExportFlags): Promise<void> {
   const settings = readSettings();
   const { output, resume = false, json = false } = flags;
   if (resume && output === undefined) {
-    throw new Error("--resume goes on with a file: name it by --output.");
+    throw new CommandFailure("--resume goes on with a file: name it by --output.", "usage");
   }
   if (json && output === undefined) {
     throw new CommandFailure(

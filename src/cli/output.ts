@@ -88,7 +88,7 @@ function escapeUnseen(json: string): string {
 let isWatched = false;
 
 /** Whoever reads what we write may have had enough, as `head` has. */
-export function endQuietlyWithReader(): void {
+function endQuietlyWithReader(): void {
   if (!isWatched) {
     isWatched = true;
     process.stdout.on("error", (error: NodeJS.ErrnoException) => {

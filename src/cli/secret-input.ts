@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import { CommandFailure } from "./failure.js";
 import { askHidden, canAsk } from "./prompt.js";
+import { readStdin } from "./stdin.js";
 
 interface SecretInput {
   /** What it is, for example `the key`. */
@@ -20,7 +21,7 @@ export async function readSecret({ noun, file }: SecretInput): Promise<string> {
   if (file === undefined && canAsk()) {
     return oneLine(await askHidden(`${capitalized(noun)}: `), noun, "what was typed");
   }
-  return oneLine(await readStdin(), noun, "stdin");
+  return oneLine(await readStdin(mostBytes), noun, "stdin");
 }
 
 async function readFileStart(path: string, noun: string): Promise<string> {
@@ -33,24 +34,6 @@ async function readFileStart(path: string, noun: string): Promise<string> {
   } finally {
     await file.close();
   }
-}
-
-let isStdinRead = false;
-
-/** All of stdin, up to a limit. It is read once. */
-async function readStdin(): Promise<string> {
-  if (isStdinRead) {
-    throw new CommandFailure("stdin can give one thing only: read the others from files.", "usage");
-  }
-  isStdinRead = true;
-  let text = "";
-  for await (const chunk of process.stdin.setEncoding("utf8")) {
-    text += chunk;
-    if (text.length > mostBytes) {
-      break;
-    }
-  }
-  return text;
 }
 
 function oneLine(text: string, noun: string, place: string): string {

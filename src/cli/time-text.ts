@@ -8,7 +8,7 @@ const units = [
 ] as const;
 
 /** How long something is, in its largest unit. */
-export function durationText(milliseconds: number): string {
+function durationText(milliseconds: number): string {
   const [unit, size] = units.find(([, size]) => milliseconds >= size) ?? units[3];
   return `${Math.floor(milliseconds / size)}${unit}`;
 }

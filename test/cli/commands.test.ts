@@ -70,7 +70,7 @@ beforeAll(async () => {
 describe("applications", () => {
   it("are shown as REST shows them, and as tables", async () => {
     const [list, got, table] = await Promise.all([
-      json(["apps", "ls", "--type", "private"]),
+      json(["apps", "ls", "--type", "private", "--name", "Backend"]),
       json(["apps", "get", "Backend"]),
       admin(["apps", "ls"]),
     ]);

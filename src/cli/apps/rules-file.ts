@@ -1,17 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { CommandFailure } from "../failure.js";
+import { readStdin } from "../stdin.js";
 
 /** Reads a list of access rules, as JSON in the words of the API, from a file or, for `-`, from stdin. */
 export async function readRules(path: string): Promise<AccessRule[]> {
   const place = path === "-" ? "stdin" : path;
-  const content = await (path === "-" ? text(process.stdin) : readFile(path, "utf8")).catch(
-    (error: Error) => {
-      throw new CommandFailure(`The rules cannot be read: ${error.message}`);
-    },
-  );
+  const content = path === "-" ? await readStdin() : await contentOf(path);
   const list = listIn(content, place);
   return list.map((rule, index) => {
     try {
@@ -21,6 +17,12 @@ export async function readRules(path: string): Promise<AccessRule[]> {
       const reason = message.replace(/^cannot decode message \S+ from JSON: /, "");
       throw new CommandFailure(`${place}: rules[${index}]: ${reason}`, "usage");
     }
+  });
+}
+
+function contentOf(path: string): Promise<string> {
+  return readFile(path, "utf8").catch((error: Error) => {
+    throw new CommandFailure(`The rules cannot be read: ${error.message}`);
   });
 }
 

@@ -12,19 +12,21 @@ interface Flags extends CallingFlags {
 
 export async function removeSession(id: string | undefined, flags: Flags): Promise<void> {
   const { all = false, application } = flags;
-  await withClient(flags, async (calling) => {
-    if (id !== undefined && !all && application === undefined) {
-      await calling.client.sessions.deleteSession({ id }, calling.call);
-      calling.output.showValue({ id }, () => `The session ${id} has ended.\n`);
-    } else if (id === undefined && all && application !== undefined) {
-      await removeAll(application, flags, calling);
-    } else {
-      throw new CommandFailure(
-        "Say which session by its id, or --all --application APPLICATION for all of an application.",
-        "usage",
-      );
-    }
-  });
+  if (id !== undefined && !all && application === undefined) {
+    await withClient(flags, (calling) => removeOne(id, calling));
+  } else if (id === undefined && all && application !== undefined) {
+    await withClient(flags, (calling) => removeAll(application, flags, calling));
+  } else {
+    throw new CommandFailure(
+      "Say which session by its id, or --all --application APPLICATION for all of an application.",
+      "usage",
+    );
+  }
+}
+
+async function removeOne(id: string, { client, call, output }: Calling): Promise<void> {
+  await client.sessions.deleteSession({ id }, call);
+  output.showValue({ id }, () => `The session ${id} has ended.\n`);
 }
 
 async function removeAll(application: string, { yes }: Flags, calling: Calling): Promise<void> {
