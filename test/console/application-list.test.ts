@@ -59,8 +59,9 @@ describeInBrowser("10,000 applications in the console", (browser) => {
   });
 
   it("are searched by name and narrowed by type and status, which the address keeps", async () => {
-    await search("SERVICE 77");
+    await search("SERVICE 77 ");
     await page.getByText("111 applications found").waitFor();
+    expect(await page.getByLabel("Search").inputValue()).toBe("SERVICE 77 ");
     await page.getByLabel("Type").selectOption("public");
     await page.getByText("36 applications found").waitFor();
     await page.getByLabel("Status").selectOption("disabled");
@@ -73,6 +74,12 @@ describeInBrowser("10,000 applications in the console", (browser) => {
     expect(await beside.page.getByLabel("Search").inputValue()).toBe("SERVICE 77");
     await beside.page.context().close();
   }, 60_000);
+
+  it("stay narrowed by what is chosen before the search has begun", async () => {
+    await search("SERVICE 77");
+    await page.getByLabel("Type").selectOption("public");
+    await page.getByText("36 applications found").waitFor();
+  });
 
   it("are found by a pasted id", async () => {
     await search(seeded[4321]?.id ?? "");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import type { Bootstrapped } from "../../src/bootstrap.js";
 import { createLatchkeyClient } from "../../src/client/node.js";
 import { barriersIn } from "../support/axe.js";
@@ -22,6 +22,8 @@ describeInBrowser("applications in the console", (browser) => {
   const open = (path: string, key = root.key) =>
     openSignedIn(browser, `${server.url}/console${path}`, key);
   const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+  const focused = (control: Locator) => control.and(control.page().locator("*:focus")).waitFor();
 
   /** Makes an application without the console, and answers its id and its key. */
   async function makeApplication(name: string, permissions: string[], type = "management") {
@@ -104,6 +106,7 @@ describeInBrowser("applications in the console", (browser) => {
     await page.getByRole("link", { name: "Edit" }).click();
     await page.getByLabel("Name").fill("Web shop 2");
     await button(page, "Remove token:create").click();
+    await focused(page.getByRole("combobox", { name: "Permissions on everything" }));
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
     await page.getByText("application.updated").waitFor();
@@ -175,6 +178,7 @@ describeInBrowser("applications in the console", (browser) => {
     const asked = page.getByRole("dialog", { name: "Leave without saving?" });
     await page.getByRole("link", { name: "Sessions" }).click();
     await asked.getByRole("button", { name: "Stay" }).click();
+    await focused(page.getByRole("link", { name: "Sessions" }));
     await page.evaluate("history.back()");
     await asked.waitFor();
     expect(await barriersIn(page)).toEqual([]);
@@ -194,6 +198,10 @@ describeInBrowser("applications in the console", (browser) => {
     const { sessionKey } = await clientWith(key).sessions.createSession({});
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByText("1 open.").waitFor();
+    await button(page, "Revoke all sessions").press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await focused(button(page, "Revoke all sessions"));
     await button(page, "Revoke all sessions").click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke all sessions" }).click();
     await page.getByText("None is open.").waitFor();

@@ -79,6 +79,8 @@ describeInBrowser("sessions in the console", (browser) => {
     await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByRole("link", { name: "Try a session" }).first().click();
     await page.getByText("The session has ended.").waitFor();
+    const [demoShop] = (await api.listApplications(root.key, { namePrefix: "Demo shop" })).data;
+    await api.deleteApplication(root.key, { id: demoShop?.id ?? "" });
     await page.getByRole("button", { name: "Remove the demo and start again" }).click();
     await page.getByRole("button", { name: "Make demo applications" }).waitFor();
     const { data } = await api.listApplications(root.key, { namePrefix: "Demo" });

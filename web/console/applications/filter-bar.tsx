@@ -46,7 +46,8 @@ interface SearchFieldProps {
 function SearchField({ search, onChange }: SearchFieldProps) {
   const [text, setText] = useState(search);
   const isKey = keyLike.test(text);
-  useEffect(() => setText(search), [search]);
+  // What is typed stays as it is where it is searched for already, also with a space at its end.
+  useEffect(() => setText((now) => (now.trim() === search ? now : search)), [search]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is about what was typed alone.
   useEffect(() => {
     const wanted = text.trim();

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { useSearchParams } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../ui/field-facts.js";
+import { isWholeId } from "../ui/whole-id.js";
 
 export const types = choicesOf(ListApplicationsRequestSchema.field.type);
 export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
@@ -20,24 +21,29 @@ export const noFilters: Filters = { search: "", type: "", status: "" };
 /** Filters that stand in the address of the page, so that it can be shared and opened again. */
 export function useFilters(): [Filters, (changed: Partial<Filters>) => void] {
   const [parameters, setParameters] = useSearchParams();
-  const filters: Filters = {
+  function change(changed: Partial<Filters>): void {
+    // What is searched for comes a moment after it was typed: by then others may have been chosen.
+    setParameters((now) => parametersOf({ ...filtersIn(now), ...changed }), { replace: true });
+  }
+  return [filtersIn(parameters), change];
+}
+
+function filtersIn(parameters: URLSearchParams): Filters {
+  return {
     search: parameters.get("search") ?? "",
     type: oneOf(types, parameters.get("type")),
     status: oneOf(statuses, parameters.get("status")),
   };
-  function change(changed: Partial<Filters>): void {
-    const next = { ...filters, ...changed };
-    const given = names.filter((name) => next[name] !== "").map((name) => [name, next[name]]);
-    setParameters(Object.fromEntries(given), { replace: true });
-  }
-  return [filters, change];
+}
+
+function parametersOf(filters: Filters): Record<string, string> {
+  const given = names.filter((name) => filters[name] !== "");
+  return Object.fromEntries(given.map((name) => [name, filters[name]]));
 }
 
 function oneOf(choices: readonly string[], text: string | null): string {
   return choices.find((choice) => choice === text) ?? "";
 }
-
-const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Filters as the service is asked for them. */
 export function questionOf({
@@ -46,8 +52,8 @@ export function questionOf({
   status,
 }: Filters): MessageInitShape<typeof ListApplicationsRequestSchema> {
   return {
-    ...(id.test(search) && { id: [search] }),
-    ...(search !== "" && !id.test(search) && { namePrefix: search }),
+    ...(isWholeId(search) && { id: [search] }),
+    ...(search !== "" && !isWholeId(search) && { namePrefix: search }),
     ...(type !== "" && { type }),
     ...(status !== "" && { status }),
     order: "newest",

@@ -108,10 +108,12 @@ function createStreamSignal(closing: AbortSignal) {
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => {
+    function end(): void {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
-    });
+    }
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end);
   });
 }

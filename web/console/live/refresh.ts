@@ -1,17 +1,15 @@
 import { createConnectQueryKey } from "@connectrpc/connect-query";
-import type { InfiniteData, Query, QueryClient, QueryKey } from "@tanstack/react-query";
+import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { applicationNames } from "../names/application-names.js";
 import type { EventBatch } from "./event-feed.js";
+import { isShort } from "./short-lists.js";
 
 /** Milliseconds between two rounds: where much happens, not every event is worth a call. */
 const pause = 1_000;
-
-/** A list of more pages is not asked for again as a whole, which takes a call for each of them. */
-const mostPages = 5;
 
 const cardinality = undefined;
 const applications = createConnectQueryKey({ schema: ApplicationService, cardinality });
@@ -57,11 +55,6 @@ export function createRefresh(
     },
     stop: () => clearTimeout(timer),
   };
-}
-
-function isShort({ state: { data } }: Query): boolean {
-  const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
-  return pages.length <= mostPages;
 }
 
 function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {

@@ -3,6 +3,7 @@ import { useEffect, useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
 import { Field } from "../ui/field.js";
+import { isWholeId } from "../ui/whole-id.js";
 import { shortened } from "./application-link.js";
 import { useApplicationName } from "./application-names.js";
 
@@ -16,7 +17,6 @@ interface ApplicationFieldProps {
   onChange(id: string): void;
 }
 
-const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const mostOffered = 10;
 
 /** Takes an application by its name, as it is typed, or by its whole id. */
@@ -32,7 +32,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
     setText(typed);
     const match = offered.find((application) => labelOf(application) === typed);
     const id = match?.id ?? typed.trim();
-    if (id === "" || wholeId.test(id)) {
+    if (id === "" || isWholeId(id)) {
       onChange(id);
     }
   }

@@ -1,3 +1,4 @@
+import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Button } from "../ui/button.js";
 import { Field } from "../ui/field.js";
@@ -15,6 +16,14 @@ interface ConditionListProps {
 
 /** What a token must meet for a rule to be about it, all of it. */
 export function ConditionList({ conditions, onChange, errors }: ConditionListProps) {
+  const addButton = useRef<HTMLButtonElement>(null);
+
+  function remove(place: number): void {
+    onChange(conditions.toSpliced(place, 1));
+    // The button that was pressed is gone, or is that of another condition.
+    addButton.current?.focus();
+  }
+
   return (
     <fieldset className="conditions">
       <legend>Conditions, all of which a token must meet</legend>
@@ -26,11 +35,13 @@ export function ConditionList({ conditions, onChange, errors }: ConditionListPro
           path={`conditions[${place}]`}
           errors={errors}
           onChange={(changed) => onChange(conditions.with(place, changed))}
-          onRemove={() => onChange(conditions.toSpliced(place, 1))}
+          onRemove={() => remove(place)}
         />
       ))}
       <div>
-        <Button onClick={() => onChange([...conditions, newCondition()])}>Add condition</Button>
+        <Button ref={addButton} onClick={() => onChange([...conditions, newCondition()])}>
+          Add condition
+        </Button>
       </div>
       {errors.conditions && <p className="field-error">{errors.conditions.join(" · ")}</p>}
     </fieldset>

@@ -1,4 +1,4 @@
-import { type ClipboardEvent, type KeyboardEvent, useId, useState } from "react";
+import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
 import { type ControlProps, Field } from "../ui/field.js";
 import "./permission-input.css";
 
@@ -30,6 +30,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
   const [isOpen, setIsOpen] = useState(false);
   const [active, setActive] = useState<string>();
   const [news, setNews] = useState("");
+  const input = useRef<HTMLInputElement>(null);
   const listId = useId();
   const sought = draft.trim().toLowerCase();
   const offered = isOpen
@@ -59,6 +60,8 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
   function remove(name: string): void {
     onChange(value.filter((kept) => kept !== name));
     setNews(`Removed ${name}`);
+    // The button that was pressed is gone.
+    input.current?.focus();
   }
 
   function move(step: 1 | -1): void {
@@ -125,6 +128,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
       <div className="names-entry">
         <input
           {...control}
+          ref={input}
           role="combobox"
           aria-autocomplete="list"
           aria-expanded={offered.length > 0}

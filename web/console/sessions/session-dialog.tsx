@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -27,9 +27,9 @@ export function SessionDialog({ id, onClose }: SessionDialogProps) {
   const { data: session, error } = useQuery(
     SessionService.method.getSession,
     { id },
-    { refetchInterval: 3_000 },
+    { refetchInterval: ({ state }) => !isNotFound(state.error) && 3_000 },
   );
-  const isOver = error?.code === Code.NotFound;
+  const isOver = isNotFound(error);
   return (
     <Dialog title="Session" onClose={onClose}>
       {isOver && (
@@ -42,6 +42,10 @@ export function SessionDialog({ id, onClose }: SessionDialogProps) {
       {session && !isOver && <SessionActions id={id} />}
     </Dialog>
   );
+}
+
+function isNotFound(error: ConnectError | null): boolean {
+  return error?.code === Code.NotFound;
 }
 
 function SessionFacts({ session }: { readonly session: Session }) {

@@ -3,6 +3,7 @@ import { keepPreviousData } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useLiveState } from "../live/live.js";
+import { isShort } from "../live/short-lists.js";
 
 export interface SessionFilter {
   readonly applicationId?: string | undefined;
@@ -16,7 +17,7 @@ const pauses = { live: 30_000, alone: 3_000 };
 
 /** The sessions that have not ended, newest first, as they are now. */
 export function useSessions({ applicationId, state }: SessionFilter) {
-  const isLive = useLiveState() === "live";
+  const pause = useLiveState() === "live" ? pauses.live : pauses.alone;
   const { data, ...query } = useInfiniteQuery(
     SessionService.method.listSessions,
     {
@@ -28,7 +29,7 @@ export function useSessions({ applicationId, state }: SessionFilter) {
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
-      refetchInterval: isLive ? pauses.live : pauses.alone,
+      refetchInterval: (query) => isShort(query) && pause,
       placeholderData: keepPreviousData,
     },
   );

@@ -1,6 +1,6 @@
-import type { ButtonHTMLAttributes } from "react";
+import type { ComponentProps } from "react";
 
-interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+interface ButtonProps extends ComponentProps<"button"> {
   readonly tone?: "primary" | "plain" | "danger" | "quiet";
   /** What it does is under way: it can be pressed again when that is done. */
   readonly isBusy?: boolean;

@@ -13,7 +13,11 @@ interface DialogProps {
 export function Dialog({ title, children, isLeft = "freely", onClose }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => giveFocusTo(opener);
+  }, []);
   const isFree = isLeft === "freely";
   return (
     <dialog
@@ -46,4 +50,12 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
       {children}
     </dialog>
   );
+}
+
+/** Browsers give it back where a dialog is closed, not where it is taken out of the page. */
+function giveFocusTo(opener: Element | null): void {
+  const isLost = document.activeElement === document.body;
+  if (isLost && opener instanceof HTMLElement) {
+    opener.focus();
+  }
 }

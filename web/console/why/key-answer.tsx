@@ -17,6 +17,7 @@ export function KeyAnswer({ request }: { readonly request: CheckAccessRequest })
     data: told,
     error,
     dataUpdatedAt,
+    isPlaceholderData,
   } = useQuery(AccessService.method.checkAccess, asked, {
     placeholderData: keepPreviousData,
     // The key is not to be kept for longer than it is shown.
@@ -28,7 +29,8 @@ export function KeyAnswer({ request }: { readonly request: CheckAccessRequest })
     sessionId: isGone ? undefined : told?.sessionId,
     decidedAt: dataUpdatedAt,
   });
-  if (!told) {
+  // The answer to the question before says nothing of this one.
+  if (!told || isPlaceholderData) {
     return error ? <Problem of={error} /> : <p className="muted">Asking…</p>;
   }
   if (found.subject) {

@@ -1,3 +1,4 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import type {
   CheckAccessRequest,
@@ -69,7 +70,7 @@ function placeRefusalOf(
 }
 
 function hasEnded(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
-  return it?.expiresAt !== undefined && Number(it.expiresAt.seconds) * 1_000 <= now;
+  return it?.expiresAt !== undefined && timestampMs(it.expiresAt) <= now;
 }
 
 const reasonsOfRules: readonly string[] = ["permission_missing", "no_rule_matches"];

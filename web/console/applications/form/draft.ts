@@ -8,6 +8,7 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import type { ApplicationType } from "../../../../src/store/store.js";
+import { serviceNow } from "../../access/service-time.js";
 import { type Expiry, expiryOf, noExpiry } from "./expiry.js";
 import { linesIn } from "./lines.js";
 
@@ -46,7 +47,7 @@ export function draftOf(application: Application): Draft {
 }
 
 export function createRequestOf(draft: Draft): CreateApplicationRequest {
-  const expiresAt = expiryOf(draft.expiry, Date.now());
+  const expiresAt = expiryOf(draft.expiry, serviceNow());
   return create(CreateApplicationRequestSchema, {
     ...fieldsOf(draft),
     type: draft.type,

@@ -1,6 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useMemo, useState } from "react";
 import { problemOf } from "../../../../src/client/problem.js";
+import { serviceNow } from "../../access/service-time.js";
 import { mergeErrors } from "../../validation/field-errors.js";
 import { useFieldErrors, useGrantErrors } from "../../validation/use-field-errors.js";
 import type { FieldErrors } from "../../validation/validate.js";
@@ -58,7 +59,7 @@ export function useApplicationForm<Desc extends DescMessage>({
     useMemo(() => requestOf(draft), [requestOf, draft]),
   );
   const errors = useMemo(() => {
-    const expires = expiryErrors(draft.expiry, Date.now());
+    const expires = expiryErrors(draft.expiry, serviceNow());
     return mergeErrors(broken, grants, expires.length > 0 ? { [names.expiry]: expires } : none);
   }, [broken, grants, draft.expiry]);
   const told = [...touched, "rules" as const].map((field) => names[field]);

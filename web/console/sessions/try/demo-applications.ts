@@ -1,5 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Client } from "@connectrpc/connect";
+import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import type {
   Application,
   ApplicationService,
@@ -42,7 +42,8 @@ export async function makeDemoApplications(
     });
     return { shop, backend };
   } catch (reason) {
-    await applications.deleteApplication({ id: shop.id });
+    // Why there is no backend is what counts, and the shop ends by itself.
+    await remove(applications, shop).catch(() => undefined);
     throw reason;
   }
 }
@@ -51,7 +52,18 @@ export async function removeDemoApplications(
   applications: Applications,
   { shop, backend }: DemoApplications,
 ): Promise<void> {
-  for (const { id } of [shop, backend]) {
+  for (const application of [shop, backend]) {
+    await remove(applications, application);
+  }
+}
+
+/** Removes one that may be gone already. */
+async function remove(applications: Applications, { id }: Application): Promise<void> {
+  try {
     await applications.deleteApplication({ id });
+  } catch (thrown) {
+    if (ConnectError.from(thrown).code !== Code.NotFound) {
+      throw thrown;
+    }
   }
 }

@@ -28,7 +28,11 @@ export function useFlow(): readonly [Flow, (changed: Partial<Flow>) => void] {
     gcTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
   });
-  return [flow, (changed) => queries.setQueryData(place, { ...flow, ...changed })];
+  // Calls come back late: what was changed meanwhile stays.
+  function change(changed: Partial<Flow>): void {
+    queries.setQueryData<Flow>(place, (now = start) => ({ ...now, ...changed }));
+  }
+  return [flow, change];
 }
 
 /** What each step is shown with. */
