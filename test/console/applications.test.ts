@@ -89,7 +89,7 @@ describeInBrowser("applications in the console", (browser) => {
 
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     await page.getByText("in 3 months").waitFor();
-    await page.getByText("application.created").waitFor();
+    await page.getByText("Web shop was created by").waitFor();
     const { data } = await clientWith(root.key).applications.listApplications({
       namePrefix: "web",
     });
@@ -109,7 +109,7 @@ describeInBrowser("applications in the console", (browser) => {
     await focused(page.getByRole("combobox", { name: "Permissions on everything" }));
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
-    await page.getByText("application.updated").waitFor();
+    await page.getByText("Web shop 2 was updated by").waitFor();
 
     const second = await regenerate("Goes on for 7 days");
     await page.getByText("in 7 days").waitFor();
@@ -198,12 +198,12 @@ describeInBrowser("applications in the console", (browser) => {
     const { sessionKey } = await clientWith(key).sessions.createSession({});
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByText("1 open.").waitFor();
-    await button(page, "Revoke all sessions").press("Enter");
+    await button(page, "End all sessions").press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
-    await focused(button(page, "Revoke all sessions"));
-    await button(page, "Revoke all sessions").click();
-    await page.getByRole("dialog").getByRole("button", { name: "Revoke all sessions" }).click();
+    await focused(button(page, "End all sessions"));
+    await button(page, "End all sessions").click();
+    await button(page, "End them all").click();
     await page.getByText("None is open.").waitFor();
     expect([await works(sessionKey), await works(key)]).toEqual([false, true]);
 

@@ -1,8 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { setReached } from "./access/reach.js";
-
-/** Milliseconds between two tries while the service is away. */
-const pause = 2_000;
+import { pauseWhileAway, setReached } from "./access/reach.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages differ in what they are given.
 type AnyPage = ComponentType<any>;
@@ -42,7 +39,7 @@ async function loadLastingly<Component extends AnyPage>(load: Load<Component>) {
     );
     setReached(isThere);
     if (!isThere) {
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      await new Promise((resolve) => setTimeout(resolve, pauseWhileAway));
     }
   }
 }

@@ -3,7 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { useReached } from "./reach.js";
+import { pauseWhileAway, useReached } from "./reach.js";
 import { serviceNow } from "./service-time.js";
 
 /** Who the person is to the service, and what that allows. */
@@ -51,7 +51,7 @@ export function WithAccess({ first, signOut, children }: WithAccessProps) {
 /** Milliseconds after which to ask again: what a key may do can change, and a key can end. */
 function pauseBeforeAsking({ expiresAt }: WhoAmIResponse, isReached: boolean): number {
   if (!isReached) {
-    return 2_000;
+    return pauseWhileAway;
   }
   const left = expiresAt ? timestampMs(expiresAt) - serviceNow() : Number.POSITIVE_INFINITY;
   return Math.min(Math.max(left, 0) + 1_000, 30_000);

@@ -1,5 +1,8 @@
 import { useSyncExternalStore } from "react";
 
+/** Milliseconds between two tries while the service is away. */
+export const pauseWhileAway = 2_000;
+
 let isReached = true;
 const listeners = new Set<() => void>();
 

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Button } from "../ui/button.js";
-import { Field } from "../ui/field.js";
+import { KeyField } from "../ui/key-field.js";
 import { Logo } from "../ui/logo.js";
 import { Problem } from "../ui/problem.js";
 import { keptKey } from "./kept-key.js";
@@ -62,9 +62,9 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     setIsBusy(true);
     setProblem(undefined);
     try {
-      await enter(key.trim());
+      await enter(key);
       if (isKept) {
-        keptKey.keep(key.trim());
+        keptKey.keep(key);
       }
     } catch (thrown) {
       setProblem(thrown);
@@ -74,20 +74,14 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
 
   return (
     <form onSubmit={submit}>
-      <Field label="API key" hint="It stays in this page, and is sent to this service only.">
-        {(props) => (
-          <input
-            {...props}
-            type="password"
-            autoComplete="off"
-            spellCheck={false}
-            required
-            value={key}
-            placeholder="lk_mgt_…"
-            onChange={({ target }) => setKey(target.value)}
-          />
-        )}
-      </Field>
+      <KeyField
+        label="API key"
+        hint="It stays in this page, and is sent to this service only."
+        placeholder="lk_mgt_…"
+        isRequired
+        value={key}
+        onChange={setKey}
+      />
       <label className="check">
         <input
           type="checkbox"

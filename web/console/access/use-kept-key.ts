@@ -1,9 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { useEffect, useState } from "react";
 import { keptKey } from "./kept-key.js";
-
-/** Milliseconds between two tries to reach a service that is away. */
-const pause = 2_000;
+import { pauseWhileAway } from "./reach.js";
 
 /** Signs in with a key, unless that is not wanted any more when the service has answered. */
 export type Enter = (key: string, isStillWanted?: () => boolean) => Promise<void>;
@@ -46,7 +44,7 @@ export function useKeptKey(enter: Enter): KeptKey {
 
     function settle(error: ConnectError): void {
       if (error.code === Code.Unavailable) {
-        timer = setTimeout(tryKey, pause);
+        timer = setTimeout(tryKey, pauseWhileAway);
         return;
       }
       if (error.code === Code.Unauthenticated) {

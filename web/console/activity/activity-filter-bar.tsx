@@ -1,4 +1,5 @@
 import { ApplicationField } from "../names/application-field.js";
+import { Choice } from "../ui/choice.js";
 import { Field } from "../ui/field.js";
 import { type ActivityFilter, kinds } from "./use-activity-filter.js";
 
@@ -11,20 +12,12 @@ interface ActivityFilterBarProps {
 export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) {
   return (
     <search className="activity-filter">
-      <Field label="Kind">
-        {(props) => (
-          <select
-            {...props}
-            value={filter.kind}
-            onChange={({ target }) => onChange({ kind: target.value })}
-          >
-            <option value="">all</option>
-            {kinds.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Choice
+        label="Kind"
+        choices={kinds}
+        value={filter.kind}
+        onChange={(kind) => onChange({ kind })}
+      />
       <ApplicationField
         label="Done to"
         value={filter.target}

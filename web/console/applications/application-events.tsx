@@ -2,6 +2,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Link } from "wouter";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { useAccess } from "../access/access.js";
+import { EventSentence } from "../activity/event-sentence.js";
 import { Badge } from "../ui/badge.js";
 import { Moment } from "../ui/moment.js";
 import { Problem } from "../ui/problem.js";
@@ -34,7 +35,7 @@ function RecentEvents({ id }: ApplicationEventsProps) {
         {data?.data.map((event) => (
           <li key={event.id}>
             <div>
-              <code>{event.kind}</code>
+              <EventSentence event={event} />
               <p className="hint">
                 <Moment at={event.at} />
               </p>

@@ -1,5 +1,6 @@
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { ApplicationLink } from "../names/application-link.js";
+import { Chips } from "../ui/chips.js";
 import { CopyButton } from "../ui/copy-button.js";
 import { Facts } from "../ui/facts.js";
 import { Moment } from "../ui/moment.js";
@@ -39,17 +40,7 @@ export function ApplicationFacts({ application }: { readonly application: Applic
 }
 
 function Places({ names }: { readonly names: readonly string[] }) {
-  return names.length === 0 ? (
-    "everywhere"
-  ) : (
-    <ul className="chips">
-      {names.map((name) => (
-        <li key={name}>
-          <code>{name}</code>
-        </li>
-      ))}
-    </ul>
-  );
+  return names.length === 0 ? "everywhere" : <Chips names={names} />;
 }
 
 function Change({

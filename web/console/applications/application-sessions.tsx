@@ -8,13 +8,11 @@ import {
   SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { useClient } from "../access/use-client.js";
-import { Badge } from "../ui/badge.js";
+import { RevokeDialog } from "../sessions/revoke-dialog.js";
+import { StateBadge } from "../sessions/state-badge.js";
 import { Button } from "../ui/button.js";
-import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Moment } from "../ui/moment.js";
 import { Problem } from "../ui/problem.js";
-import { useRefresh } from "./use-refresh.js";
 
 interface ApplicationSessionsProps {
   readonly application: Application;
@@ -31,7 +29,7 @@ export function ApplicationSessions({ application }: ApplicationSessionsProps) {
   ) : null;
 }
 
-function OpenSessions({ application: { id, name } }: ApplicationSessionsProps) {
+function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
   const { may } = useAccess();
   const [isRevoking, setIsRevoking] = useState(false);
   const { data, error } = useQuery(
@@ -57,12 +55,12 @@ function OpenSessions({ application: { id, name } }: ApplicationSessionsProps) {
           </Link>
           {may("session:delete") && (
             <Button tone="danger" onClick={() => setIsRevoking(true)}>
-              Revoke all sessions
+              End all sessions
             </Button>
           )}
         </div>
       )}
-      {isRevoking && <RevokeDialog id={id} name={name} onClose={() => setIsRevoking(false)} />}
+      {isRevoking && <RevokeDialog id={id} onClose={() => setIsRevoking(false)} />}
     </section>
   );
 }
@@ -83,35 +81,7 @@ function SessionLine({ session: { id, state, expiresAt } }: { readonly session: 
           ends <Moment at={expiresAt} />
         </p>
       </div>
-      <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>
+      <StateBadge state={state} />
     </li>
-  );
-}
-
-interface RevokeDialogProps {
-  readonly id: string;
-  readonly name: string;
-  onClose(): void;
-}
-
-function RevokeDialog({ id, name, onClose }: RevokeDialogProps) {
-  const sessions = useClient(SessionService);
-  const refresh = useRefresh();
-  async function revoke(): Promise<void> {
-    await sessions.revokeAllSessions({ id });
-    refresh();
-  }
-  return (
-    <ConfirmDialog
-      title="Revoke all sessions?"
-      confirm="Revoke all sessions"
-      act={revoke}
-      onClose={onClose}
-    >
-      <p>
-        Every session of “{name}” ends at once, for good. The keys of the application go on working,
-        and new sessions can be opened.
-      </p>
-    </ConfirmDialog>
   );
 }

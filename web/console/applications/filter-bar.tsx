@@ -1,16 +1,15 @@
 import { useEffect, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { Choice } from "../ui/choice.js";
 import { Field } from "../ui/field.js";
 import { maxLengthOf } from "../ui/field-facts.js";
+import { settlingTime } from "../ui/use-settled.js";
 import { type Filters, statuses, types } from "./use-filters.js";
 
 interface FilterBarProps {
   readonly filters: Filters;
   onChange(changed: Partial<Filters>): void;
 }
-
-/** How long nothing is typed before it is searched for, in milliseconds. */
-const pause = 250;
 
 /** Whoever pastes a key by mistake must not find it in the address of the page. */
 const keyLike = /lk_[a-z]{3}_/;
@@ -52,7 +51,7 @@ function SearchField({ search, onChange }: SearchFieldProps) {
   useEffect(() => {
     const wanted = text.trim();
     if (wanted !== search && !isKey) {
-      const timer = setTimeout(() => onChange(wanted), pause);
+      const timer = setTimeout(() => onChange(wanted), settlingTime);
       return () => clearTimeout(timer);
     }
   }, [text]);
@@ -72,28 +71,6 @@ function SearchField({ search, onChange }: SearchFieldProps) {
           value={text}
           onChange={({ target }) => setText(target.value)}
         />
-      )}
-    </Field>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly choices: readonly string[];
-  readonly value: string;
-  onChange(value: string): void;
-}
-
-function Choice({ label, choices, value, onChange }: ChoiceProps) {
-  return (
-    <Field label={label}>
-      {(props) => (
-        <select {...props} value={value} onChange={({ target }) => onChange(target.value)}>
-          <option value="">all</option>
-          {choices.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
-        </select>
       )}
     </Field>
   );

@@ -3,6 +3,7 @@ import { useEffect, useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
 import { Field } from "../ui/field.js";
+import { useSettled } from "../ui/use-settled.js";
 import { isWholeId } from "../ui/whole-id.js";
 import { shortened } from "./application-link.js";
 import { useApplicationName } from "./application-names.js";
@@ -69,7 +70,7 @@ function labelOf({ id, name }: { readonly id: string; readonly name: string }): 
 
 function useOffered(text: string, type: string | undefined) {
   const { may } = useAccess();
-  const namePrefix = text.replace(/ \(….*$/, "").trim();
+  const namePrefix = useSettled(text.replace(/ \(….*$/, "").trim());
   const { data } = useQuery(
     ApplicationService.method.listApplications,
     { size: mostOffered, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },

@@ -4,6 +4,7 @@ import {
   AccessRuleConditionSchema,
   AccessRuleSchema,
 } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { inOrderOfTrying } from "../../../src/access/compile-grants.js";
 import { choicesOf } from "../ui/field-facts.js";
 
 /** Whose rules they are: those of applications are about containers, those of sessions have conditions. */
@@ -14,9 +15,9 @@ export const transforms = choicesOf(AccessRuleSchema.field.transform);
 export const attributes = choicesOf(AccessRuleConditionSchema.field.attribute);
 export const operators = choicesOf(AccessRuleConditionSchema.field.operator);
 
-/** The rules in the order in which they are tried: by priority, then by their place in the list. */
+/** The rules in the order in which they are tried. */
 export function inOrder(rules: readonly AccessRule[]): AccessRule[] {
-  return rules.toSorted((one, other) => one.priority - other.priority);
+  return inOrderOfTrying(rules).map(({ place }) => rules[place] as AccessRule);
 }
 
 /** Gives each rule the priority that goes with its place. Rules that have it already stay the same. */

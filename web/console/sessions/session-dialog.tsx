@@ -14,7 +14,7 @@ import { Grants } from "../ui/grants.js";
 import { Moment } from "../ui/moment.js";
 import { Problem } from "../ui/problem.js";
 import { useAction } from "../ui/use-action.js";
-import { StateBadge } from "./session-list.js";
+import { StateBadge } from "./state-badge.js";
 import { TimeLeft } from "./time-left.js";
 
 interface SessionDialogProps {

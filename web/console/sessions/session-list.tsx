@@ -1,9 +1,9 @@
 import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink, shortened } from "../names/application-link.js";
-import { Badge } from "../ui/badge.js";
 import { Button } from "../ui/button.js";
 import { Moment } from "../ui/moment.js";
 import { Problem } from "../ui/problem.js";
+import { StateBadge } from "./state-badge.js";
 import { TimeLeft } from "./time-left.js";
 import { useLeaving } from "./use-leaving.js";
 import { type SessionFilter, useSessions } from "./use-sessions.js";
@@ -83,11 +83,6 @@ function SessionRow({ session, isLeaving, open }: SessionRowProps) {
       <td>{isLeaving ? "ended" : <TimeLeft until={expiresAt} />}</td>
     </tr>
   );
-}
-
-/** Whether a session has its access. */
-export function StateBadge({ state }: { readonly state: string }) {
-  return <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>;
 }
 
 function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear">) {

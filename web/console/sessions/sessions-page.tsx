@@ -4,7 +4,7 @@ import { useAccess } from "../access/access.js";
 import { LiveBadge } from "../live/live-badge.js";
 import { ApplicationField } from "../names/application-field.js";
 import { Button } from "../ui/button.js";
-import { Field } from "../ui/field.js";
+import { Choice } from "../ui/choice.js";
 import { NotAllowed } from "../ui/not-allowed.js";
 import { Page } from "../ui/page.js";
 import { RevokeDialog } from "./revoke-dialog.js";
@@ -47,20 +47,12 @@ function OpenSessions() {
           value={application}
           onChange={(id) => change({ application: id })}
         />
-        <Field label="State">
-          {(props) => (
-            <select
-              {...props}
-              value={state}
-              onChange={({ target }) => change({ state: target.value })}
-            >
-              <option value="">all</option>
-              {states.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Choice
+          label="State"
+          choices={states}
+          value={state}
+          onChange={(chosen) => change({ state: chosen })}
+        />
         {application !== "" && may("session:delete") && (
           <Button tone="danger" onClick={() => setIsRevoking(true)}>
             End all of this application

@@ -28,7 +28,7 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
 }
 
 /** `2:59`, `1:02:59`, or whole days where it is long. */
-export function duration(seconds: number): string {
+function duration(seconds: number): string {
   if (seconds >= 2 * day) {
     return `${Math.floor(seconds / day)} days`;
   }

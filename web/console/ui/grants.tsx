@@ -1,5 +1,8 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { inOrder } from "../rules/rule-list.js";
+import { operatorInWords } from "../rules/rule-words.js";
 import { Badge } from "./badge.js";
+import { Chips } from "./chips.js";
 
 interface GrantsProps {
   readonly permissions: readonly string[];
@@ -11,13 +14,12 @@ export function Grants({ permissions, rules }: GrantsProps) {
   if (permissions.length === 0 && rules.length === 0) {
     return <p className="muted">Nothing is granted.</p>;
   }
-  const inOrder = rules.toSorted((one, other) => one.priority - other.priority);
   return (
     <>
-      {permissions.length > 0 && <Permissions names={permissions} />}
+      {permissions.length > 0 && <Chips names={permissions} />}
       {rules.length > 0 && (
         <ol className="rules" aria-label="Rules, in the order in which they are tried">
-          {inOrder.map((rule) => (
+          {inOrder(rules).map((rule) => (
             <li key={rules.indexOf(rule)}>
               <RuleSummary rule={rule} />
             </li>
@@ -25,19 +27,6 @@ export function Grants({ permissions, rules }: GrantsProps) {
         </ol>
       )}
     </>
-  );
-}
-
-/** Permissions, one beside the other. */
-export function Permissions({ names }: { readonly names: readonly string[] }) {
-  return (
-    <ul className="chips">
-      {names.map((name) => (
-        <li key={name}>
-          <code>{name}</code>
-        </li>
-      ))}
-    </ul>
   );
 }
 
@@ -61,12 +50,12 @@ export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
             <span key={place}>
               {place > 0 && " and "}
-              {attribute} {operator === "equals" ? "is" : "starts with"} <code>{value}</code>
+              {attribute} {operatorInWords(operator)} <code>{value}</code>
             </span>
           ))}
           {container === undefined && conditions.length === 0 && "on everything"}
         </p>
-        <Permissions names={permissions} />
+        <Chips names={permissions} />
       </div>
       <Badge>{transform}</Badge>
     </div>

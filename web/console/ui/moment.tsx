@@ -12,7 +12,7 @@ const units: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
 const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** How far a moment is from now, in words: `3 minutes ago`, `in 2 days`. */
-export function distance(moment: number, now: number): string {
+function distance(moment: number, now: number): string {
   const seconds = Math.round((moment - now) / 1_000);
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return words.format(Math.round(seconds / size), unit);

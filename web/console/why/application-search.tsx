@@ -5,6 +5,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { Badge } from "../ui/badge.js";
 import { Field } from "../ui/field.js";
 import { Problem } from "../ui/problem.js";
+import { useSettled } from "../ui/use-settled.js";
 
 interface ApplicationSearchProps {
   readonly chosenId: string | undefined;
@@ -16,9 +17,10 @@ const mostShown = 8;
 /** Finds an application by the beginning of its name. */
 export function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
   const [name, setName] = useState("");
+  const namePrefix = useSettled(name);
   const { data, error } = useQuery(
     ApplicationService.method.listApplications,
-    { size: mostShown, ...(name !== "" && { namePrefix: name }) },
+    { size: mostShown, ...(namePrefix !== "" && { namePrefix }) },
     { placeholderData: keepPreviousData },
   );
   return (

@@ -5,8 +5,8 @@ import {
   type CheckAccessRequest,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { Problem } from "../ui/problem.js";
+import { useSettled } from "../ui/use-settled.js";
 import { Answer, ShownSample } from "./answer.js";
-import { useSettled } from "./use-settled.js";
 import { useSubject } from "./use-subject.js";
 import { Verdict } from "./verdict.js";
 

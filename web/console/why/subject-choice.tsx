@@ -1,6 +1,7 @@
 import { useId } from "react";
 import { useAccess } from "../access/access.js";
 import { Field } from "../ui/field.js";
+import { KeyField } from "../ui/key-field.js";
 import { ApplicationSearch } from "./application-search.js";
 
 /** By what the subject of a question is known. */
@@ -58,23 +59,14 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
         />
       )}
       {chosen.by === "key" && (
-        <Field
+        <KeyField
           label="Key"
           hint="It stays in this page, and is sent to this service only."
+          placeholder="lk_…"
           errors={chosen.key === "" ? [] : keyErrors}
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="password"
-              autoComplete="off"
-              spellCheck={false}
-              placeholder="lk_…"
-              value={chosen.key}
-              onChange={({ target }) => change({ key: target.value.trim() })}
-            />
-          )}
-        </Field>
+          value={chosen.key}
+          onChange={(key) => change({ key })}
+        />
       )}
       {chosen.by === "session" && (
         <Field label="Session id">

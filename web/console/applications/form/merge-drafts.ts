@@ -2,7 +2,7 @@ import { equals } from "@bufbuild/protobuf";
 import { AccessRuleSchema } from "../../../../gen/latchkey/v1/access_rule_pb.js";
 import type { Draft } from "./draft.js";
 
-export const fields = [
+const fields = [
   ...(["name", "type", "expiry", "permissions", "rules"] as const),
   ...(["allowedOrigins", "allowedCidrs"] as const),
 ] as const satisfies readonly (keyof Draft)[];

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { Button } from "../../ui/button.js";
-import { Grants, Permissions } from "../../ui/grants.js";
+import { Chips } from "../../ui/chips.js";
+import { Grants } from "../../ui/grants.js";
 import type { Draft } from "./draft.js";
 import type { DraftField } from "./merge-drafts.js";
 
@@ -59,7 +60,7 @@ export function MergedNotice({ contested, saved, onTake }: MergedNoticeProps) {
 function Saved({ field, saved }: { readonly field: DraftField; readonly saved: Draft }): ReactNode {
   switch (field) {
     case "permissions":
-      return <Permissions names={saved.permissions} />;
+      return <Chips names={saved.permissions} />;
     case "rules":
       return <Grants permissions={[]} rules={saved.rules} />;
     case "name":

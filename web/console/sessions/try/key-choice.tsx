@@ -5,7 +5,7 @@ import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
 import { setReached } from "../../access/reach.js";
 import { Button } from "../../ui/button.js";
-import { Field } from "../../ui/field.js";
+import { KeyField } from "../../ui/key-field.js";
 import { Problem } from "../../ui/problem.js";
 import { useAction } from "../../ui/use-action.js";
 
@@ -32,9 +32,7 @@ export function KeyChoice(props: KeyChoiceProps) {
   const isOwn = madeKey === undefined && me.kind === "application" && me.type === type;
 
   const { run, isBusy, problem } = useAction(async () => {
-    const transport = isOwn
-      ? ownTransport
-      : connect({ key: madeKey ?? key.trim(), onReach: setReached });
+    const transport = isOwn ? ownTransport : connect({ key: madeKey ?? key, onReach: setReached });
     await act(transport);
   });
 
@@ -50,20 +48,14 @@ export function KeyChoice(props: KeyChoiceProps) {
       {isOwn && <p className="hint">It is called with your own key, which is a {type} one.</p>}
       {madeKey !== undefined && <p className="hint">It is called with the key of the demo.</p>}
       {!isOwn && madeKey === undefined && (
-        <Field label={label} hint="It is kept in memory until you leave, and sent here only.">
-          {(control) => (
-            <input
-              {...control}
-              type="password"
-              autoComplete="off"
-              spellCheck={false}
-              required
-              value={key}
-              placeholder={type === "public" ? "lk_pub_…" : "lk_prv_…"}
-              onChange={({ target }) => setKey(target.value)}
-            />
-          )}
-        </Field>
+        <KeyField
+          label={label}
+          hint="It is kept in memory until you leave, and sent here only."
+          placeholder={type === "public" ? "lk_pub_…" : "lk_prv_…"}
+          isRequired
+          value={key}
+          onChange={setKey}
+        />
       )}
       {children}
       <Problem of={problem} />
