@@ -38,6 +38,7 @@ describeInBrowser("sessions in the console", (browser) => {
     const { page } = actor;
 
     await page.getByRole("button", { name: "Make demo applications" }).click();
+    await page.getByText("It is called with the key of the demo.").waitFor();
     await page.getByRole("button", { name: "Open a session" }).click();
     const card = page.getByRole("region", { name: "Your session" });
     const id = (await card.locator("dd").first().textContent()) ?? "";
@@ -52,6 +53,10 @@ describeInBrowser("sessions in the console", (browser) => {
 
     await page.getByRole("button", { name: "On to the backend" }).click();
     expect(await page.locator("[aria-current=step]").textContent()).toBe("3Authorize");
+    await page.getByRole("button", { name: "Add rule" }).click();
+    await page.getByRole("button", { name: "Remove condition" }).click();
+    expect(await focusedText(page)).toBe("Add condition");
+    await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByLabel("It ends").selectOption("1 hour from now");
     expect(await barriersIn(page)).toEqual([]);
     await page.getByRole("button", { name: "Authorize the session" }).click();
