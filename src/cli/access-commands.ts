@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ListPermissionsRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
+import { choicesOf } from "../field-facts.js";
 import { choice, example, fileOption, withConnection } from "./command-options.js";
-import { valuesOf } from "./contract-values.js";
 import { lazily } from "./lazily.js";
 
 export function addAccessCommands(program: Command): void {
@@ -39,7 +39,7 @@ export function addAccessCommands(program: Command): void {
       choice(
         "--type <type>",
         "only those that this type may hold",
-        valuesOf(ListPermissionsRequestSchema, "type"),
+        choicesOf(ListPermissionsRequestSchema.field.type),
       ),
     )
     .action(lazily(async () => (await import("./access/permissions.js")).listPermissions));

@@ -3,8 +3,8 @@ import {
   CreateApplicationRequestSchema,
   ListApplicationsRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
+import { choicesOf } from "../field-facts.js";
 import { choice, example, fileOption, withConnection, yesOption } from "./command-options.js";
-import { valuesOf } from "./contract-values.js";
 import { lazily } from "./lazily.js";
 import { withLimit } from "./list-options.js";
 import { duration, gather, id, momentAgo, momentAhead } from "./option-parsers.js";
@@ -26,13 +26,17 @@ function addReading(apps: Command): void {
     .command("ls")
     .description("list applications, newest first")
     .addOption(
-      choice("--type <type>", "only of this type", valuesOf(ListApplicationsRequestSchema, "type")),
+      choice(
+        "--type <type>",
+        "only of this type",
+        choicesOf(ListApplicationsRequestSchema.field.type),
+      ),
     )
     .addOption(
       choice(
         "--status <status>",
         "only those that are so",
-        valuesOf(ListApplicationsRequestSchema, "status"),
+        choicesOf(ListApplicationsRequestSchema.field.status),
       ),
     )
     .option("--permission <name>", "only those that hold this permission")
@@ -44,7 +48,11 @@ function addReading(apps: Command): void {
     )
     .option("--unused-since <moment>", "only those not used since: a moment, or 90d", momentAgo)
     .addOption(
-      choice("--order <order>", "how to sort", valuesOf(ListApplicationsRequestSchema, "order")),
+      choice(
+        "--order <order>",
+        "how to sort",
+        choicesOf(ListApplicationsRequestSchema.field.order),
+      ),
     )
     .action(lazily(async () => (await import("./apps/list.js")).listApplications));
   withConnection(withLimit(list));
@@ -98,7 +106,7 @@ function addCreate(apps: Command): void {
       choice(
         "--type <type>",
         "what the key is for",
-        valuesOf(CreateApplicationRequestSchema, "type"),
+        choicesOf(CreateApplicationRequestSchema.field.type),
       ).makeOptionMandatory(),
     );
   placeOptions(grantOptions(create))

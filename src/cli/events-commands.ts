@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ListEventsRequestSchema } from "../../gen/latchkey/v1/event_service_pb.js";
+import { choicesOf } from "../field-facts.js";
 import { choice, example, withConnection } from "./command-options.js";
-import { valuesOf } from "./contract-values.js";
 import { lazily } from "./lazily.js";
 import { withLimit } from "./list-options.js";
 import { id, momentAgo } from "./option-parsers.js";
@@ -17,7 +17,7 @@ export function addEventCommands(program: Command): void {
     .option("--target <id>", "only what was done to this application, session or key", id)
     .option("--actor <id>", "only what this application, session or key did", id)
     .addOption(
-      choice("--kind <kind>", "only of this kind", valuesOf(ListEventsRequestSchema, "kind")),
+      choice("--kind <kind>", "only of this kind", choicesOf(ListEventsRequestSchema.field.kind)),
     )
     .option("--since <moment>", "only from then on: a moment, or 1h ago", momentAgo)
     .option("--until <moment>", "only before then", momentAgo)

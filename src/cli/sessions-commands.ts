@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ListSessionsRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
+import { choicesOf } from "../field-facts.js";
 import { choice, example, fileOption, withConnection, yesOption } from "./command-options.js";
-import { valuesOf } from "./contract-values.js";
 import { lazily } from "./lazily.js";
 import { withLimit } from "./list-options.js";
 import { gather, id, momentAhead } from "./option-parsers.js";
@@ -54,7 +54,7 @@ function addManaging(sessions: Command): void {
       choice(
         "--state <state>",
         "only those in this state",
-        valuesOf(ListSessionsRequestSchema, "state"),
+        choicesOf(ListSessionsRequestSchema.field.state),
       ),
     )
     .action(lazily(async () => (await import("./sessions/list.js")).listSessions));

@@ -1,4 +1,4 @@
-import { type Problem, toProblem } from "../errors.js";
+import { methodNotAllowed, type Problem, toProblem } from "../errors.js";
 import { problemMediaType, problemUri } from "../problem-catalogue.js";
 import type { Exchange } from "./exchange.js";
 import type { HeaderList } from "./header-list.js";
@@ -7,6 +7,13 @@ const jsonType: HeaderList = ["content-type", "application/json"];
 
 export function sendJson(exchange: Exchange, status: number, json: Buffer | string): void {
   exchange.send(status, jsonType, json);
+}
+
+/** Refuses whoever wants anything but to read. */
+export function checkIsRead({ method }: Exchange): void {
+  if (method !== "GET" && method !== "HEAD") {
+    throw methodNotAllowed(["GET", "HEAD"]);
+  }
 }
 
 /** Answers with a problem body, whatever was thrown. */

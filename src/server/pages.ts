@@ -1,10 +1,10 @@
 import { openapi } from "../../gen/openapi.js";
 import { type Awaitable, whenThere } from "../awaitable.js";
-import { methodNotAllowed, Problem } from "../errors.js";
+import { Problem } from "../errors.js";
 import { metricsType } from "../metrics/exposition.js";
 import { type Door, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
-import { sendJson, sendProblem } from "./http.js";
+import { checkIsRead, sendJson, sendProblem } from "./http.js";
 import type { Readiness } from "./readiness.js";
 import { webPageAt } from "./web-pages.js";
 
@@ -48,10 +48,11 @@ export function createPages({ readiness, keyHeader, scrape }: PagesOptions): Doo
 
   return (exchange) => {
     const page = pages.get(exchange.path);
-    if (page && exchange.method !== "GET" && exchange.method !== "HEAD") {
-      throw methodNotAllowed(["GET", "HEAD"]);
+    if (page) {
+      checkIsRead(exchange);
+      return whenThere(page(exchange), () => served);
     }
-    return page && whenThere(page(exchange), () => served);
+    return undefined;
   };
 }
 

@@ -1,10 +1,10 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { type Awaitable, whenThere } from "../awaitable.js";
-import { methodNotAllowed } from "../errors.js";
 import { type Door, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import type { HeaderList } from "./header-list.js";
+import { checkIsRead } from "./http.js";
 import { findWebFiles, makeOnce, type WebFile } from "./web-files.js";
 
 /**
@@ -16,6 +16,9 @@ type WebPageName = (typeof webPageNames)[number];
 
 /** Where the build puts the scripts, styles and pictures of all pages. */
 const assetsPath = "/assets/";
+
+/** Written once, as every call that is not of gRPC passes by here. */
+const places = webPageNames.map((name) => ({ name, at: `/${name}`, below: `/${name}/` }));
 
 /** What each page may do: nothing but load its own files from here, and call here. */
 const policy = [
@@ -47,9 +50,10 @@ interface WebPagesOptions {
 
 /** Which of them, or of what belongs to them, a path is of. */
 export function webPageAt(path: string): WebPageName | "assets" | undefined {
-  return path.startsWith(assetsPath)
-    ? "assets"
-    : webPageNames.find((name) => path === `/${name}` || path.startsWith(`/${name}/`));
+  if (path.startsWith(assetsPath)) {
+    return "assets";
+  }
+  return places.find(({ at, below }) => path === at || path.startsWith(below))?.name;
 }
 
 /** Serves the pages for people and what belongs to them. Takes nothing else. */
@@ -74,10 +78,11 @@ export function createWebPages({ keyHeader }: WebPagesOptions): Door {
 
   return (exchange) => {
     const page = pageFor(exchange);
-    if (page && exchange.method !== "GET" && exchange.method !== "HEAD") {
-      throw methodNotAllowed(["GET", "HEAD"]);
+    if (page) {
+      checkIsRead(exchange);
+      return whenThere(page(), () => served);
     }
-    return page && whenThere(page(), () => served);
+    return undefined;
   };
 }
 

@@ -1,4 +1,8 @@
-import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  type Application,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maxLengthOf } from "../../field-facts.js";
 import { isId } from "../../ids.js";
 import { CommandFailure } from "../failure.js";
 import type { Calling } from "../with-client.js";
@@ -36,4 +40,4 @@ export async function findApplicationId(asking: Asking, idOrName: string): Promi
   return isId(idOrName) ? idOrName : (await findApplication(asking, idOrName)).id;
 }
 
-const longestPrefix = 100;
+const longestPrefix = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);

@@ -1,10 +1,10 @@
 import { type Event, EventSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { valuesOf } from "../contract-values.js";
+import { choicesOf } from "../../field-facts.js";
 import type { Column } from "../table.js";
 import { isoText } from "../time-text.js";
 
 const idWidth = 36;
-const longestKind = Math.max(...valuesOf(EventSchema, "kind").map(({ length }) => length));
+const longestKind = Math.max(...choicesOf(EventSchema.field.kind).map(({ length }) => length));
 
 /** The columns of events, as wide as they may become: some are shown before the next is known. */
 export const eventColumns: readonly Column<Event>[] = [

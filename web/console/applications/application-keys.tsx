@@ -11,8 +11,8 @@ import { Button } from "../ui/button.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Moment } from "../ui/moment.js";
 import { Problem } from "../ui/problem.js";
+import { useRefresh } from "../ui/use-refresh.js";
 import { OwnKeyWarning } from "./own-key-warning.js";
-import { useRefresh } from "./use-refresh.js";
 
 interface ApplicationKeysProps {
   readonly application: Application;

@@ -7,8 +7,8 @@ import {
 import { useClient } from "../access/use-client.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Field } from "../ui/field.js";
+import { useRefresh } from "../ui/use-refresh.js";
 import { OwnKeyWarning } from "./own-key-warning.js";
-import { useRefresh } from "./use-refresh.js";
 
 interface DeleteDialogProps {
   readonly application: Application;

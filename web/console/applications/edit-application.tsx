@@ -8,13 +8,13 @@ import {
 import { problemOf } from "../../../src/client/problem.js";
 import type { ProblemCode } from "../../../src/problem-catalogue.js";
 import { useClient } from "../access/use-client.js";
+import { useRefresh } from "../ui/use-refresh.js";
 import { ApplicationFields } from "./form/application-fields.js";
 import { type Draft, draftOf, updateRequestOf } from "./form/draft.js";
 import { FormFrame } from "./form/form-frame.js";
 import { type DraftField, mergeDrafts } from "./form/merge-drafts.js";
 import { MergedNotice, OutdatedNotice } from "./form/outdated-notice.js";
 import { useApplicationForm } from "./form/use-application-form.js";
-import { useRefresh } from "./use-refresh.js";
 
 interface EditApplicationProps {
   /** The application as it is now, which others may change at any time. */

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maxLengthOf } from "../../../src/field-facts.js";
 import { Choice } from "../ui/choice.js";
 import { Field } from "../ui/field.js";
-import { maxLengthOf } from "../ui/field-facts.js";
 import { settlingTime } from "../ui/use-settled.js";
 import { type Filters, statuses, types } from "./use-filters.js";
 

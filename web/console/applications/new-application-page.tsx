@@ -8,12 +8,12 @@ import { useAccess } from "../access/access.js";
 import { useClient } from "../access/use-client.js";
 import { NotAllowed } from "../ui/not-allowed.js";
 import { Page } from "../ui/page.js";
+import { useRefresh } from "../ui/use-refresh.js";
 import { ApplicationFields } from "./form/application-fields.js";
 import { createRequestOf, emptyDraft } from "./form/draft.js";
 import { FormFrame } from "./form/form-frame.js";
 import { useApplicationForm } from "./form/use-application-form.js";
 import { useNewKeys } from "./new-keys.js";
-import { useRefresh } from "./use-refresh.js";
 
 export default function NewApplicationPage() {
   const { may } = useAccess();

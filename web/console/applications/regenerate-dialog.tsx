@@ -8,11 +8,11 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useClient } from "../access/use-client.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { useRefresh } from "../ui/use-refresh.js";
 import { useFieldErrors } from "../validation/use-field-errors.js";
 import { useNewKeys } from "./new-keys.js";
 import { type Overlap, OverlapField, overlapLengthOf } from "./overlap-field.js";
 import { OwnKeyWarning } from "./own-key-warning.js";
-import { useRefresh } from "./use-refresh.js";
 
 interface RegenerateDialogProps {
   readonly application: Application;

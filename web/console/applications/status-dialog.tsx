@@ -4,8 +4,8 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useClient } from "../access/use-client.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { useRefresh } from "../ui/use-refresh.js";
 import { OwnKeyWarning } from "./own-key-warning.js";
-import { useRefresh } from "./use-refresh.js";
 
 interface StatusDialogProps {
   readonly application: Application;

@@ -5,7 +5,7 @@ import {
   AccessRuleSchema,
 } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { inOrderOfTrying } from "../../../src/access/compile-grants.js";
-import { choicesOf } from "../ui/field-facts.js";
+import { choicesOf } from "../../../src/field-facts.js";
 
 /** Whose rules they are: those of applications are about containers, those of sessions have conditions. */
 export type RuleKind = "private" | "public" | "management" | "session";

@@ -1,8 +1,8 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useClient } from "../access/use-client.js";
 import { ApplicationLink } from "../names/application-link.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { useRefresh } from "../ui/use-refresh.js";
 
 interface RevokeDialogProps {
   /** The application whose sessions are to end. */
@@ -12,10 +12,10 @@ interface RevokeDialogProps {
 
 export function RevokeDialog({ id, onClose }: RevokeDialogProps) {
   const sessions = useClient(SessionService);
-  const queries = useQueryClient();
+  const refresh = useRefresh();
   async function revoke(): Promise<void> {
     await sessions.revokeAllSessions({ id });
-    void queries.invalidateQueries();
+    refresh();
   }
   return (
     <ConfirmDialog title="End all sessions?" confirm="End them all" act={revoke} onClose={onClose}>

@@ -1,10 +1,13 @@
 import { type DescField, getOption } from "@bufbuild/protobuf";
-import { field as rulesOf } from "../../../gen/buf/validate/validate_pb.js";
+import { field as rulesOf } from "../gen/buf/validate/validate_pb.js";
 
-/** The words that a field of the contract may hold. */
+/** The words that a field of the contract may hold, where these are few. */
 export function choicesOf(field: DescField): readonly string[] {
   const { type } = getOption(field, rulesOf);
-  return type.case === "string" ? type.value.in : [];
+  if (type.case !== "string" || type.value.in.length === 0) {
+    throw new Error(`${field.parent.typeName}.${field.name} holds more than a few words`);
+  }
+  return type.value.in;
 }
 
 /** How many characters a field of the contract may hold. */
