@@ -1,8 +1,12 @@
 const swc = ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" } }];
 
+// `npm run test:full` sets TEST_SUITE=full, which adds the files named *.full.test.ts.
+const isFullSuite = process.env.TEST_SUITE === "full";
+
 /** @type {import("jest").Config} */
 export default {
   roots: ["<rootDir>/test"],
+  testPathIgnorePatterns: isFullSuite ? [] : ["\\.full\\.test\\.ts$"],
   globalSetup: "<rootDir>/test/support/global-setup.ts",
   globalTeardown: "<rootDir>/test/support/global-teardown.ts",
   // The MongoDB driver imports `os` dynamically, which jest's sandbox refuses.
