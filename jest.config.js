@@ -1,3 +1,9 @@
+import { availableParallelism, homedir } from "node:os";
+import { join } from "node:path";
+
+// Outside of node_modules, which `npm ci` removes.
+const cacheHome = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+
 const swc = ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" } }];
 
 // `npm run test:full` sets TEST_SUITE=full, which adds the files named *.full.test.ts.
@@ -15,8 +21,11 @@ export default {
   // Sources name the files they import as Node will see them, with .js.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testEnvironment: "node",
-  testSequencer: "<rootDir>/test/support/in-good-order.mjs",
-  testTimeout: 30_000,
-  // Tests mostly wait, so every core has room for a worker. More than that, and those under attack come too late.
-  maxWorkers: "100%",
+  testSequencer: "<rootDir>/test/support/sequencer.mjs",
+  reporters: ["default", "<rootDir>/test/support/skip-reporter.mjs"],
+  cacheDirectory: join(cacheHome, "latchkey", "jest"),
+  // Only ends a test that hangs: a slow machine needs minutes for what takes seconds elsewhere.
+  testTimeout: 120_000,
+  // Two at least: a single worker would run in jest's own process.
+  maxWorkers: Math.max(2, availableParallelism()),
 };

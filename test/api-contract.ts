@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { describeAccess } from "./api-contract/access.js";
 import { describeApplications } from "./api-contract/applications.js";
+import { describeCreating } from "./api-contract/applications-create.js";
 import { describeDisabling } from "./api-contract/applications-disable.js";
+import { describeListing } from "./api-contract/applications-list.js";
+import { describeReading } from "./api-contract/applications-read.js";
 import { describeCallers } from "./api-contract/callers.js";
 import { describeEvents } from "./api-contract/events.js";
 import { describeIdempotency } from "./api-contract/idempotency.js";
@@ -13,27 +16,53 @@ import { describeSessions } from "./api-contract/sessions.js";
 import { describeManagedSessions } from "./api-contract/sessions-manage.js";
 import type { ApiSubject } from "./api-contract/subject.js";
 import type { Api } from "./support/api.js";
-import { type Engine, engines, startServer, type TestServer } from "./support/server.js";
+import { type Engine, startServer, type TestServer } from "./support/server.js";
+import { isFullSuite } from "./support/suite.js";
 
 /** So long that nothing is swept while a test runs. */
 const hour = 3_600_000;
 
 interface ApiSuiteOptions {
   readonly client: string;
-  /** On which it is tried; on all where nothing is said. A protocol and a store know nothing of each other. */
-  readonly stores?: readonly Engine[];
+  /**
+   * The stores to run against, each with every case or with the essential ones.
+   * `npm run test:full` runs every case on each of them.
+   */
+  readonly stores: Partial<Record<Engine, "every case" | "essential cases">>;
   readonly statuses: Statuses;
   readonly connect: (server: TestServer) => Api;
 }
 
-/** What every protocol does, and every store, written once. */
-export function describeApi({
-  client,
-  stores = engines,
-  statuses,
-  connect,
-}: ApiSuiteOptions): void {
-  describe.each(stores)(`client=${client}/store=%s`, (engine) => {
+type DescribeCases = (subject: ApiSubject) => void;
+
+/** Cases in which protocols differ: messages, lists, status codes, headers and error details. */
+const essentialCases: readonly DescribeCases[] = [
+  describeCreating,
+  describeListing,
+  describeReading,
+  describeLocking,
+  describeSessions,
+  describeCallers,
+];
+
+const everyCase: readonly DescribeCases[] = [
+  describeApplications,
+  describeKeyRotation,
+  describeLocking,
+  describeIdempotency,
+  describeDisabling,
+  describeSessions,
+  describeManagedSessions,
+  describeCallers,
+  describePlaces,
+  describeAccess,
+  describeEvents,
+];
+
+/** The API contract, which holds over every protocol and on every store. */
+export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptions): void {
+  const entries = Object.entries(stores) as [Engine, string][];
+  describe.each(entries)(`client=${client}/store=%s, %s`, (engine, extent) => {
     let server: TestServer;
     let api: Api;
 
@@ -52,16 +81,9 @@ export function describeApi({
       api: () => api,
       refused: (call, reason) => expectRefused(call, reason, statuses),
     };
-    describeApplications(subject);
-    describeKeyRotation(subject);
-    describeLocking(subject);
-    describeIdempotency(subject);
-    describeDisabling(subject);
-    describeSessions(subject);
-    describeManagedSessions(subject);
-    describeCallers(subject);
-    describePlaces(subject);
-    describeAccess(subject);
-    describeEvents(subject);
+    const cases = extent === "every case" || isFullSuite ? everyCase : essentialCases;
+    for (const describeCases of cases) {
+      describeCases(subject);
+    }
   });
 }

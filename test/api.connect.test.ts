@@ -1,10 +1,17 @@
-import { createConnectTransport } from "@connectrpc/connect-web";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { describeApi } from "./api-contract.js";
 import { createConnectApi } from "./support/api-connect.js";
 
 describeApi({
   client: "connect",
-  stores: ["lmdb"],
+  stores: { lmdb: "essential cases" },
   statuses: "grpc",
   connect: ({ url }) => createConnectApi(createConnectTransport({ baseUrl: url })),
+});
+
+describeApi({
+  client: "grpc-web",
+  stores: { lmdb: "essential cases" },
+  statuses: "grpc",
+  connect: ({ url }) => createConnectApi(createGrpcWebTransport({ baseUrl: url })),
 });

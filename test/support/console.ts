@@ -1,5 +1,7 @@
-import type { Page } from "playwright-core";
+import { expect } from "@jest/globals";
+import type { Locator, Page } from "playwright-core";
 import type { OpenedPage, TestBrowser } from "./browser.js";
+import { until } from "./until.js";
 
 /** Opens a page of the console and signs in there. */
 export async function openSignedIn(
@@ -21,4 +23,42 @@ export async function signIn({ page }: OpenedPage, key: string): Promise<void> {
 /** How many pixels of a page are beside its window. */
 export function sidewaysIn(page: Page): Promise<number> {
   return page.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - innerWidth)");
+}
+
+export const button = (page: Page, name: string): Locator =>
+  page.getByRole("button", { name, exact: true });
+
+/** Waits until a control has the focus. */
+export const focused = (control: Locator): Promise<void> =>
+  control.and(control.page().locator("*:focus")).waitFor();
+
+/** Reads the new key from its dialog and closes it. The page must keep the key nowhere. */
+export async function takeKey({ page, faults }: OpenedPage): Promise<string> {
+  const dialog = page.getByRole("dialog", { name: "Store the new key now" });
+  const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
+  for (const _ of ["once", "twice", "thrice"]) {
+    await page.keyboard.press("Escape");
+  }
+  await button(page, "I have stored it").click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.content()).not.toContain(key);
+  const kept = await page.evaluate<string>(
+    "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.cookie])",
+  );
+  expect(kept).not.toContain("lk_");
+  expect(faults).toEqual([]);
+  return key;
+}
+
+/** Whether the service accepts a key from the shop's origin. */
+export async function keyWorks({ url }: { readonly url: string }, key: string): Promise<boolean> {
+  const headers = { "svc-api-key": key, origin: "https://shop.example.com" };
+  return (await fetch(`${url}/whoami`, { headers })).ok;
+}
+
+/** Expects a page to show something, once it has rendered the latest change. */
+export async function expectSoon<T>(read: () => Promise<T> | T, expected: T): Promise<void> {
+  const wanted = JSON.stringify(expected);
+  await until(async () => JSON.stringify(await read()) === wanted, 60_000).catch(() => {});
+  expect(await read()).toEqual(expected);
 }

@@ -39,7 +39,8 @@ export function send(
   });
 }
 
-const patience = 5_000;
+/** Only ends a hang: a busy machine can take many seconds. */
+const patience = 60_000;
 
 /**
  * Writes bytes to a connection, one part after the other, and answers with

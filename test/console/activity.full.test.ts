@@ -5,7 +5,7 @@ import type { Api } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { openSignedIn, sidewaysIn, signIn } from "../support/console.js";
+import { expectSoon, openSignedIn, sidewaysIn, signIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("the activity page of the console", (browser) => {
@@ -23,7 +23,7 @@ describeInBrowser("the activity page of the console", (browser) => {
     opened = await openSignedIn(browser, `${server.url}/console/activity`, root.key);
     ({ page } = opened);
     await page.getByText("● Live").waitFor();
-  }, 60_000);
+  });
 
   afterAll(async () => {
     api.close();
@@ -66,17 +66,17 @@ describeInBrowser("the activity page of the console", (browser) => {
   it("is narrowed by what the address says, and live all the same", async () => {
     await page.getByLabel("Kind").selectOption("application.disabled");
     await page.getByText("Nothing on record matches.").waitFor();
-    expect(new URL(page.url()).search).toBe("?kind=application.disabled");
+    await expectSoon(() => new URL(page.url()).search, "?kind=application.disabled");
     const { id } = await api.createApplication(root.key, { ...shop, name: "Stall" });
     await api.disableApplication(root.key, { id });
     await page.getByText("Stall was disabled by").waitFor();
-    expect(await events().count()).toBe(1);
+    await expectSoon(() => events().count(), 1);
 
     await page.getByLabel("Done to").fill(id);
     await page.getByLabel("Kind").selectOption("");
     await page.getByText("Stall was created by").waitFor();
-    expect(await events().count()).toBe(2);
-    expect(new URL(page.url()).search).toBe(`?target=${id}`);
+    await expectSoon(() => events().count(), 2);
+    await expectSoon(() => new URL(page.url()).search, `?target=${id}`);
 
     await page.getByLabel("Until").fill("2001-01-01T00:00:00");
     await page.getByText("Nothing on record matches.").waitFor();
@@ -102,10 +102,10 @@ describeInBrowser("the activity page of the console", (browser) => {
     await page.goto(`${server.url}/console/activity?target=${id}`);
     await signIn(opened, root.key);
     await page.getByText("Busy shop was enabled by").first().waitFor();
-    expect(await events().count()).toBe(50);
+    await expectSoon(() => events().count(), 50);
     await page.getByRole("button", { name: "Show older ones" }).click();
     await page.getByText("Busy shop was created by").waitFor();
-    expect(await events().count()).toBe(61);
+    await expectSoon(() => events().count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await sidewaysIn(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);

@@ -23,7 +23,7 @@ describeInBrowser("every page of the console", (browser) => {
     await opened.page.getByLabel("Keep it until this tab is closed").check();
     await opened.page.getByRole("button", { name: "Sign in" }).click();
     await opened.page.getByRole("heading", { level: 1, name: "My key" }).waitFor();
-  }, 60_000);
+  });
 
   afterAll(() => server.close());
 

@@ -4,7 +4,7 @@ import type { Bootstrapped } from "../../src/bootstrap.js";
 import type { ImportedApplication } from "../../src/store/transfer.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
 import { seedApplications } from "../support/seed-applications.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -23,7 +23,7 @@ describeInBrowser("10,000 applications in the console", (browser) => {
     seeded = await seedApplications(server.store, root.tenantId, count);
     opened = await openSignedIn(browser, `${server.url}/console/applications`, root.key);
     ({ page } = opened);
-  }, 60_000);
+  });
 
   afterAll(() => server.close());
 
@@ -61,19 +61,22 @@ describeInBrowser("10,000 applications in the console", (browser) => {
   it("are searched by name and narrowed by type and status, which the address keeps", async () => {
     await search("SERVICE 77 ");
     await page.getByText("111 applications found").waitFor();
-    expect(await page.getByLabel("Search").inputValue()).toBe("SERVICE 77 ");
+    await expectSoon(() => page.getByLabel("Search").inputValue(), "SERVICE 77 ");
     await page.getByLabel("Type").selectOption("public");
     await page.getByText("36 applications found").waitFor();
     await page.getByLabel("Status").selectOption("disabled");
     await page.getByText("No applications match.").waitFor();
     expect(await barriersIn(page)).toEqual([]);
-    expect(new URL(page.url()).search).toBe("?search=SERVICE+77&type=public&status=disabled");
+    await expectSoon(
+      () => new URL(page.url()).search,
+      "?search=SERVICE+77&type=public&status=disabled",
+    );
     await page.getByLabel("Status").selectOption("all");
     const beside = await openSignedIn(browser, page.url(), root.key);
     await beside.page.getByText("36 applications found").waitFor();
-    expect(await beside.page.getByLabel("Search").inputValue()).toBe("SERVICE 77");
+    await expectSoon(() => beside.page.getByLabel("Search").inputValue(), "SERVICE 77");
     await beside.page.context().close();
-  }, 60_000);
+  });
 
   it("stay narrowed by what is chosen before the search has begun", async () => {
     await search("SERVICE 77");

@@ -6,7 +6,7 @@ import { type Api, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
-import { openSignedIn, signIn } from "../support/console.js";
+import { expectSoon, openSignedIn, signIn } from "../support/console.js";
 import { lastingPorts } from "../support/lasting-ports.js";
 import { startServer, type TestServer } from "../support/server.js";
 import { until } from "../support/until.js";
@@ -36,7 +36,7 @@ describeInBrowser("the console, when things go wrong", (browser) => {
     server = await startServer();
     root = await server.createTenant();
     api = createRestApi(server.url);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     api.close();
@@ -82,7 +82,7 @@ describeInBrowser("the console, when things go wrong", (browser) => {
     });
     await first.page.reload();
     await first.page.getByRole("heading", { name: "Sessions" }).waitFor();
-    expect(first.page.url()).toBe(`${server.url}/console/sessions`);
+    await expectSoon(() => first.page.url(), `${server.url}/console/sessions`);
 
     const second = await browser.openBeside(first, `${server.url}/console/sessions`);
     await second.page.getByLabel("API key").waitFor();
@@ -137,7 +137,7 @@ describeInBrowser("the console, when things go wrong", (browser) => {
     expect((await keptBy(opened.page)).tab).toBe("{}");
     expect(await barriersIn(opened.page)).toEqual([]);
     await signIn(opened, root.key);
-    expect(await opened.page.getByText(ended).count()).toBe(0);
+    await expectSoon(() => opened.page.getByText(ended).count(), 0);
     expect(opened.faults).toEqual([]);
   });
 
@@ -210,7 +210,7 @@ describeInBrowser("the console, while the service is away", (browser) => {
     await page.getByLabel("Keep it until this tab is closed").check();
     await signIn(opened, root.key);
     await page.getByText("● Live").waitFor();
-    await until(() => page.evaluate<boolean>(isLoaded("sessions-page")), 20_000);
+    await until(() => page.evaluate<boolean>(isLoaded("sessions-page")), 60_000);
 
     await before.close();
     running.pop();
@@ -229,7 +229,7 @@ describeInBrowser("the console, while the service is away", (browser) => {
     await api.createApplication(root.key, shop);
     api.close();
     await page.getByText("Web shop was created by").waitFor();
-    expect(await page.getByLabel("Done by").inputValue()).toBe("half a name");
+    await expectSoon(() => page.getByLabel("Done by").inputValue(), "half a name");
     expect((await keptBy(page)).tab).toContain(root.key);
     expect(opened.faults).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/
 import { keyOf } from "../support/api.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("the page that says why", (browser) => {
@@ -69,7 +69,7 @@ describeInBrowser("the page that says why", (browser) => {
     await ask("token:read", "/pci/");
     await verdict().getByText("Allowed, reveal").waitFor();
     await verdict().getByText("The rule of priority 3, “All cards”, decides.").waitFor();
-    expect(await outcomes()).toEqual([
+    await expectSoon(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pci/",
       "Does not match\ndoes not list token:read",
       "Decides\nlists token:read · container /pci/ covers /pci/",
@@ -77,12 +77,12 @@ describeInBrowser("the page that says why", (browser) => {
     ]);
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     expect(await steps().locator(".rule-priority").allInnerTexts()).toEqual(["1", "2", "3"]);
-    expect(await shown().innerText()).toBe("4242 4242 4242 4242");
+    await expectSoon(() => shown().innerText(), "4242 4242 4242 4242");
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByLabel("Token container").fill("/pci/high/x");
     await verdict().getByText("Allowed, redact").waitFor();
-    expect(await shown().innerText()).toBe("nothing");
+    await expectSoon(() => shown().innerText(), "nothing");
   });
 
   it("says why nothing allows it, in the words of the service", async () => {
@@ -91,7 +91,7 @@ describeInBrowser("the page that says why", (browser) => {
     await verdict()
       .getByText(/The rules of the private application "Web shop" .* are not about this token/)
       .waitFor();
-    expect(await outcomes()).toEqual([
+    await expectSoon(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pcix/",
       "Does not match\ndoes not list token:read",
       "Does not match\ncontainer /pci/ does not cover /pcix/",
@@ -106,11 +106,11 @@ describeInBrowser("the page that says why", (browser) => {
     await verdict().getByText("Allowed, mask").waitFor();
     await verdict().getByText("The permission token:create on everything decides.").waitFor();
     expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted on everything");
-    expect(await shown().innerText()).toBe("•••• 4242");
+    await expectSoon(() => shown().innerText(), "•••• 4242");
     await page.getByLabel("Its mask").fill("");
-    expect(await shown().innerText()).toBe("nothing");
+    await expectSoon(() => shown().innerText(), "nothing");
     await page.getByLabel("Its mask").fill("**42");
-    expect(await shown().innerText()).toBe("**42");
+    await expectSoon(() => shown().innerText(), "**42");
   });
 
   it("tells what is wrong with a question as the service would", async () => {
@@ -129,9 +129,9 @@ describeInBrowser("the page that says why", (browser) => {
     await ask("token:read", "/pci/");
     await verdict().getByText("Denied: disabled").waitFor();
     await page.getByText("The rules are not even tried.").waitFor();
-    expect(new URL(page.url()).search).toBe(`?application=${id}`);
+    await expectSoon(() => new URL(page.url()).search, `?application=${id}`);
     expect((await outcomes())[2]).toMatch(/^Decides/);
-    expect(await shown().innerText()).toBe("nothing");
+    await expectSoon(() => shown().innerText(), "nothing");
   });
 
   it("asks the service about a key, and shows the rules of its session", async () => {
@@ -189,7 +189,7 @@ describeInBrowser("the page that says why", (browser) => {
       await page.getByLabel("Address").fill(address);
       await seen.waitFor();
     }
-    expect(new URL(page.url()).search).toBe(`?application=${id}`);
+    await expectSoon(() => new URL(page.url()).search, `?application=${id}`);
   });
 
   it("keeps a key out of its address that was pasted for the id of a session", async () => {
@@ -197,7 +197,7 @@ describeInBrowser("the page that says why", (browser) => {
     await page.getByLabel("Session id").fill(key);
     await ask("token:read");
     await page.getByText("Enter the id of a session, which is no key.").waitFor();
-    expect(new URL(page.url()).search).toBe("");
+    await expectSoon(() => new URL(page.url()).search, "");
   });
 
   it("says of a key that it is unknown, or has expired", async () => {

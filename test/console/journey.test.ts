@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
+import { barriersIn } from "../support/axe.js";
+import { describeInBrowser } from "../support/browser.js";
+import {
+  button,
+  expectSoon,
+  focused,
+  keyWorks,
+  sidewaysIn,
+  signIn,
+  takeKey,
+} from "../support/console.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+describeInBrowser("a journey through the console", (browser) => {
+  let server: TestServer;
+  let root: Bootstrapped;
+  let client: LatchkeyNodeClient;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    client = createLatchkeyClient({ url: server.url, key: root.key });
+  });
+
+  afterAll(async () => {
+    client?.close();
+    await server.close();
+  });
+
+  const works = (key: string) => keyWorks(server, key);
+
+  it("signs in, then creates, edits, rotates, disables and deletes an application", async () => {
+    const opened = await browser.open(`${server.url}/console/applications`);
+    expect(await barriersIn(opened.page)).toEqual([]);
+    await signIn(opened, root.key);
+    const { page, faults } = opened;
+    const regenerate = async (choice: string) => {
+      await button(page, "Regenerate key").click();
+      await page.getByLabel(choice).check();
+      await button(page, "Regenerate").click();
+      return takeKey(opened);
+    };
+
+    await page.getByRole("link", { name: "New application" }).click();
+    await page.getByLabel("Name").fill("Web shop");
+    await page.getByLabel("public").check();
+    await page.getByRole("combobox", { name: "Permissions on everything" }).fill("token:create");
+    await page.getByRole("combobox", { name: "Permissions on everything" }).press("Enter");
+    await button(page, "Add rule").click();
+    await page.getByLabel("Container").fill("/pci/");
+    await page.getByRole("combobox", { name: "Permissions of the rule" }).fill("token:read ");
+    await page.getByLabel("Web pages, by their origin").fill("https://shop.example.com");
+    await page.getByLabel("In some days").check();
+    await page.getByLabel("Days from now").fill("90");
+    expect(await barriersIn(page)).toEqual([]);
+    await button(page, "Create application").click();
+    await page.getByTestId("new-key").waitFor();
+    expect(await barriersIn(page)).toEqual([]);
+    const first = await takeKey(opened);
+
+    await page.getByRole("heading", { name: "Web shop" }).waitFor();
+    await page.getByText("in 3 months").waitFor();
+    await page.getByText("Web shop was created by").waitFor();
+    const { data } = await client.applications.listApplications({ namePrefix: "web" });
+    expect(data).toMatchObject([
+      {
+        type: "public",
+        permissions: ["token:create"],
+        rules: [{ priority: 1, container: "/pci/", permissions: ["token:read"] }],
+        allowedOrigins: ["https://shop.example.com"],
+      },
+    ]);
+    expect(await works(first)).toBe(true);
+
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Name").fill("Web shop 2");
+    await button(page, "Remove token:create").click();
+    await focused(page.getByRole("combobox", { name: "Permissions on everything" }));
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
+    await page.getByText("Web shop 2 was updated by").waitFor();
+
+    const second = await regenerate("Goes on for 7 days");
+    await page.getByText("in 7 days").waitFor();
+    expect([await works(first), await works(second)]).toEqual([true, true]);
+    const third = await regenerate("Stops at once, and with it all earlier keys");
+    await page.getByText("in 7 days").waitFor({ state: "detached" });
+    expect([await works(first), await works(second)]).toEqual([false, false]);
+    expect(await works(third)).toBe(true);
+
+    await button(page, "Disable").click();
+    expect(await barriersIn(page)).toEqual([]);
+    await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
+    await page.getByText("disabled", { exact: true }).waitFor();
+    expect(await works(third)).toBe(false);
+    await button(page, "Enable").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Enable" }).click();
+    await page.getByText("enabled", { exact: true }).waitFor();
+    expect(await works(third)).toBe(true);
+
+    expect(await barriersIn(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await sidewaysIn(page)).toBe(0);
+    await button(page, "Delete").click();
+    await page.getByLabel("Type its name to delete it").fill("Web shop");
+    await expectSoon(() => button(page, "Delete for good").isDisabled(), true);
+    await page.getByLabel("Type its name to delete it").fill("Web shop 2");
+    expect(await barriersIn(page)).toEqual([]);
+    await button(page, "Delete for good").click();
+    await page.getByText("1 application", { exact: true }).waitFor();
+    expect(await works(third)).toBe(false);
+    expect(faults).toEqual([]);
+  });
+});
