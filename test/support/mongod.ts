@@ -47,7 +47,7 @@ export async function startMongod(): Promise<Mongod> {
   try {
     const set = await MongoMemoryReplSet.create({
       binary: { systemBinary: binary.path },
-      instanceOpts: [{ dbPath }],
+      instanceOpts: [{ dbPath, launchTimeout: 120_000 }],
       replSet: {
         count: 1,
         storageEngine: "wiredTiger",

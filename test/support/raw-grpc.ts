@@ -17,7 +17,7 @@ interface StreamRequest {
   readonly body?: Uint8Array | string;
 }
 
-const patience = 20_000;
+const patience = 60_000;
 
 /** Makes a call over HTTP/2, byte for byte as it is said, on a session of its own or on one given. */
 export function callRaw(
