@@ -5,17 +5,30 @@ import { placeOf } from "../src/store/application-search.js";
 import type {
   ApplicationRecord,
   ListQuery,
-  NewApplication,
   NewSession,
   SessionQuery,
   Store,
 } from "../src/store/store.js";
-import { aGrant, anApplication, aSession, hour, must, times } from "./store-contract/fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  must,
+  times,
+} from "./store-contract/fixtures.js";
+import {
+  anImportedApplication,
+  anImportedSession,
+  importAll,
+} from "./store-contract/transfer-fixtures.js";
 import { useFollowers } from "./support/follow.js";
-import { useMongo } from "./support/mongo.js";
+import { uri, useMongo, withOptions } from "./support/mongo.js";
 import { type Plan, plansOf } from "./support/mongo-plans.js";
+import { profile } from "./support/mongo-profile.js";
 
-const { createDatabase, open } = useMongo();
+const { createDatabase, open, shared } = useMongo();
 const follow = useFollowers();
 
 const byId = '{"_id":1}';
@@ -35,12 +48,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
   const expired = 6;
   let db: Db;
   let store: Store;
-  // Once these are closed, the sessions that they made dead are swept.
-  let deleter: Store;
-  let revoker: Store;
   let owner: ApplicationRecord;
-  let deleted: NewApplication;
-  let revoked: NewApplication;
   let sessions: NewSession[];
 
   beforeAll(async () => {
@@ -58,13 +66,20 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     owner = await create(anApplication());
     sessions = times(30, () => aSession(owner));
     await Promise.all(sessions.map((one) => store.sessions.create(one)));
-    [deleted, revoked] = [anApplication(), anApplication()];
-    for (const one of [deleted, revoked]) {
-      await create(one);
-      await Promise.all(times(3, () => store.sessions.create(aSession(one))));
-    }
-    [deleter, revoker] = [await open(db), await open(db)];
   });
+
+  /** An application with sessions, and a store that has swept them once it is closed. */
+  async function createDoomed() {
+    const doomed = await store.applications.create(anApplication());
+    await Promise.all(times(3, () => store.sessions.create(aSession(doomed))));
+    return { doomed, by: await open(db) };
+  }
+
+  async function createSession() {
+    const session = aSession(owner);
+    await store.sessions.create(session);
+    return session;
+  }
 
   const idAt = (index: number) => must(ids.at(index));
   const sessionAt = (index: number) => must(sessions.at(index));
@@ -84,7 +99,9 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
   const countAll: Seen = ["aggregate applications", byTenant, 61, 0];
   const countExpired: Seen = ["aggregate applications", byExpiry, expired, expired];
 
-  const operations: Record<string, [work: () => unknown, expected: Seen[]]> = {
+  /** Work on what was prepared for it, and what comes of it. */
+  type Operation = [work: (prepared: never) => unknown, expected: Seen[], prepare?: () => unknown];
+  const operations: Record<string, Operation> = {
     "find an application": [() => store.applications.find(idAt(10)), [findOne]],
     "find many applications": [
       () => Promise.all(ids.slice(10, 40).map(store.applications.find)),
@@ -140,20 +157,22 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       [readOne, ["findAndModify applications", byId, 1, 1]],
     ],
     "delete an application, and to end its sessions": [
-      async () => {
-        await deleter.applications.delete(deleted.tenantId, deleted.id);
-        await deleter.close();
+      async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
+        await by.applications.delete(doomed.tenantId, doomed.id);
+        await by.close();
       },
       [readOne, ["delete applications", byId, 1, 1], ...sweep],
+      createDoomed,
     ],
     "revoke the sessions of an application": [
-      async () => {
-        const { id, tenantId } = revoked;
+      async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
+        const { id, tenantId } = doomed;
         const change = () => ({ sessionEpoch: 1, modifiedBy: id });
-        await revoker.applications.update(tenantId, id, change);
-        await revoker.close();
+        await by.applications.update(tenantId, id, change);
+        await by.close();
       },
       [readOne, ["findAndModify applications", byId, 1, 1], ...sweep],
+      createDoomed,
     ],
     "note a use": [
       () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
@@ -178,12 +197,14 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       [["find sessions", byTenant, 7, 6], findOne],
     ],
     "delete a session": [
-      () => store.sessions.delete(owner.tenantId, sessionAt(3).id),
+      ({ id }: NewSession) => store.sessions.delete(owner.tenantId, id),
       [["findAndModify sessions", byId, 1, 1], findOne],
+      createSession,
     ],
     "authorize a session": [
-      () => store.sessions.authorize(aGrant(sessionAt(1))),
+      (session: NewSession) => store.sessions.authorize(aGrant(session)),
       [["findAndModify sessions", byId, 1, 1], findOne],
+      createSession,
     ],
     "authorize a session with a nonce that is wrong": [
       () => store.sessions.authorize(aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) })),
@@ -191,12 +212,15 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     ],
   };
 
-  it.each(Object.entries(operations))("reads an index to %s", async (_, [work, expected]) => {
-    const look = async () => inOrder((await plansOf(db, async () => work())).map(toSeen));
+  it.each(Object.entries(operations))("reads an index to %s", async (_, operation) => {
+    const [work, expected, prepare] = operation;
     const bounds = inOrder(expected);
-    const seen = await look();
-    // On a busy machine the profiler was seen to miss a command.
-    const plans = seen.length < bounds.length ? await look() : seen;
+    let plans: Seen[] = [];
+    // Prepares anew where the profiler missed a command.
+    for (let looks = 0; looks < 10 && plans.length < bounds.length; looks++) {
+      const prepared = (await prepare?.()) as never;
+      plans = inOrder((await plansOf(db, async () => work(prepared), 0)).map(toSeen));
+    }
     expect(plans.map(nameOf)).toEqual(bounds.map(nameOf));
     for (const [n, [, , keys, documents]] of plans.entries()) {
       const [, , mostKeys, mostDocuments] = must(bounds[n]);
@@ -291,3 +315,70 @@ function inOrder(all: readonly Seen[]): Seen[] {
 function nameOf([command, index]: Seen): string {
   return `${command} ${index}`;
 }
+
+describe("an authentication in MongoDB", () => {
+  it("shares its reads with all others of the same turn", async () => {
+    const { db, store } = await shared();
+    const owner = anImportedApplication();
+    const sessions = times(150, () => anImportedSession(owner));
+    await importAll(store, { applications: [owner], sessions });
+    const findAll = async () => {
+      const found = await Promise.all(sessions.map(({ id }) => store.sessions.find(id)));
+      expect(found.map((one) => one?.session.id)).toEqual(sessions.map(({ id }) => id));
+    };
+    const seen = await profile(db, findAll, 2);
+    expect(seen.map(({ planSummary, nreturned }) => [planSummary, nreturned])).toEqual([
+      ["IXSCAN { _id: 1 }", 150],
+      ["IXSCAN { _id: 1 }", 1],
+    ]);
+  });
+});
+
+describe("a command to MongoDB", () => {
+  it("asks for a majority's word from the primary in good time, whatever the URI says", async () => {
+    const { db } = await shared();
+    const weak = {
+      w: "1",
+      journal: "false",
+      readConcernLevel: "local",
+      readPreference: "nearest",
+      retryWrites: "false",
+    };
+    const store = await open(db, { uri: withOptions(uri, weak) });
+    const seen = await profile(db, async () => {
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      await store.sessions.authorize(aGrant(session));
+      await store.sessions.find(session.id);
+      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      await store.applications.list({ tenantId, size: 1, from: { page: 2 } });
+      await store.applications.isEmpty();
+      await store.ping();
+      await store.sessions.list({ tenantId, size: 1 });
+      await store.sessions.delete(tenantId, session.id);
+      await store.applications.delete(tenantId, id);
+    });
+    const kinds = new Set<string>();
+    for (const { op, command } of seen) {
+      // Of a delete the profiler shows the statement without what goes for the whole command.
+      if (op === "remove") {
+        continue;
+      }
+      const [kind = ""] = Object.keys(command);
+      kinds.add(kind);
+      expect(command.maxTimeMS).toBeGreaterThan(0);
+      if (kind === "findAndModify") {
+        expect(command.writeConcern).toEqual({
+          w: "majority",
+          j: true,
+          wtimeout: expect.any(Number),
+        });
+        expect(command.txnNumber).toBeDefined();
+      } else {
+        expect(command.readConcern).toMatchObject({ level: "majority" });
+        expect(command.$readPreference?.mode ?? "primary").toBe("primary");
+      }
+    }
+    expect([...kinds].sort()).toEqual(["aggregate", "find", "findAndModify"]);
+  });
+});

@@ -1,72 +1,86 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../src/ids.js";
 import { reach } from "../src/store/mongo/reach.js";
-import { StoreUnavailable } from "../src/store/store.js";
-import { aGrant, anApplication, aSession, createBoth } from "./store-contract/fixtures.js";
+import { openMongoStore } from "../src/store/mongo.js";
+import { type Store, StoreUnavailable } from "../src/store/store.js";
+import { AnswerKept, type Trail } from "../src/store/trail.js";
+import { anEvent, listEvents } from "./store-contract/event-fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  must,
+  times,
+} from "./store-contract/fixtures.js";
+import { anAnswer, anAnswerId } from "./store-contract/trailed-changes.js";
 import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
+import { startProxy } from "./support/proxy.js";
 import { until } from "./support/until.js";
 
+jest.setTimeout(120_000);
+
+let failing: FailingMongo;
+let mongod: FailingMongo["mongod"];
+let store: FailingMongo["store"];
+let owner: FailingMongo["application"];
+let fail: FailingMongo["fail"];
+
+beforeAll(async () => {
+  failing = await startFailingMongo();
+  ({ mongod, store, application: owner, fail } = failing);
+}, 120_000);
+
+afterAll(() => failing?.stop(), 120_000);
+
+const answers = () =>
+  store.ping().then(
+    () => true,
+    () => false,
+  );
+
+/** Makes every kind of call at once, and tells how each ended. */
+async function callAll(): Promise<Record<string, unknown>> {
+  const { id, tenantId } = owner;
+  const session = aSession(owner);
+  const calls = {
+    create: store.applications.create(anApplication()),
+    isEmpty: store.applications.isEmpty(),
+    find: store.applications.find(id),
+    findExpired: store.applications.findExpired(id),
+    list: store.applications.list({ tenantId, size: 1, from: { page: 2 } }),
+    update: store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
+    delete: store.applications.delete(tenantId, newId(Date.now())),
+    noteUses: store.applications.noteUses([{ applicationId: id, at: Date.now() }]),
+    createSession: store.sessions.create(session),
+    findSession: store.sessions.find(session.id),
+    findExpiredSession: store.sessions.findExpired(session.id),
+    authorize: store.sessions.authorize(aGrant(session)),
+    listSessions: store.sessions.list({ tenantId, size: 1 }),
+    deleteSession: store.sessions.delete(tenantId, session.id),
+    now: store.now(),
+    ping: store.ping(),
+  };
+  const ends = Object.entries(calls).map(async ([name, call]) => [
+    name,
+    await Promise.resolve<unknown>(call).then(
+      () => "done",
+      (error) => (error instanceof StoreUnavailable && error.cause ? "unavailable" : error),
+    ),
+  ]);
+  return Object.fromEntries(await Promise.all(ends));
+}
+
+const allEndAs = (end: "done" | "unavailable") =>
+  Object.fromEntries(
+    [
+      ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "noteUses"],
+      ...["createSession", "findSession", "findExpiredSession", "authorize"],
+      ...["listSessions", "deleteSession", "now", "ping"],
+    ].map((name) => [name, end]),
+  );
+
 describe("a MongoDB that fails", () => {
-  let failing: FailingMongo;
-  let mongod: FailingMongo["mongod"];
-  let store: FailingMongo["store"];
-  let owner: FailingMongo["application"];
-  let fail: FailingMongo["fail"];
-
-  beforeAll(async () => {
-    failing = await startFailingMongo();
-    ({ mongod, store, application: owner, fail } = failing);
-  });
-
-  afterAll(() => failing?.stop());
-
-  /** Makes every kind of call at once, and tells how each ended and how long it took them. */
-  async function callAll(): Promise<{ ends: Record<string, unknown>; took: number }> {
-    const { id, tenantId } = owner;
-    const session = aSession(owner);
-    const calls = {
-      create: store.applications.create(anApplication()),
-      isEmpty: store.applications.isEmpty(),
-      find: store.applications.find(id),
-      findExpired: store.applications.findExpired(id),
-      list: store.applications.list({ tenantId, size: 1, from: { page: 2 } }),
-      update: store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
-      delete: store.applications.delete(tenantId, newId(Date.now())),
-      noteUses: store.applications.noteUses([{ applicationId: id, at: Date.now() }]),
-      createSession: store.sessions.create(session),
-      findSession: store.sessions.find(session.id),
-      findExpiredSession: store.sessions.findExpired(session.id),
-      authorize: store.sessions.authorize(aGrant(session)),
-      listSessions: store.sessions.list({ tenantId, size: 1 }),
-      deleteSession: store.sessions.delete(tenantId, session.id),
-      now: store.now(),
-      ping: store.ping(),
-    };
-    const ends = Object.entries(calls).map(async ([name, call]) => [
-      name,
-      await Promise.resolve<unknown>(call).then(
-        () => "done",
-        (error) => (error instanceof StoreUnavailable && error.cause ? "unavailable" : error),
-      ),
-    ]);
-    return Object.fromEntries(await Promise.all(ends));
-  }
-
-  const allEndAs = (end: "done" | "unavailable") =>
-    Object.fromEntries(
-      [
-        ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "noteUses"],
-        ...["createSession", "findSession", "findExpiredSession", "authorize"],
-        ...["listSessions", "deleteSession", "now", "ping"],
-      ].map((name) => [name, end]),
-    );
-
-  const answers = () =>
-    store.ping().then(
-      () => true,
-      () => false,
-    );
-
   it.each([
     ["has no primary", { errorCode: 10_107 }],
     ["changes its primary", { errorCode: 189 }],
@@ -80,7 +94,7 @@ describe("a MongoDB that fails", () => {
     await fail("alwaysOn", { failCommands, ...failure });
     const ends = await callAll().finally(() => fail("off"));
     expect(ends).toEqual(allEndAs("unavailable"));
-    await until(answers, 10_000);
+    await until(answers);
     expect(await callAll()).toEqual(allEndAs("done"));
   });
 
@@ -122,13 +136,8 @@ describe("a MongoDB that fails", () => {
     process.kill(mongod.pid, "SIGSTOP");
     const ends = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
     expect(ends).toEqual(allEndAs("unavailable"));
-    await until(answers, 10_000);
+    await until(answers);
     expect(await callAll()).toEqual(allEndAs("done"));
-  });
-
-  it("because it was killed is unavailable", async () => {
-    process.kill(mongod.pid, "SIGKILL");
-    expect(await callAll()).toEqual(allEndAs("unavailable"));
   });
 });
 
@@ -143,5 +152,174 @@ describe("reaching the data", () => {
   it("leaves a mistake a mistake", async () => {
     const mistake = new TypeError("undefined is not a function");
     await expect(reach(() => Promise.reject(mistake))).rejects.toBe(mistake);
+  });
+});
+
+describe("a change and its trail, of a MongoDB that fails", () => {
+  /** An application whose name grows with each change, of each of which an event tells. */
+  async function prepare() {
+    const { id, tenantId } = await store.applications.create(anApplication({ name: "" }));
+    const trailOf = (answerId?: string, isGivenUp = () => false): Trail<unknown> => ({
+      answerId,
+      isGivenUp,
+      entriesFor: () => ({
+        events: [anEvent({ tenantId }), anEvent({ tenantId })],
+        ...(answerId !== undefined && { answer: anAnswer() }),
+      }),
+    });
+    const changeThrough = ({ applications }: Store, trail: Trail<unknown>) =>
+      applications.update(
+        tenantId,
+        id,
+        ({ name }) => ({ name: `${name}+`, modifiedBy: id }),
+        trail,
+      );
+    return {
+      change: (answerId?: string, isGivenUp?: () => boolean) =>
+        changeThrough(store, trailOf(answerId, isGivenUp)),
+      /** The same, through another store, which does something once the record is written and nothing else is. */
+      changeBy: (other: Store, midway: () => void) =>
+        changeThrough(other, {
+          entriesFor(outcome) {
+            midway();
+            return trailOf().entriesFor(outcome);
+          },
+        }),
+      /** How often it took effect by the record, and by the events. */
+      async counts() {
+        const { name } = must(await store.applications.find(id));
+        return [name.length, (await listEvents(store, { tenantId })).length / 2];
+      },
+    };
+  }
+
+  const transient = ["TransientTransactionError"];
+  const stepped = { code: 189, errmsg: "The primary has stepped down." };
+
+  it.each([
+    [
+      "the write of the record met with another",
+      ["findAndModify"],
+      { errorCode: 112, errorLabels: transient },
+    ],
+    [
+      "the write of its events met with another",
+      ["update"],
+      { errorCode: 112, errorLabels: transient },
+    ],
+    ["the connection was lost on the way", ["update"], { closeConnection: true }],
+    ["the commit was not answered", ["commitTransaction"], { closeConnection: true }],
+    [
+      "the commit was made by no majority yet",
+      ["commitTransaction"],
+      { writeConcernError: stepped },
+    ],
+    [
+      "the transaction was not known any more",
+      ["commitTransaction"],
+      { errorCode: 251, errorLabels: transient },
+    ],
+    [
+      "the transaction was not known any more, which no majority bore out",
+      ["commitTransaction"],
+      { errorCode: 251, writeConcernError: stepped },
+    ],
+  ])("is made once though %s, three times", async (_, failCommands, failure) => {
+    const { change, counts } = await prepare();
+    await fail({ times: 3 }, { failCommands, ...failure });
+    const changed = await change().finally(() => fail("off"));
+    expect(changed).toMatchObject({ name: "+" });
+    expect(await counts()).toEqual([1, 1]);
+  });
+
+  it("is not tried again once nobody waits for it", async () => {
+    const { change, counts } = await prepare();
+    await fail({ times: 1 }, { failCommands: ["update"], errorCode: 112, errorLabels: transient });
+    let asked = 0;
+    const given = change(undefined, () => asked++ > 0).finally(() => fail("off"));
+    await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await counts()).toEqual([0, 0]);
+  });
+
+  it.each([
+    ["has not taken effect", { closeConnection: true }, 0],
+    ["has taken effect", { writeConcernError: stepped }, 1],
+  ])("is given up where no commit is answered, though it %s", async (_, failure, made) => {
+    const { change, counts } = await prepare();
+    const id = anAnswerId();
+    await fail("alwaysOn", { failCommands: ["commitTransaction"], ...failure });
+    const given = await change(id)
+      .catch((error) => error)
+      .finally(() => fail("off"));
+    expect(given).toBeInstanceOf(StoreUnavailable);
+    await until(answers);
+    expect(await counts()).toEqual([made, made]);
+    expect((await store.answers.find(id)) !== undefined).toBe(made === 1);
+    if (made) {
+      await expect(change(id)).rejects.toBeInstanceOf(AnswerKept);
+    }
+  });
+
+  it("is made soon though an instance that changed the same was cut off before its commit", async () => {
+    const { change, changeBy, counts } = await prepare();
+    const proxy = await startProxy(Number(new URL(failing.mongod.uri).port));
+    const options = "directConnection=true&serverSelectionTimeoutMS=1500";
+    const uri = `${proxy.url.replace("http", "mongodb")}/?${options}`;
+    const other = await openMongoStore({ uri, database: "latchkey" });
+    await expect(changeBy(other, proxy.cut)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await change()).toMatchObject({ name: "+" });
+    expect(await counts()).toEqual([1, 1]);
+    await other.close();
+    await proxy.close();
+  });
+
+  it("is made though its commit found no connection at first", async () => {
+    const { changeBy, counts } = await prepare();
+    const uri = `${failing.mongod.uri}&maxPoolSize=1&waitQueueTimeoutMS=600`;
+    const narrow = await openMongoStore({ uri, database: "latchkey" });
+    const namespace = "latchkey.applications";
+    const lag = { failCommands: ["find"], namespace, blockConnection: true, blockTimeMS: 1_500 };
+    await fail({ times: 1 }, lag);
+    let read: Promise<void> | undefined;
+    // It comes after the write of the events, and before the commit.
+    const changed = changeBy(narrow, () => setImmediate(() => (read = narrow.ping())))
+      .finally(() => read)
+      .finally(() => narrow.close());
+    expect(await changed).toMatchObject({ name: "+" });
+    expect(await counts()).toEqual([1, 1]);
+  });
+
+  it("takes effect where it is answered, and not where it is refused, while the primary changes", async () => {
+    const { change, counts } = await prepare();
+    const stepDown = failing.admin
+      .db("admin")
+      .command({ replSetStepDown: 1, secondaryCatchUpPeriodSecs: 0, force: true });
+    const outcomes = await Promise.all([
+      ...times(10, () =>
+        change().then(
+          () => "made",
+          (error) => error,
+        ),
+      ),
+      stepDown.then(
+        () => "stepped",
+        () => "stepped",
+      ),
+    ]);
+    for (const outcome of outcomes) {
+      expect(typeof outcome === "string" || outcome instanceof StoreUnavailable).toBe(true);
+    }
+    await until(answers);
+    const [made = 0, told] = await counts();
+    expect(told).toBe(made);
+    expect(made).toBeGreaterThanOrEqual(outcomes.filter((outcome) => outcome === "made").length);
+  });
+});
+
+// It comes last, for nothing works after it.
+describe("a MongoDB that was killed", () => {
+  it("is unavailable", async () => {
+    process.kill(mongod.pid, "SIGKILL");
+    expect(await callAll()).toEqual(allEndAs("unavailable"));
   });
 });

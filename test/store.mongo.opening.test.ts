@@ -1,11 +1,15 @@
+import { setImmediate } from "node:timers/promises";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import type { Db, Document } from "mongodb";
 import { openMongoStore } from "../src/store/mongo.js";
+import type { ConnectionUse } from "../src/store/store.js";
 import { anApplication } from "./store-contract/fixtures.js";
-import { uri, useMongo } from "./support/mongo.js";
+import { scrape } from "./support/exposition.js";
+import { uri, useMongo, withOptions } from "./support/mongo.js";
+import { startServer } from "./support/server.js";
 
-const { createDatabase, open } = useMongo();
+const { createDatabase, open, shared } = useMongo();
 
 describe("opening", () => {
   const indexesOf = async (db: Db, name: string) =>
@@ -66,8 +70,7 @@ describe("opening", () => {
   });
 
   it("leaves alone what is as it should be", async () => {
-    const db = createDatabase();
-    const store = await open(db);
+    const { db, store } = await shared();
     const { id } = await store.applications.create(anApplication());
     await db.setProfilingLevel("all");
     const again = await open(db);
@@ -101,10 +104,8 @@ describe("opening", () => {
   });
 
   it("takes the options that the URI sets before its own", async () => {
-    const db = createDatabase();
-    const named = new URL(uri);
-    named.searchParams.set("appname", "named-in-the-uri");
-    await open(db, { uri: named.href });
+    const { db } = await shared();
+    await open(db, { uri: withOptions(uri, { appname: "named-in-the-uri" }) });
     const connections = db.client
       .db("admin")
       .aggregate([{ $currentOp: { idleConnections: true } }]);
@@ -129,5 +130,34 @@ describe("opening", () => {
       expect(error.message).toMatch(/^MONGODB_URI is not a connection string for MongoDB.*: .*\.$/);
       expect(inspect(error)).not.toMatch(/someone|s3cr3t/);
     }
+  });
+});
+
+describe("the connections of a store in MongoDB", () => {
+  it("are in use or waited for until calls are answered", async () => {
+    const { db } = await shared();
+    const narrow = withOptions(uri, { maxPoolSize: "1", waitQueueTimeoutMS: "60000" });
+    const store = await open(db, { uri: narrow });
+    const calls = Array.from({ length: 10 }, store.now);
+    let isDone = false;
+    const done = Promise.all(calls).finally(() => {
+      isDone = true;
+    });
+    const seen: (ConnectionUse | undefined)[] = [];
+    while (!isDone) {
+      seen.push(store.connections?.());
+      await setImmediate();
+    }
+    await done;
+    expect(seen).toContainEqual({ inUse: 1, waiting: 9 });
+    expect(store.connections?.()).toEqual({ inUse: 0, waiting: 0 });
+  });
+
+  it("are told by the metrics", async () => {
+    const server = await startServer("lmdb", { store: (await shared()).store });
+    const { samples } = await scrape(server);
+    await server.close();
+    const told = samples.filter(({ name }) => name === "latchkey_store_connections");
+    expect(told.map(({ labels }) => labels.state)).toEqual(["in_use", "waiting"]);
   });
 });

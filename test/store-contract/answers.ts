@@ -35,7 +35,8 @@ export function describeAnswers(subject: () => Subject): void {
       for (const size of [0, 300_000]) {
         const [id, sealed] = [anAnswerId(), Buffer.alloc(size, 7)];
         await keepAnswer(store, id, anAnswer({ sealed }));
-        expect(await findBytes(store, id)).toEqual(sealed);
+        // To compare so many bytes one by one would take seconds.
+        expect(must(await findBytes(store, id)).equals(sealed)).toBe(true);
       }
     });
 

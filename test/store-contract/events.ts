@@ -128,7 +128,7 @@ export function describeEvents(subject: () => Subject): void {
             ]) {
               const query = { tenantId, target, actor, kind, since, until };
               const expected = all.filter((event) => isAskedFor(event, query));
-              expect(await listEvents(store, { ...query, size: 7 })).toEqual(expected);
+              expect(await listEvents(store, { ...query, size: 15 })).toEqual(expected);
             }
           }
         }
@@ -278,7 +278,7 @@ export function describeEvents(subject: () => Subject): void {
       for (const follower of followers) {
         await follower.next();
       }
-      const events = numbered(60, { tenantId });
+      const events = numbered(30, { tenantId });
       await Promise.all(
         events.map((event, index) => (index % 2 ? store : other).events.add([event])),
       );

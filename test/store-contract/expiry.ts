@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../src/ids.js";
 import type { Subject } from "../store-contract.js";
-import { until } from "../support/until.js";
 import { aGrant, anApplication, aSession, createBoth, hour, idsOf, must } from "./fixtures.js";
 
 /** Each of these is looked at a millisecond before the end, when all is there, and at the end, when it is gone. */
@@ -94,14 +93,6 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.applications.delete(tenantId, other.id)).toBe(false);
     });
 
-    it("keeps the store from being empty until then", async () => {
-      const { store, clock, tenantId, staying } = await createEnding();
-      await store.applications.delete(tenantId, staying.id);
-      expect(await store.applications.isEmpty()).toBe(false);
-      clock.advance(1);
-      expect(await store.applications.isEmpty()).toBe(true);
-    });
-
     it("can be given sessions until then", async () => {
       const { store, clock, ending } = await createEnding();
       expect(await store.sessions.create(aSession(ending))).toBeDefined();
@@ -181,33 +172,6 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.find(session.id)).toBeUndefined();
-    });
-
-    it("is counted once, whichever process asks, unless it was deleted before", async () => {
-      const { store, clock, another, sweep = another } = subject();
-      const stores = [store];
-      let counted = 0;
-      const take = async () => {
-        const taken = stores.map(({ sessions }) => sessions.takeExpired());
-        for (const count of await Promise.all(taken)) {
-          counted += count;
-        }
-        return counted;
-      };
-      await take();
-      const [, deleted] = [await createBoth(store), await createBoth(store)];
-      const [, longer] = [await createBoth(store), await createBoth(store)];
-      await store.sessions.delete(deleted.session.tenantId, deleted.session.id);
-      const expiresAt = clock.now() + 2 * hour;
-      await store.sessions.authorize(aGrant(longer.session, { expiresAt }));
-      clock.advance(hour - 1);
-      stores.push(await sweep());
-      expect(await take()).toBe(0);
-      clock.advance(1);
-      await until(async () => (await take()) >= 2, 5_000);
-      clock.advance(hour);
-      await until(async () => (await take()) >= 3, 5_000);
-      expect(await take()).toBe(3);
     });
 
     it("leaves its application", async () => {

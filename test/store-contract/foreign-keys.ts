@@ -1,26 +1,27 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { KeyRecord } from "../../src/store/store.js";
+import type { KeyRecord, Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import { aKey, anApplication, hour, must, times } from "./fixtures.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
 
-export function describeForeignKeys(subject: () => Subject): void {
-  /** A key that was made elsewhere. */
-  function aForeignKey(fields: Partial<KeyRecord> = {}): KeyRecord {
-    return { ...aKey(), foreign: true, createdAt: Date.UTC(2026, 0), ...fields };
-  }
+/** A key that was made elsewhere. */
+function aForeignKey(fields: Partial<KeyRecord> = {}): KeyRecord {
+  return { ...aKey(), foreign: true, createdAt: Date.UTC(2026, 0), ...fields };
+}
 
-  /** Imports an application with keys that were made elsewhere, and one that was made here. */
-  async function importForeign(fields = {}) {
-    const { store } = subject();
-    const [older, newest] = [aForeignKey(), aForeignKey()];
-    const own = { ...aKey(), createdAt: Date.UTC(2026, 0) };
-    const application = anImportedApplication({ keys: [newest, own, older], ...fields });
-    const { applications } = await importAll(store, { applications: [application] });
-    expect(applications).toEqual(["added"]);
-    return { store, application, newest, own, older };
-  }
+/** Imports an application with keys that were made elsewhere, and one that was made here. */
+async function importForeignInto(store: Store, fields = {}) {
+  const [older, newest] = [aForeignKey(), aForeignKey()];
+  const own = { ...aKey(), createdAt: Date.UTC(2026, 0) };
+  const application = anImportedApplication({ keys: [newest, own, older], ...fields });
+  const { applications } = await importAll(store, { applications: [application] });
+  expect(applications).toEqual(["added"]);
+  return { store, application, newest, own, older };
+}
+
+export function describeForeignKeys(subject: () => Subject): void {
+  const importForeign = (fields = {}) => importForeignInto(subject().store, fields);
 
   describe("a key that was made elsewhere", () => {
     it("leads to its application, among the hashes that it may be stored under", async () => {
@@ -49,18 +50,6 @@ export function describeForeignKeys(subject: () => Subject): void {
         imported.map(({ newest }) => store.applications.findForeign([newest.hash])),
       );
       expect(found).toEqual(imported.map(({ application }) => application.id));
-    });
-
-    it("stays what it is when it is moved to another store or used", async () => {
-      const { store, application, newest } = await importForeign();
-      const at = subject().clock.now();
-      await store.applications.noteUses([{ applicationId: application.id, keyId: newest.id, at }]);
-      const { applications } = await exportAll(store);
-      const [exported] = applications.filter(({ id }) => id === application.id);
-      expect(exported?.keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
-      expect(exported?.keys[0]?.lastUsedAt).toBe(at);
-      const { applications: outcomes } = await importAll(store, { applications: [application] });
-      expect(outcomes).toEqual(["same"]);
     });
 
     it("goes when it is replaced, and stays for as long as it is listed", async () => {
@@ -145,6 +134,24 @@ export function describeForeignKeys(subject: () => Subject): void {
       const application = anApplication();
       await store.applications.create(application);
       expect(await store.applications.findForeign([application.key.hash])).toBeUndefined();
+    });
+  });
+}
+
+/** Exports all applications, so the store should hold few. */
+export function describeMovedForeignKeys(subject: () => Subject): void {
+  describe("a key that was made elsewhere", () => {
+    it("stays what it is when it is moved to another store or used", async () => {
+      const { store, clock } = subject();
+      const { application, newest } = await importForeignInto(store);
+      const at = clock.now();
+      await store.applications.noteUses([{ applicationId: application.id, keyId: newest.id, at }]);
+      const { applications } = await exportAll(store);
+      const [exported] = applications.filter(({ id }) => id === application.id);
+      expect(exported?.keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
+      expect(exported?.keys[0]?.lastUsedAt).toBe(at);
+      const { applications: outcomes } = await importAll(store, { applications: [application] });
+      expect(outcomes).toEqual(["same"]);
     });
   });
 }

@@ -4,10 +4,14 @@ import fc from "fast-check";
 import { newId } from "../../src/ids.js";
 import type { Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
+import { repetitions } from "../support/suite.js";
 import { anApplication, idsOf, newestFirst, times } from "./fixtures.js";
 
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const firstId = "00000000-0000-0000-0000-000000000000";
+
+/** How often what is random is tried. */
+const numRuns = repetitions({ quick: 10, full: 25 });
 
 export function describeLists(subject: () => Subject): void {
   /** Creates applications of one tenant, and answers their ids, newest first. */
@@ -134,7 +138,7 @@ export function describeLists(subject: () => Subject): void {
       };
       const size = fc.integer({ min: 1, max: 5 });
       const property = fc.asyncProperty(fc.nat(20), size, fc.array(event), walk);
-      await fc.assert(property, { numRuns: 25 });
+      await fc.assert(property, { numRuns });
     });
   });
 
@@ -231,7 +235,7 @@ export function describeLists(subject: () => Subject): void {
       };
       const steps = fc.array(step, { maxLength: 30, size: "max" });
       const size = fc.integer({ min: 1, max: 6 });
-      await fc.assert(fc.asyncProperty(steps, size, agree), { numRuns: 25 });
+      await fc.assert(fc.asyncProperty(steps, size, agree), { numRuns });
     });
   });
 }

@@ -173,7 +173,11 @@ export function describeSessions(subject: () => Subject): void {
       const { session } = await createBoth(store);
       const conditions = oddTexts.map((value) => ({ attribute: "id", operator: "equals", value }));
       const { description, container, ...bare } = rule;
-      const rules = times(1_000, (index) => ({ ...bare, conditions, priority: index + 1 }));
+      const rules = times(1_000, (index) => ({
+        ...bare,
+        conditions: [must(conditions[index % conditions.length])],
+        priority: index + 1,
+      }));
       await store.sessions.authorize(aGrant(session, { permissions: oddTexts, rules }));
       const found = must(await store.sessions.find(session.id)).session;
       expect(found.permissions).toEqual(oddTexts);

@@ -38,7 +38,6 @@ export function describeSharing(subject: () => Subject): void {
         expect(await reader.sessions.find(session.id)).toBeUndefined();
         const empty = await reader.applications.list({ tenantId, size: 9, from: { page: 1 } });
         expect(empty).toEqual({ items: [], more: false, total: 0 });
-        expect(await reader.applications.isEmpty()).toBe(true);
       }
     });
 
@@ -47,9 +46,9 @@ export function describeSharing(subject: () => Subject): void {
       const other = await another();
       const application = await store.applications.create(anApplication());
       const { id } = application;
-      for (let round = 0; round < 20; round++) {
+      for (let round = 0; round < 6; round++) {
         const key = aKey();
-        for (let reads = 0; reads < 10; reads++) {
+        for (let reads = 0; reads < 5; reads++) {
           await other.applications.find(id);
           await store.applications.find(id);
         }
@@ -65,12 +64,13 @@ export function describeSharing(subject: () => Subject): void {
 
   describe("closing", () => {
     it("leaves all that was acknowledged for the next to open the data", async () => {
-      const { store, another } = subject();
+      const { reopen } = subject();
+      const store = await reopen();
       const created = await store.applications.create(anApplication());
       const session = aSession(created);
       await store.sessions.create(session);
       await store.close();
-      const next = await another();
+      const next = await reopen();
       expect(next.id).toBe(store.id);
       expect(await next.applications.find(created.id)).toEqual(created);
       expect(await next.sessions.find(session.id)).toBeDefined();

@@ -71,13 +71,13 @@ export function describeUses(subject: () => Subject): void {
       await store.applications.noteUses([]);
     });
 
-    it("may be one of thousands", async () => {
+    it("may be one of more than a thousand", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const keyId = keys[0].id;
       await store.applications.noteUses(
-        times(2_500, (index) => ({ applicationId: id, keyId, at: now + index })),
+        times(1_200, (index) => ({ applicationId: id, keyId, at: now + index })),
       );
-      expect(await uses()).toEqual([now + 2_499, now + 2_499, undefined]);
+      expect(await uses()).toEqual([now + 1_199, now + 1_199, undefined]);
     });
 
     it("of what is gone is passed over", async () => {

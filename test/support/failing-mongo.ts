@@ -38,7 +38,7 @@ export async function startFailingMongo(): Promise<FailingMongo> {
     async lag(command) {
       const lag = { blockConnection: true, blockTimeMS: 1_000 };
       const { count } = await fail({ times: 1 }, { failCommands: [command], ...lag });
-      const come = { waitForFailPoint: "failCommand", timesEntered: count + 1, maxTimeMS: 10_000 };
+      const come = { waitForFailPoint: "failCommand", timesEntered: count + 1, maxTimeMS: 60_000 };
       return () => admin.db("admin").command(come);
     },
 

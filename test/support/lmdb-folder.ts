@@ -23,9 +23,10 @@ export function useLmdbFolder() {
   return {
     path: () => path,
 
-    /** Opens a store there, one that does not sweep unless told to. */
+    /** Opens a store there: it does not sweep unless told to, and is patient on a slow machine. */
     async open(options: Partial<LmdbStoreOptions> = {}): Promise<Store> {
-      const store = await openLmdbStore({ path, sweepInterval: 2 ** 30, ...options });
+      const calm = { sweepInterval: 2 ** 30, writeTimeout: 60_000 };
+      const store = await openLmdbStore({ path, ...calm, ...options });
       opened.push(store);
       return store;
     },

@@ -12,9 +12,9 @@ export interface Plan {
 }
 
 /** The plans of the commands that work gives rise to, which are explained once it is done. */
-export async function plansOf(db: Db, work: () => Promise<unknown>): Promise<Plan[]> {
+export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1): Promise<Plan[]> {
   const plans: Plan[] = [];
-  for (const entry of await profile(db, work)) {
+  for (const entry of await profile(db, work, atLeast)) {
     const command = commandOf(entry);
     const explained = await db.command({ explain: command, verbosity: "executionStats" });
     const parts = partsOf(explained);

@@ -3,7 +3,7 @@ import { until } from "./until.js";
 
 /** Resolves when so many change streams are open on a database. */
 export function hasStreams(db: Db, count: number): Promise<void> {
-  return until(async () => (await streamsOn(db)).length === count, 10_000);
+  return until(async () => (await streamsOn(db)).length === count);
 }
 
 function streamsOn(db: Db) {

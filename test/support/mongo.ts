@@ -7,11 +7,31 @@ import type { Clock, Store } from "../../src/store/store.js";
 /** The MongoDB of this test run; see mongod.ts. */
 export const uri = process.env.MONGODB_TEST_URI ?? "";
 
+/** A URI with other options; it may name several hosts. */
+export function withOptions(base: string, options: Readonly<Record<string, string>>): string {
+  const [address = "", query] = base.split("?");
+  const params = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(options)) {
+    params.set(name, value);
+  }
+  return `${address.replace(/^([a-z+]+:\/\/[^/]*)$/, "$1/")}?${params}`;
+}
+
+/** A busy machine may be slow to answer, which is no failure of the database. */
+const patient = {
+  connectTimeoutMS: "60000",
+  serverSelectionTimeoutMS: "60000",
+  socketTimeoutMS: "60000",
+  waitQueueTimeoutMS: "60000",
+};
+
 export interface TestMongo {
   /** A database of its own, which goes when the tests of the file are done. */
   createDatabase(): Db;
   /** Opens a store, which is closed when the tests of the file are done. */
   open(db: Db, options?: { uri?: string; clock?: Clock; eventRetention?: number }): Promise<Store>;
+  /** A database and a store by its clock, which the tests of the file share: each has tenants of its own. */
+  shared(): Promise<{ readonly db: Db; readonly store: Store }>;
 }
 
 /** Gives the tests of a file access to MongoDB behind the store's back. */
@@ -19,22 +39,21 @@ export function useMongo(): TestMongo {
   const databases: Db[] = [];
   const stores: Store[] = [];
   let client: MongoClient;
+  let sharing: ReturnType<TestMongo["shared"]> | undefined;
 
   beforeAll(async () => {
     client = await new MongoClient(uri).connect();
-  });
+  }, 120_000);
 
   afterAll(async () => {
-    for (const store of stores) {
-      await store.close();
-    }
+    await Promise.all(stores.map((store) => store.close()));
     for (const db of databases) {
       await db.dropDatabase();
     }
     await client?.close();
-  }, 60_000);
+  }, 120_000);
 
-  return {
+  const mongo: TestMongo = {
     createDatabase() {
       const db = client.db(`latchkey-${randomUUID().slice(9)}`);
       databases.push(db);
@@ -42,9 +61,19 @@ export function useMongo(): TestMongo {
     },
 
     async open(db, options) {
-      const store = await openMongoStore({ uri, database: db.databaseName, ...options });
+      const database = db.databaseName;
+      const store = await openMongoStore({ uri: withOptions(uri, patient), database, ...options });
       stores.push(store);
       return store;
     },
+
+    shared() {
+      sharing ??= (async () => {
+        const db = mongo.createDatabase();
+        return { db, store: await mongo.open(db) };
+      })();
+      return sharing;
+    },
   };
+  return mongo;
 }

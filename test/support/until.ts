@@ -1,10 +1,16 @@
-/** Waits for a condition that only time brings about. */
-export async function until(condition: () => Promise<boolean>, within: number): Promise<void> {
-  const deadline = performance.now() + within;
-  while (!(await condition())) {
+/** Ends a hang. No test may depend on how soon a condition comes true. */
+const shortestCeiling = 60_000;
+
+/** Waits until a condition is true. A longer ceiling than a minute may be given. */
+export async function until(
+  condition: () => Promise<boolean>,
+  ceiling = shortestCeiling,
+): Promise<void> {
+  const deadline = performance.now() + Math.max(ceiling, shortestCeiling);
+  for (let pause = 5; !(await condition()); pause = Math.min(2 * pause, 50)) {
     if (performance.now() > deadline) {
-      throw new Error("It did not come true in time.");
+      throw new Error("The condition did not come true.");
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { Problem } from "../../src/errors.js";
+import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { readHeader, readLine } from "../../src/transfer/read-line.js";
+import { type SplitLine, splitLines } from "../../src/transfer/split-lines.js";
 import {
   applicationLine,
   endLine,
@@ -244,3 +246,87 @@ function replaced(value: unknown, which: number, other: unknown): unknown {
   };
   return visit(value);
 }
+
+async function split(chunks: readonly Buffer[], longest?: number): Promise<SplitLine[]> {
+  async function* read() {
+    yield* chunks;
+  }
+  const lines: SplitLine[] = [];
+  for await (const line of splitLines(read(), longest)) {
+    lines.push(line);
+  }
+  return lines;
+}
+
+/** Cuts a text into parts of these lengths, over and over. */
+function cut(text: Buffer, lengths: readonly number[]): Buffer[] {
+  const parts: Buffer[] = [];
+  for (let start = 0, turn = 0; start < text.length; turn++) {
+    const length = lengths[turn % lengths.length] ?? 1;
+    parts.push(text.subarray(start, start + length));
+    start += length;
+  }
+  return parts;
+}
+
+describe("a file that is split into lines", () => {
+  it("has the same lines, however it is cut into parts", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: fc.constantFrom("a", "é", "\n"), maxLength: 60 }),
+        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 }),
+        async (text, lengths) => {
+          const bytes = Buffer.from(text);
+          const lines = await split(cut(bytes, lengths));
+          const expected = text.split("\n");
+          const rest = expected.pop() ?? "";
+          expect(lines.map((line) => line.bytes.toString())).toEqual(
+            rest === "" ? expected : [...expected, rest],
+          );
+          expect(lines.map(({ number }) => number)).toEqual(lines.map((_, at) => at + 1));
+          expect(lines.filter(({ isWhole }) => isWhole)).toHaveLength(expected.length);
+          expect(lines.at(-1)?.end ?? 0).toBe(bytes.length);
+          for (const { end, isWhole } of lines) {
+            expect(isWhole ? bytes[end - 1] : end).toBe(isWhole ? 0x0a : bytes.length);
+          }
+        },
+      ),
+    ));
+
+  it("keeps only the beginning of a line that is too long, and goes on after it", async () => {
+    const text = Buffer.from(`${"a".repeat(50)}\nb\n`);
+    const [long, next] = await split(cut(text, [7]), 20);
+    expect(long).toMatchObject({ number: 1, isTooLong: true, end: 51 });
+    expect(long?.bytes.length).toBeLessThanOrEqual(20);
+    expect(next).toMatchObject({ number: 2, isTooLong: false, end: 53 });
+    expect(next?.bytes.toString()).toBe("b");
+  });
+});
+
+const megabyte = 1024 * 1024;
+
+describe("how far an import or export is", () => {
+  it("is told in records, bytes and how many a second", () => {
+    const standing = { records: 12_345, bytes: 7.5 * megabyte, elapsed: 5_000 };
+    expect(progressLine("exported", standing)).toBe("exported 12,345 records, 7.5 MB, 2,469/s");
+    expect(progressBar(standing)).toBe("");
+  });
+
+  it("is told in parts of the whole, with the time that is left, where that is known", () => {
+    const standing = { records: 500, bytes: megabyte, ofBytes: 4 * megabyte, elapsed: 30_000 };
+    expect(progressLine("imported", standing)).toBe(
+      "25% imported 500 records, 1.0 MB, 17/s, 1:30 left",
+    );
+    expect(progressBar(standing)).toBe("[#####               ] ");
+    const long = { ...standing, elapsed: 3_600_000 };
+    expect(progressLine("imported", long)).toContain("3:00:00 left");
+  });
+
+  it("is told before anything is done, and when all is", () => {
+    const nothing = { records: 0, bytes: 0, ofBytes: megabyte, elapsed: 0 };
+    expect(progressLine("imported", nothing)).toBe("0% imported 0 records, 0 kB, 0/s");
+    const all = { records: 1, bytes: 2 * megabyte, ofBytes: megabyte, elapsed: 1_000 };
+    expect(progressLine("imported", all)).toContain("100% imported");
+    expect(progressBar(all)).toBe("[####################] ");
+  });
+});

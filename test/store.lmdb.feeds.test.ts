@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "@jest/globals";
 import { open } from "lmdb";
+import { changeRetention } from "../src/store/changes.js";
 import type { EventRecord } from "../src/store/events.js";
 import { type ApplicationRecord, type Store, StoreUnavailable } from "../src/store/store.js";
 import {
@@ -11,21 +12,222 @@ import {
   day,
   listEvents,
 } from "./store-contract/event-fixtures.js";
-import { hour, must, times } from "./store-contract/fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  must,
+  times,
+} from "./store-contract/fixtures.js";
 import { anAnswer, anAnswerId, keepAnswer } from "./store-contract/trailed-changes.js";
 import { scriptCommand, useChildren } from "./support/child.js";
 import { createTestClock } from "./support/clock.js";
-import { useEventFollowers } from "./support/follow.js";
+import { useEventFollowers, useFollowers } from "./support/follow.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
+import { openLog } from "./support/lmdb-log.js";
+import { repetitions } from "./support/suite.js";
+import { until } from "./support/until.js";
 
 const folder = useLmdbFolder();
 const start = useChildren();
-const follow = useEventFollowers();
+const follow = useFollowers();
+const followEvents = useEventFollowers();
+
+/** Changes an application of a tenant of its own, so many times. */
+async function makeChanges(store: Store, count: number): Promise<void> {
+  const { id, tenantId } = await store.applications.create(anApplication());
+  const change = () => ({ modifiedBy: id });
+  await Promise.all(times(count, () => store.applications.update(tenantId, id, change)));
+}
+
+/** Opens a store that sweeps, and a look at the numbers of its log. */
+async function openSwept() {
+  const { now, advance } = createTestClock();
+  const store = await folder.open({ clock: now, sweepInterval: 5 });
+  const log = openLog(folder.path());
+  const numbers = () => log.entries().map(({ number }) => number);
+  const untilNumbersAre = async (expected: number[]) => {
+    await until(async () => String(numbers()) === String(expected));
+  };
+  return { store, advance, numbers, untilNumbersAre, close: log.close };
+}
+
+describe("a change in LMDB", () => {
+  it("is told with its moment by the store's clock, an expiry with its own", async () => {
+    const { now, advance } = createTestClock();
+    const store = await folder.open({ clock: now, sweepInterval: 5 });
+    const { application, session } = await createBoth(store);
+    const { id, tenantId } = application;
+    const start = now();
+    const expiresAt = start + 60;
+    const ending = await store.applications.create(anApplication({ tenantId, expiresAt }));
+    const short = aSession(application, { ttl: 50 });
+    await store.sessions.create(short);
+    const follower = follow(store, tenantId);
+    await follower.next();
+
+    advance(10);
+    await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+    advance(10);
+    await store.sessions.authorize(aGrant(session));
+    advance(80);
+    const isLast = ({ applicationId }: { applicationId: string }) => applicationId === ending.id;
+    const changes = await follower.until(isLast);
+    await store.applications.delete(tenantId, id);
+    changes.push(...(await follower.next()).changes);
+    expect(changes).toEqual([
+      { kind: "updated", applicationId: id, at: start + 10 },
+      { kind: "authorized", applicationId: id, sessionId: session.id, at: start + 20 },
+      { kind: "expired", applicationId: id, sessionId: short.id, at: start + 50 },
+      { kind: "expired", applicationId: ending.id, at: start + 60 },
+      { kind: "deleted", applicationId: id, at: start + 100 },
+    ]);
+  });
+
+  it("that nobody swept for long is told when somebody does, to one who waited for it", async () => {
+    const { now, advance } = createTestClock();
+    const store = await folder.open({ clock: now });
+    const expiresAt = now() + 1;
+    const { id, tenantId } = await store.applications.create(anApplication({ expiresAt }));
+    const follower = follow(store, tenantId);
+    await follower.next();
+    advance(2 * changeRetention);
+    await folder.open({ clock: now, sweepInterval: 5 });
+    const changes = [{ kind: "expired", applicationId: id, at: expiresAt }];
+    expect(await follower.next()).toMatchObject({ changes, missed: false });
+  });
+
+  it("of a tenant is found among many of others, a bounded number at a time", async () => {
+    const store = await folder.open();
+    const { application } = await createBoth(store);
+    const { id, tenantId } = application;
+    await makeChanges(store, 2_500);
+    await store.applications.delete(tenantId, id);
+    const follower = follow(store, tenantId, { after: "0" });
+    const first = await follower.next();
+    expect(first).toMatchObject({ changes: [], missed: false, position: "1000" });
+    expect(first.completeUntil).toBeUndefined();
+    const second = await follower.next();
+    expect(second).toMatchObject({ changes: [{ kind: "deleted" }], position: "2501" });
+    expect(second.completeUntil).toBeDefined();
+  });
+
+  it("is told in the same batches whether one waits for it or comes for it later", async () => {
+    const store = await folder.open();
+    const { application } = await createBoth(store);
+    const { id, tenantId } = application;
+    const follower = follow(store, tenantId);
+    const { position } = await follower.next();
+    const waited = follower.next();
+    await makeChanges(store, 100);
+    await store.applications.delete(tenantId, id);
+    const told = { changes: [{ kind: "deleted" }], missed: false, position: "101" };
+    expect(await waited).toMatchObject(told);
+    expect(await follow(store, tenantId, { after: position }).next()).toMatchObject(told);
+  });
+});
+
+describe("the log of changes in LMDB", () => {
+  it("loses what is old, though never its newest entry, and numbers on", async () => {
+    const { store, advance, numbers, untilNumbersAre, close } = await openSwept();
+    await makeChanges(store, 450);
+    advance(changeRetention);
+    await makeChanges(store, 2);
+    expect(numbers()).toHaveLength(452);
+    advance(1);
+    await untilNumbersAre([451, 452]);
+    advance(changeRetention);
+    await untilNumbersAre([452]);
+    await makeChanges(store, 2);
+    await untilNumbersAre([453, 454]);
+    await close();
+  });
+
+  it("is gone on with by the next to open it, where it had been left", async () => {
+    const store = await folder.open();
+    const { application } = await createBoth(store);
+    const { tenantId, id } = application;
+    const first = follow(store, tenantId);
+    await first.next();
+    await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+    await first.next();
+    first.stop();
+    await store.close();
+    const next = await folder.open();
+    const second = follow(next, tenantId, { after: first.position() });
+    expect(await second.next()).toMatchObject({ changes: [], missed: false });
+    await next.applications.delete(tenantId, id);
+    expect(await second.next()).toMatchObject({ changes: [{ kind: "deleted" }], position: "2" });
+  });
+
+  it("tells one who was ahead of it that changes were missed", async () => {
+    const store = await folder.open();
+    const { application } = await createBoth(store);
+    await makeChanges(store, 3);
+    const follower = follow(store, application.tenantId, { after: "4" });
+    expect(await follower.next()).toMatchObject({ changes: [], missed: true, position: "3" });
+    const level = follow(store, application.tenantId, { after: "3" });
+    expect(await level.next()).toMatchObject({ changes: [], missed: false, position: "3" });
+  });
+
+  it("tells one whose next change was pruned that changes were missed", async () => {
+    const { store, advance, untilNumbersAre, close } = await openSwept();
+    const { tenantId } = anApplication();
+    await makeChanges(store, 3);
+    advance(changeRetention + 1);
+    await makeChanges(store, 1);
+    await untilNumbersAre([4]);
+    const late = follow(store, tenantId, { after: "2" });
+    expect(await late.next()).toMatchObject({ changes: [], missed: true, position: "4" });
+    const early = follow(store, tenantId, { after: "3" });
+    expect(await early.next()).toMatchObject({ changes: [], missed: false, position: "4" });
+    await close();
+  });
+});
+
+describe("one who follows changes in LMDB", () => {
+  it("hears that the store was closed, waiting or not", async () => {
+    const store = await folder.open();
+    const waits = follow(store, anApplication().tenantId);
+    const pauses = follow(store, anApplication().tenantId);
+    await waits.next();
+    await pauses.next();
+    const waited = waits.next().catch((error) => error);
+    await store.close();
+    expect(await waited).toBeInstanceOf(StoreUnavailable);
+    await expect(pauses.next()).rejects.toBeInstanceOf(StoreUnavailable);
+    const late = follow(store, anApplication().tenantId);
+    await expect(late.next()).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+
+  it("listens to the signal only while it waits", async () => {
+    const store = await folder.open();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const listeners = () => getEventListeners(signal, "abort").length;
+    const { tenantId } = anApplication();
+    const follower = follow(store, tenantId, { signal, beat: 1 });
+    for (let beats = 0; beats < 5; beats++) {
+      await follower.next();
+      expect(listeners()).toBe(0);
+    }
+    const waits = follow(store, tenantId, { signal });
+    await waits.next();
+    const waiting = waits.step();
+    await new Promise(setImmediate);
+    expect(listeners()).toBe(1);
+    controller.abort();
+    await waiting;
+    expect(listeners()).toBe(0);
+  });
+});
 
 const retention = 30 * day;
 
 /** Opens a store that sweeps, and a look behind it at its tables. */
-async function openSwept() {
+async function openSweptEvents() {
   const { now, advance } = createTestClock();
   const store = await folder.open({ clock: now, sweepInterval: 5, eventRetention: retention });
   const database = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
@@ -39,10 +241,7 @@ async function openSwept() {
   };
   /** How many rows there are of events, of their index, of answers and of their ends. */
   const untilRowsAre = async (expected: number[]) => {
-    for (let looks = 0; looks < 1_000 && String(look()) !== String(expected); looks++) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    expect(look()).toEqual(expected);
+    await until(async () => String(look()) === String(expected));
   };
   return { store, advance, untilRowsAre, close: () => database.close() };
 }
@@ -53,9 +252,9 @@ async function addEvents(store: Store, count: number, tenantId?: string): Promis
 
 describe("events in LMDB", () => {
   it("go with their index when they are old, but for the newest, and are numbered on", async () => {
-    const { store, advance, untilRowsAre, close } = await openSwept();
+    const { store, advance, untilRowsAre, close } = await openSweptEvents();
     const tenantId = randomUUID();
-    const follower = follow(store, tenantId);
+    const follower = followEvents(store, tenantId);
     await follower.next();
     await store.events.add(times(450, () => aFullEvent({ tenantId })));
     await untilRowsAre([450, 450 * 7, 0, 0]);
@@ -69,32 +268,32 @@ describe("events in LMDB", () => {
     await untilRowsAre([1, 3, 0, 0]);
     await addEvents(store, 1, tenantId);
     await untilRowsAre([1, 3, 0, 0]);
-    const last = follow(store, tenantId, { after: "452" });
+    const last = followEvents(store, tenantId, { after: "452" });
     expect(await last.next()).toMatchObject({ events: [{}], missed: false, position: "453" });
     await close();
   });
 
   it("that were pruned are missed by those who come back for them, who are told what is left", async () => {
-    const { store, advance, untilRowsAre, close } = await openSwept();
+    const { store, advance, untilRowsAre, close } = await openSweptEvents();
     const tenantId = randomUUID();
     await addEvents(store, 3, tenantId);
     advance(retention + 1);
     await addEvents(store, 2, tenantId);
     await untilRowsAre([2, 6, 0, 0]);
-    const late = follow(store, tenantId, { after: "2" });
+    const late = followEvents(store, tenantId, { after: "2" });
     expect(await late.next()).toMatchObject({ events: [], missed: true, position: "3" });
     const told = { events: [{}, {}], missed: false, position: "5" };
     expect(await late.next()).toMatchObject(told);
-    expect(await follow(store, tenantId, { after: "3" }).next()).toMatchObject(told);
+    expect(await followEvents(store, tenantId, { after: "3" }).next()).toMatchObject(told);
     await close();
   });
 
   it("are missed by one who is ahead of them", async () => {
     const store = await folder.open();
     await addEvents(store, 3);
-    const follower = follow(store, randomUUID(), { after: "4" });
+    const follower = followEvents(store, randomUUID(), { after: "4" });
     expect(await follower.next()).toMatchObject({ events: [], missed: true, position: "3" });
-    const level = follow(store, randomUUID(), { after: "3" });
+    const level = followEvents(store, randomUUID(), { after: "3" });
     expect(await level.next()).toMatchObject({ events: [], missed: false, position: "3" });
   });
 
@@ -103,7 +302,7 @@ describe("events in LMDB", () => {
     const tenantId = randomUUID();
     await addEvents(store, 2_500);
     await addEvents(store, 150, tenantId);
-    const follower = follow(store, tenantId, { after: "0" });
+    const follower = followEvents(store, tenantId, { after: "0" });
     const batches = [await follower.next(), await follower.next(), await follower.next()];
     expect(batches.map(({ events, position }) => [events.length, position])).toEqual([
       [0, "1000"],
@@ -119,13 +318,13 @@ describe("events in LMDB", () => {
       await store.events.add([aLargeEvent(500)]);
     }
     await addEvents(store, 1, tenantId);
-    const follower = follow(store, tenantId, { after: "0" });
+    const follower = followEvents(store, tenantId, { after: "0" });
     expect(await follower.next()).toMatchObject({ events: [], position: "2" });
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], position: "5" });
   });
 
   it("that are large are pruned as well", async () => {
-    const { store, advance, untilRowsAre, close } = await openSwept();
+    const { store, advance, untilRowsAre, close } = await openSweptEvents();
     for (let added = 0; added < 4; added++) {
       await store.events.add([aLargeEvent(1_000)]);
     }
@@ -167,7 +366,7 @@ describe("events in LMDB", () => {
     };
     expect(await list()).toEqual([50, 10, 0, -20, -30]);
     expect(await list(first - 20, first + 10)).toEqual([0, -20]);
-    const follower = follow(store, tenantId, { after: "0" });
+    const follower = followEvents(store, tenantId, { after: "0" });
     const { events } = await follower.next();
     expect(events.map(({ at }) => at - first)).toEqual(moments);
   });
@@ -184,7 +383,7 @@ describe("events in LMDB", () => {
   it("of other processes are told to one who waits", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
-    const follower = follow(store, tenantId);
+    const follower = followEvents(store, tenantId);
     await follower.next();
     start(scriptCommand("lmdb-child.ts", "addEvent", folder.path(), tenantId));
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], missed: false });
@@ -194,7 +393,7 @@ describe("events in LMDB", () => {
 describe("one who follows events in LMDB", () => {
   it("hears that the store was closed, waiting or not", async () => {
     const store = await folder.open();
-    const [waits, pauses] = [follow(store, randomUUID()), follow(store, randomUUID())];
+    const [waits, pauses] = [followEvents(store, randomUUID()), followEvents(store, randomUUID())];
     await waits.next();
     await pauses.next();
     const waited = waits.next().catch((error) => error);
@@ -208,7 +407,7 @@ describe("one who follows events in LMDB", () => {
     const controller = new AbortController();
     const { signal } = controller;
     const listeners = () => getEventListeners(signal, "abort").length;
-    const waits = follow(store, randomUUID(), { signal });
+    const waits = followEvents(store, randomUUID(), { signal });
     await waits.next();
     expect(listeners()).toBe(0);
     const waiting = waits.step();
@@ -222,7 +421,7 @@ describe("one who follows events in LMDB", () => {
 
 describe("answers in LMDB", () => {
   it("are removed some time after their end, and nothing else is", async () => {
-    const { store, advance, untilRowsAre, close } = await openSwept();
+    const { store, advance, untilRowsAre, close } = await openSweptEvents();
     const ids = times(450, anAnswerId);
     await Promise.all(ids.map((id) => keepAnswer(store, id, anAnswer())));
     const staying = anAnswerId();
@@ -241,7 +440,7 @@ describe("answers in LMDB", () => {
     await keepAnswer(store, id, anAnswer());
     advance(hour);
     await keepAnswer(store, id, anAnswer({ ttl: 3 * hour }));
-    const { untilRowsAre, close } = await openSwept();
+    const { untilRowsAre, close } = await openSweptEvents();
     await untilRowsAre([0, 0, 1, 1]);
     await close();
     advance(2 * hour);
@@ -253,10 +452,11 @@ describe("when a process was killed, LMDB", () => {
   it("holds each change with its event, and no event without its change", async () => {
     const tenantId = randomUUID();
     const lines: Record<string, string | number>[] = [];
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
       const writer = start(scriptCommand("lmdb-child.ts", "leaveTrails", folder.path(), tenantId));
       await writer.line(20);
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 300));
+      // Anywhere in its work.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
       await writer.kill();
       lines.push(...writer.lines());
 
