@@ -12,6 +12,7 @@ import { told } from "./store-contract/followed.js";
 import { anImportedApplication, importAll } from "./store-contract/transfer-fixtures.js";
 import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { type FollowerOf, useEventFollowers, useFollowers } from "./support/follow.js";
+import { repetitions } from "./support/suite.js";
 import { until } from "./support/until.js";
 
 jest.setTimeout(120_000);
@@ -115,9 +116,10 @@ describe("following a MongoDB that fails", () => {
   });
 
   it("claims nothing while it is frozen, and continues when it thaws", async () => {
-    const follower = follow(store, application.tenantId, { beat: 1 });
+    const impatient = await failing.openImpatient();
+    const follower = follow(impatient, application.tenantId, { beat: 1 });
     await follower.next();
-    const slow = follow(store, application.tenantId);
+    const slow = follow(impatient, application.tenantId);
     await slow.next();
     process.kill(mongod.pid, "SIGSTOP");
     const frozenAt = performance.now();
@@ -128,7 +130,7 @@ describe("following a MongoDB that fails", () => {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     };
-    const leaving = follow(store, application.tenantId);
+    const leaving = follow(impatient, application.tenantId);
     const left = leaving.step();
     leaving.stop();
     expect(await left).toMatchObject({ done: true });
@@ -410,7 +412,7 @@ describe.each([
     ),
   });
   const travel = fc.record({
-    steps: fc.array(step, { minLength: 3, maxLength: 8 }),
+    steps: fc.array(step, { minLength: 3, maxLength: repetitions({ quick: 5, full: 8 }) }),
     /** Whether others keep the instances' streams open meanwhile. */
     hasOthers: fc.boolean(),
   });
@@ -437,7 +439,7 @@ describe.each([
           one.stop();
         }
       }),
-      { numRuns: 5, endOnFailure: true },
+      { numRuns: repetitions({ quick: 2, full: 5 }), endOnFailure: true },
     );
   });
 
@@ -471,10 +473,11 @@ describe.each([
 // It comes last, for nothing works after it.
 describe("following a MongoDB that was killed", () => {
   it("ends", async () => {
-    const follower = follow(store, application.tenantId, { beat: 1 });
+    const impatient = await failing.openImpatient();
+    const follower = follow(impatient, application.tenantId, { beat: 1 });
     await follower.next();
     process.kill(mongod.pid, "SIGKILL");
     await expect(follower.until(() => false)).rejects.toThrow(StoreUnavailable);
-    await expect(follow(store, application.tenantId).next()).rejects.toThrow(StoreUnavailable);
+    await expect(follow(impatient, application.tenantId).next()).rejects.toThrow(StoreUnavailable);
   });
 });

@@ -22,6 +22,7 @@ import { createRecentChanges, type Entry } from "../src/store/mongo/recent-chang
 import { createRecentEvents } from "../src/store/mongo/recent-events.js";
 import { anEvent } from "./store-contract/event-fixtures.js";
 import { must, times } from "./store-contract/fixtures.js";
+import { repetitions } from "./support/suite.js";
 
 const word = fc.nat(0xffff_ffff);
 
@@ -428,7 +429,7 @@ describe("the recent events of MongoDB", () => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: repetitions({ quick: 15, full: 40 }) },
     );
   });
 });

@@ -95,7 +95,7 @@ describe("opening", () => {
 
   it("says in one sentence what is wrong with an unreachable MongoDB, and no secrets", async () => {
     const at =
-      "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tlsCertificateKeyFilePassword=a@s3cr3t";
+      "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tlsCertificateKeyFilePassword=a@s3cr3t&serverSelectionTimeoutMS=2000";
     const error = await openMongoStore({ uri: at, database: "x" }).catch((error) => error);
     expect(error.message).toMatch(
       /^MongoDB at 127\.0\.0\.1:1,127\.0\.0\.1:2 cannot be reached \(.*ECONNREFUSED.*\): check that .*\.$/,

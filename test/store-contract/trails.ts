@@ -110,7 +110,7 @@ export function describeTrails(subject: () => Subject): void {
       const { id, tenantId } = await store.applications.create(anApplication());
       const follower = follow(store, tenantId);
       await follower.next();
-      const updates = times(30, (index) =>
+      const updates = times(12, (index) =>
         (index % 2 ? store : other).applications.update(
           tenantId,
           id,
@@ -123,10 +123,10 @@ export function describeTrails(subject: () => Subject): void {
         ),
       );
       await Promise.all(updates);
-      const last = `shop${"+".repeat(30)}`;
+      const last = `shop${"+".repeat(12)}`;
       const told = await follower.until(({ after }) => after?.name === last);
       expect(told.map(({ after }) => after?.name)).toEqual(
-        times(30, (index) => `shop${"+".repeat(index + 1)}`),
+        times(12, (index) => `shop${"+".repeat(index + 1)}`),
       );
     });
 

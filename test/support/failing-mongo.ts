@@ -2,6 +2,7 @@ import { type Document, MongoClient } from "mongodb";
 import { openMongoStore } from "../../src/store/mongo.js";
 import type { ApplicationRecord, Store } from "../../src/store/store.js";
 import { anApplication } from "../store-contract/fixtures.js";
+import { withOptions } from "./mongo.js";
 import { type Mongod, startMongod } from "./mongod.js";
 
 /** A mongod of its own, which can be made to fail, and a store with an application on it. */
@@ -15,19 +16,24 @@ export interface FailingMongo {
   fail(mode: unknown, data?: Document): Promise<Document>;
   /** Makes the next command of a name take a second, and resolves to what resolves when it has come. */
   lag(command: string): Promise<() => Promise<unknown>>;
+  /** Opens a store that soon gives up on a server that does not answer. */
+  openImpatient(): Promise<Store>;
   stop(): Promise<void>;
 }
 
 export async function startFailingMongo(): Promise<FailingMongo> {
   const mongod = await startMongod();
   const admin = await new MongoClient(mongod.uri).connect();
-  const store = await openMongoStore({ uri: mongod.uri, database: "latchkey" });
+  // It finds sooner that the server is back.
+  const uri = withOptions(mongod.uri, { heartbeatFrequencyMS: "500" });
+  const store = await openMongoStore({ uri, database: "latchkey" });
   const fail: FailingMongo["fail"] = (mode, data = {}) =>
     admin.db("admin").command({
       configureFailPoint: "failCommand",
       mode,
       data: { appName: "latchkey", ...data },
     });
+  const others: Store[] = [];
   return {
     mongod,
     admin,
@@ -42,8 +48,15 @@ export async function startFailingMongo(): Promise<FailingMongo> {
       return () => admin.db("admin").command(come);
     },
 
+    async openImpatient() {
+      const uri = withOptions(mongod.uri, { serverSelectionTimeoutMS: "1000" });
+      const impatient = await openMongoStore({ uri, database: "latchkey" });
+      others.push(impatient);
+      return impatient;
+    },
+
     async stop() {
-      await store.close();
+      await Promise.all([store, ...others].map((one) => one.close()));
       await admin.close();
       await mongod.stop();
     },
