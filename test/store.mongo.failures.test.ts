@@ -16,6 +16,7 @@ import {
 } from "./store-contract/fixtures.js";
 import { anAnswer, anAnswerId } from "./store-contract/trailed-changes.js";
 import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
+import { useFollowers } from "./support/follow.js";
 import { startProxy } from "./support/proxy.js";
 import { until } from "./support/until.js";
 
@@ -317,11 +318,22 @@ describe("a change and its trail, of a MongoDB that fails", () => {
   });
 });
 
-// It comes last, for nothing works after it.
 describe("a MongoDB that was killed", () => {
-  it("is unavailable", async () => {
-    const impatient = await failing.openImpatient();
-    process.kill(mongod.pid, "SIGKILL");
-    expect(await callAll(impatient)).toEqual(allEndAs("unavailable"));
+  const follow = useFollowers();
+
+  it("is unavailable, and ends those who follow", async () => {
+    const killed = await startFailingMongo();
+    try {
+      const impatient = await killed.openImpatient();
+      const { tenantId } = killed.application;
+      const follower = follow(impatient, tenantId, { beat: 1 });
+      await follower.next();
+      process.kill(killed.mongod.pid, "SIGKILL");
+      await expect(follower.until(() => false)).rejects.toThrow(StoreUnavailable);
+      expect(await callAll(impatient)).toEqual(allEndAs("unavailable"));
+      await expect(follow(impatient, tenantId).next()).rejects.toThrow(StoreUnavailable);
+    } finally {
+      await killed.stop();
+    }
   });
 });

@@ -469,15 +469,3 @@ describe.each([
     await traveller.arrive(0);
   });
 });
-
-// It comes last, for nothing works after it.
-describe("following a MongoDB that was killed", () => {
-  it("ends", async () => {
-    const impatient = await failing.openImpatient();
-    const follower = follow(impatient, application.tenantId, { beat: 1 });
-    await follower.next();
-    process.kill(mongod.pid, "SIGKILL");
-    await expect(follower.until(() => false)).rejects.toThrow(StoreUnavailable);
-    await expect(follow(impatient, application.tenantId).next()).rejects.toThrow(StoreUnavailable);
-  });
-});

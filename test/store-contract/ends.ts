@@ -110,7 +110,7 @@ export function describeEnds(subject: () => Subject): void {
         const { tenantId } = anApplication();
         const created = await importEnding(
           tenantId,
-          times(40, (index) => 30 * day + (index % 5)),
+          times(250, (index) => 30 * day + (index % 5)),
         );
         clock.advance(30 * day + 5 - lead);
         await Promise.all([store, other, store, other].map((by) => tell(by, lead)));
