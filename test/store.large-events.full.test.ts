@@ -27,6 +27,6 @@ describe("a process with little memory", () => {
         exported: 120,
       });
     },
-    120_000,
+    600_000,
   );
 });

@@ -387,7 +387,7 @@ describe("events in LMDB", () => {
     await follower.next();
     start(scriptCommand("lmdb-child.ts", "addEvent", folder.path(), tenantId));
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], missed: false });
-  }, 60_000);
+  });
 });
 
 describe("one who follows events in LMDB", () => {
@@ -475,7 +475,7 @@ describe("when a process was killed, LMDB", () => {
       await store.close();
     }
     expect(lines.some(({ deleted }) => deleted)).toBe(true);
-  }, 60_000);
+  });
 
   /** All events of an application, oldest first. */
   function groupByTarget(events: readonly EventRecord[]): Map<string, EventRecord[]> {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll } from "@jest/globals";
+import { afterAll, beforeAll, jest } from "@jest/globals";
 import { type Db, MongoClient } from "mongodb";
 import { openMongoStore } from "../../src/store/mongo.js";
 import type { Clock, Store } from "../../src/store/store.js";
@@ -40,6 +40,7 @@ export function useMongo(): TestMongo {
   const stores: Store[] = [];
   let client: MongoClient;
   let sharing: ReturnType<TestMongo["shared"]> | undefined;
+  jest.setTimeout(120_000);
 
   beforeAll(async () => {
     client = await new MongoClient(uri).connect();
