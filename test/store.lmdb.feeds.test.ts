@@ -454,7 +454,8 @@ describe("when a process was killed, LMDB", () => {
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
       const writer = start(scriptCommand("lmdb-child.ts", "leaveTrails", folder.path(), tenantId));
-      await writer.line(20);
+      // Eight workers write six lines each before the first delete.
+      await writer.line(50);
       // Anywhere in its work.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
       await writer.kill();

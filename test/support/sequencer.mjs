@@ -7,6 +7,7 @@ import Sequencer from "@jest/test-sequencer";
  */
 const longFiles = [
   ...["api.rest", "api.grpc", "api.connect"],
+  ...["store.mongo", "store.mongo.whole", "store.lmdb"],
   ...["access/watch", "events/watch", "access/stream"],
 ].map((name) => `/test/${name}.test.ts`);
 
