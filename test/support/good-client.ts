@@ -1,82 +1,57 @@
-import { spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { expect } from "@jest/globals";
 import type { ServiceProcess } from "./service-process.js";
 
-/** How a client with a key that works was served. */
+/** How the service treated a client with a key that works. */
 export interface GoodClientReport {
-  readonly served: number;
+  /** How many calls were answered on a connection that was kept, and on a new one each. */
+  readonly served: readonly [kept: number, fresh: number];
   readonly failures: readonly string[];
-  /** How long its calls took, in milliseconds. */
-  readonly p99: number;
+  /** How much the service did between the start of a call and its answer at most, in units of what a call costs. Always 0 outside Linux. */
+  readonly work: number;
+  /** The longest wait for an answer, in milliseconds. To print, not to judge by: machines differ. */
   readonly slowest: number;
 }
 
-/** How long others wait at most while one attacks, in milliseconds. */
-const slowestAllowed = 2_000;
-
-type Served = Pick<ServiceProcess, "port" | "firstKey">;
-
-/** Attacks a service, and expects that others are served meanwhile. */
-export async function whileServed<T>(service: Served, attack: () => Promise<T>): Promise<T> {
-  return (await expectServedAtLast(() => attackOnce(service, attack))).value;
+/** A client in a process of its own that calls again and again. */
+export interface GoodClient {
+  /** The CPU time that a call costs the service, in clock ticks. */
+  readonly cost: number;
+  /** Resolves when it was answered so many times on either kind of connection, counting only calls that begin from now on. */
+  areServed(times: number): Promise<void>;
+  stop(): Promise<GoodClientReport>;
 }
 
-/**
- * Attacks, and expects that others are served meanwhile. Where they are not,
- * programs that are no part of this may have kept the machine from everybody,
- * if only for a moment: once more, and that counts. A weakness harms others
- * both times.
- */
-export async function expectServedAtLast<T extends GoodClientReport>(
-  attack: () => Promise<T>,
-  waitForCalm = async () => {},
-): Promise<T> {
-  let report = await attack();
-  if (isHarmed(report)) {
-    await waitForCalm();
-    report = await attack();
+type Served = Pick<ServiceProcess, "port" | "firstKey" | "process">;
+
+/** Starts a client that calls from the attacker's address. It measures what a call costs unless that is known. */
+export async function startGoodClient(
+  { port, firstKey, process: { child: service } }: Served,
+  cost?: number,
+): Promise<GoodClient> {
+  const args = [port, firstKey, service.pid, ...(cost === undefined ? [] : [cost])].map(String);
+  const child = fork("test/support/good-client-child.mjs", args, { execArgv: [] });
+
+  async function nextMessage<T>(): Promise<T> {
+    const [message] = await Promise.race([
+      once(child, "message"),
+      once(child, "exit").then(([code]) => {
+        throw new Error(`The good client ended with ${code}.`);
+      }),
+    ]);
+    return message;
   }
-  expectServed(report);
-  return report;
-}
 
-async function attackOnce<T>(service: Served, attack: () => Promise<T>) {
-  const good = await startGoodClient(service);
-  const [outcome] = await Promise.allSettled([attack()]);
-  const report = await good.stop();
-  if (outcome.status === "rejected") {
-    throw outcome.reason;
-  }
-  return { ...report, value: outcome.value };
-}
-
-/** Whether somebody was served badly. */
-function isHarmed({ failures, slowest }: GoodClientReport): boolean {
-  return failures.length > 0 || slowest > slowestAllowed;
-}
-
-function expectServed({ failures, served, slowest }: GoodClientReport): void {
-  expect(failures).toEqual([]);
-  expect(served).toBeGreaterThan(0);
-  expect(slowest).toBeLessThanOrEqual(slowestAllowed);
-}
-
-/** Starts a client that asks from the address of the attacker, and comes back when it was served a few times. */
-export async function startGoodClient({ port, firstKey }: Served) {
-  const args = ["test/support/good-client-child.mjs", String(port), firstKey];
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
-  let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text) => {
-    output += text;
-  });
-  const closed = once(child, "close");
-  await once(child.stdout, "data");
+  const { cost: measured } = await nextMessage<{ cost: number }>();
   return {
-    async stop(): Promise<GoodClientReport> {
-      child.stdin.end();
-      await closed;
-      return JSON.parse(output.slice("ready\n".length));
+    cost: measured,
+    async areServed(times) {
+      child.send({ serve: times });
+      await nextMessage();
+    },
+    stop() {
+      child.send({});
+      return nextMessage();
     },
   };
 }

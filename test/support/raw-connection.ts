@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
-import { preface } from "./http2-frames.js";
+import { frame, frameType, preface } from "./http2-frames.js";
+import { type Frame, takeFrames } from "./http2-wire.js";
 
 export interface RawConnection {
   readonly socket: Socket;
@@ -48,4 +49,39 @@ export function openRawHttp2(port: number, ...pairs: [id: number, value: number]
   const connection = openRaw(port);
   connection.write(preface(...pairs));
   return connection;
+}
+
+/** Calls back with every frame that comes over a connection of HTTP/2. */
+export function onFrames({ socket }: RawConnection, take: (frames: readonly Frame[]) => void) {
+  let rest = Buffer.alloc(0);
+  socket.on("data", (chunk: Buffer) => {
+    const frames: Frame[] = [];
+    rest = takeFrames(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]), frames);
+    take(frames);
+  });
+}
+
+/** Answers every ping of the server, as any client does. */
+export function answerPings(connection: RawConnection): void {
+  onFrames(connection, (frames) => {
+    for (const { type, isLast: isAnswer, payload } of frames) {
+      if (type === "PING" && !isAnswer) {
+        connection.write(frame(frameType.ping, 1, 0, payload));
+      }
+    }
+  });
+}
+
+/**
+ * Waits until the server has looked at all its connections at least twice. It
+ * ends a connection that sends much and makes no call, but only when it has
+ * seen that between two looks.
+ */
+export async function twoLooks(port: number): Promise<void> {
+  const connection = openRawHttp2(port);
+  const update = frame(frameType.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]));
+  const updates = Buffer.concat(Array.from({ length: 1_000 }, () => update));
+  const timer = setInterval(() => connection.write(updates), 50);
+  await connection.ended;
+  clearInterval(timer);
 }

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "@jest/globals";
+import { readSettings } from "../../src/config.js";
+import { useAttacked } from "../support/attacked.js";
+import { endHeaders, frame, frameType, request } from "../support/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
+import { slowBodyHttp1, slowHeaders } from "./slow-callers.js";
+
+// One attack of each kind. The other files of this folder try all of them.
+const timeout = 1_000;
+const attacked = useAttacked({
+  ...{ HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" },
+});
+
+describe("by default", () => {
+  const { limits } = readSettings({});
+
+  it("everything has a limit", () => {
+    expect(limits).toEqual({
+      headerSize: 16_384,
+      headerCount: 100,
+      bodyBudget: 33_554_432,
+      urlSize: 8_192,
+      jsonDepth: 32,
+      listItems: 10_000,
+      headerTimeout: 7_000,
+      bodyTimeout: 25_000,
+      idleTimeout: 65_000,
+      connections: 10_000,
+      connectionsPerAddress: 1_000,
+      http2Streams: 128,
+      http2Frames: 500,
+      streams: 1_000,
+    });
+  });
+
+  it("headers may take less than 10 s, and bodies less than 30 s", () => {
+    expect(limits.headerTimeout + 1_000).toBeLessThan(10_000);
+    expect(limits.bodyTimeout + 1_000).toBeLessThan(30_000);
+  });
+});
+
+describe("others are served while the service cuts off", () => {
+  it("headers and bodies that come slowly, when their time is up and not before", async () => {
+    const begin = slowHeaders["letter by letter"] as (typeof slowHeaders)[string];
+    const [headers, body] = await attacked.during(async () => {
+      const slow = await Promise.all([begin(attacked, attacked), slowBodyHttp1(attacked)]);
+      return Promise.all(slow.map(({ over }) => over));
+    });
+    expect(headers?.after).toBeGreaterThan(timeout);
+    expect(body?.after).toBeGreaterThan(timeout);
+    expect(body?.answer).toBe("408");
+  });
+
+  it("a body that is too large, before 24 MiB of it are sent", async () => {
+    const megabyte = 1024 * 1024;
+    const block = Buffer.alloc(megabyte, " ");
+    const [sent, answer] = await attacked.during(async () => {
+      const { socket, write, ended, received } = openRaw(attacked.port);
+      write(
+        `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${attacked.firstKey}\r\n` +
+          "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+      );
+      let sent = 0;
+      const push = (error?: Error | null) => {
+        if (!error && sent < 100 * megabyte) {
+          sent += megabyte;
+          socket.write(`${megabyte.toString(16)}\r\n${block}\r\n`, push);
+        }
+      };
+      push();
+      await ended;
+      return [sent, received().toString("latin1", 0, 12)];
+    });
+    expect(sent).toBeLessThan(24 * megabyte);
+    // What it is still writing may cost the sender the answer.
+    expect(["", "HTTP/1.1 413"]).toContain(answer);
+  });
+
+  it("a client of HTTP/2 that opens calls to reset them at once", async () => {
+    await attacked.during(async () => {
+      const { socket, ended } = openRawHttp2(attacked.port);
+      const code = Buffer.from([0, 0, 0, 8]);
+      let stream = 1;
+      const push = (error?: Error | null) => {
+        const frames: Buffer[] = [];
+        for (let count = 0; count < 200; count++, stream += 2) {
+          const fields = request("/applications/key", {}, "POST");
+          frames.push(frame(frameType.headers, endHeaders, stream, fields));
+          frames.push(frame(frameType.reset, 0, stream, code));
+        }
+        if (!error && !socket.destroyed) {
+          socket.write(Buffer.concat(frames), push);
+        }
+      };
+      push();
+      await ended;
+    });
+  });
+});
