@@ -8,7 +8,8 @@ import { type GrpcInput, grpcCalls } from "./grpc-calls.js";
 import { createFindings, seeded } from "./seeded.js";
 
 const sessions = 4;
-const patience = 20_000;
+/** Ends a wait for an answer, in milliseconds. */
+const patience = 180_000;
 
 interface GrpcAnswer {
   readonly status: number;

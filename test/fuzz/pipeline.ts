@@ -23,7 +23,8 @@ export interface PipelineOptions {
 }
 
 const connections = 4;
-const patience = 20_000;
+/** Ends a wait for an answer, in milliseconds. */
+const patience = 180_000;
 const endOfHead = Buffer.from("\r\n\r\n");
 
 /**

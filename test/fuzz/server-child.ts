@@ -17,10 +17,10 @@ function tell(value: unknown): void {
 /**
  * A MongoDB that others keep busy answers late, and callers who wait for a
  * connection to it, two seconds at most, would be told to come again. Those
- * here wait longer, so that a 5xx is due to what was sent.
+ * here wait for minutes, so that a 5xx is due to what was sent.
  */
 const patience = ["waitQueue", "socket", "connect", "serverSelection"]
-  .map((wait) => `${wait}TimeoutMS=20000`)
+  .map((wait) => `${wait}TimeoutMS=120000`)
   .join("&");
 
 function beWithPatience(): void {
@@ -33,7 +33,8 @@ async function main(engine: Engine): Promise<void> {
   beWithPatience();
   const environment = {
     ...{ ...rateLimitsOff, LOG_LEVEL: "warn", CORS_ORIGINS: goodOrigin },
-    REQUEST_TIMEOUT: "60s",
+    // Nothing is refused because the machine is slow.
+    ...{ REQUEST_TIMEOUT: "10m", HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "1m" },
   };
   const server = await startServer(engine, { environment });
   const builtIn = Object.getOwnPropertyNames(Object.prototype).length;

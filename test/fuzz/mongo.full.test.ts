@@ -13,8 +13,8 @@ describe(`a service on MongoDB answers, and never with a fault of its own (FUZZ_
   it.each(restFamilies)(
     "requests with %s",
     (_name, requests, _all, count) => sendFamily(server, requests, count, { depth }),
-    240_000,
+    600_000,
   );
 
-  it("calls of gRPC", () => callGrpc(server, 1_500, depth), 240_000);
+  it("calls of gRPC", () => callGrpc(server, 1_500, depth), 600_000);
 });
