@@ -1,6 +1,6 @@
 import { connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../gen/latchkey/v1/access_service_pb.js";
 import { grpcHeaders } from "./support/http2-wire.js";
 import { type Probed, type Spent, startProbed } from "./support/probed.js";
@@ -23,6 +23,8 @@ const counted = 3_000;
 const timersOfLookUp = 1;
 
 type Load = (count: number) => Promise<void>;
+
+jest.setTimeout(240_000);
 
 let service: Probed;
 let bare: Probed;
