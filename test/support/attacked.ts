@@ -10,10 +10,10 @@ const memoryAllowed = 128 * 1024 * 1024;
 
 /**
  * How much work the service may put before a call of another client, in calls
- * of that client. Most attacks come to less than 200, the worst to 500, however
+ * of that client. Most attacks come to less than 200, the worst to 750, however
  * busy the machine is.
  */
-const usualWork = 1_000;
+const usualWork = 1_500;
 
 /**
  * How often an attack is repeated where others suffer. Where the system stops
