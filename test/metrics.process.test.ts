@@ -1,16 +1,18 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import { type Exposition, parseExposition } from "./support/exposition.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
+import { childrenOf, type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
 import { useServices } from "./support/service-process.js";
 import { useStops } from "./support/stops.js";
 import { until } from "./support/until.js";
 
 const byKey = { method: "latchkey.v1.ApplicationService/GetApplicationByKey" };
-const patience = 20_000;
+/** Only ends a hang, in milliseconds. */
+const patience = 120_000;
+jest.setTimeout(2 * patience);
+
 const start = useServices();
 const stopAfterTest = useStops();
 
@@ -113,9 +115,7 @@ async function expectOwnPort(service: Service): Promise<void> {
 
 /** Kills a worker, and answers the line of the log about it. */
 async function killOne({ child, until }: Service): Promise<string> {
-  const processes = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" });
-  const pids = processes.split("\n").map((row) => row.trim().split(/\s+/).map(Number));
-  const [worker = 0] = pids.find(([, parent]) => parent === child.pid) ?? [];
+  const [worker] = childrenOf(child.pid as number) as [number];
   process.kill(worker, "SIGKILL");
   const [line] = await until(/.*a worker ended with SIGKILL.*/);
   return line;

@@ -5,12 +5,14 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import { watchHealth } from "./support/health-watch.js";
 import { uri, useMongo } from "./support/mongo.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
 import { useServices } from "./support/service-process.js";
 import { useStops } from "./support/stops.js";
+
+jest.setTimeout(180_000);
 
 const startService = useServices();
 const stopAfterTest = useStops();
@@ -122,7 +124,7 @@ describe.each(["1", "2"])(
           DATA_DIR: join(file, "data"),
           PORT: "0",
         });
-        expect(line).toMatch(/^latchkey: The data folder \S+ cannot be used \(.*\): .*\n$/);
+        expect(line).toMatch(/^latchkey: The data folder .+ cannot be used \(.*\): .*\n$/);
       }));
 
     it("for a MongoDB that cannot be reached, without its password", async () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import { open } from "lmdb";
 import { newId } from "../src/ids.js";
 import { StoreUnavailable } from "../src/store/store.js";
@@ -10,6 +10,10 @@ import { scriptCommand, useChildren } from "./support/child.js";
 import { useFollowers } from "./support/follow.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
 import { openLog } from "./support/lmdb-log.js";
+
+/** Only ends a hang, in milliseconds. */
+const patience = 120_000;
+jest.setTimeout(2 * patience);
 
 const folder = useLmdbFolder();
 const start = useChildren();
@@ -22,7 +26,7 @@ function child(task: string, argument = "") {
 
 /** Runs another process to its end, before anything else can happen in this one. */
 function run(task: string, argument = "") {
-  return spawnSync(...child(task, argument), { timeout: 30_000 });
+  return spawnSync(...child(task, argument), { timeout: patience });
 }
 
 describe("what LMDB acknowledged", () => {
@@ -54,7 +58,7 @@ describe("what LMDB acknowledged", () => {
       const found = await store.sessions.find(sessionId);
       expect(found?.session.authorizedAt !== undefined).toBe(!deletedIds.has(applicationId));
     }
-  }, 60_000);
+  });
 
   const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
   const claim = "was synced to the disk before, once for all that waited at the same time";
@@ -69,7 +73,7 @@ describe("what LMDB acknowledged", () => {
     const file = join(folder.path(), "trace");
     const calls = "trace=openat,fdatasync,write,writev,pwrite64,pwritev";
     const strace = ["-f", "-y", "-s", "80", "-o", file, "-e", calls, node, ...args];
-    expect(spawnSync("strace", strace, { timeout: 30_000 }).status).toBe(0);
+    expect(spawnSync("strace", strace, { timeout: patience }).status).toBe(0);
     const events = eventsOf(await readFile(file, "utf8"));
     for (const number of times(5, (index) => index)) {
       expect(events).toMatch(new RegExp(`<${number}>(write )+sync commit </${number}>`));
@@ -120,7 +124,7 @@ describe("processes that share the data in LMDB", () => {
     expect(Buffer.from(must(found.keys[0]).hash).toString()).toBe("replaced");
     await store.applications.delete(found.tenantId, id);
     expect(run("rekey", id).status).toBe(1);
-  }, 60_000);
+  });
 
   it("authorize a session but once", async () => {
     const store = await folder.open();
@@ -136,7 +140,7 @@ describe("processes that share the data in LMDB", () => {
     }
     const outcomes = await Promise.all(others.map(async (other) => (await other.line(1)).outcomes));
     expect(outcomes.flat().sort()).toEqual(["authorized", ...times(49, () => "used")]);
-  }, 60_000);
+  });
 
   it("tell their changes in the order in which these took effect", async () => {
     const store = await folder.open();
@@ -155,7 +159,7 @@ describe("processes that share the data in LMDB", () => {
     const changes = await follower.until(({ kind }) => kind === "deleted");
     const expected = times(100, (index) => (index % 2 ? "regenerated" : "updated"));
     expect(changes.map(({ kind }) => kind)).toEqual([...expected, "deleted"]);
-  }, 60_000);
+  });
 
   it("are told what they missed where others prune the log under them", async () => {
     const store = await folder.open();
@@ -165,7 +169,7 @@ describe("processes that share the data in LMDB", () => {
     const waited = follower.next();
     expect(run("outlive", id).status).toBe(0);
     expect(await waited).toMatchObject({ changes: [], missed: true, position: "4" });
-  }, 60_000);
+  });
 
   it("read while one holds up all writes, which are given up after the time set", async () => {
     const store = await folder.open({ writeTimeout: 1_000 });
@@ -180,7 +184,7 @@ describe("processes that share the data in LMDB", () => {
     expect(await store.applications.create(anApplication())).toBeDefined();
     // What was given up is not made up for.
     expect(await store.applications.find(id)).toBeDefined();
-  }, 60_000);
+  });
 
   it("need not close the store to end", async () => {
     const id = newId(Date.now());
@@ -188,7 +192,7 @@ describe("processes that share the data in LMDB", () => {
     expect(run("follow", id).status).toBe(0);
     const store = await folder.open();
     expect(await store.applications.find(id)).toBeDefined();
-  }, 60_000);
+  });
 });
 
 describe("a folder of the first schema", () => {
@@ -213,14 +217,14 @@ describe("a folder of the first schema", () => {
     await follower.next();
     await next.applications.delete(created.tenantId, created.id);
     expect(await follower.next()).toMatchObject({ changes: [{ kind: "deleted" }], position: "1" });
-  }, 60_000);
+  });
 });
 
 describe("LMDB on a full disk", () => {
   it("refuses writes, keeps what it acknowledged, and goes on when there is space", async () => {
     const [node, args] = child("fill");
     const limited = ["-c", 'ulimit -f 8000; exec "$@"', "sh", node, ...args];
-    const filled = spawnSync("sh", limited, { encoding: "utf8", timeout: 30_000 });
+    const filled = spawnSync("sh", limited, { encoding: "utf8", timeout: patience });
     expect(filled.status).toBe(0);
     const { created, found, failures } = JSON.parse(filled.stdout);
     expect(found).toBe(created.length);
@@ -230,5 +234,5 @@ describe("LMDB on a full disk", () => {
       expect(await store.applications.find(id)).toBeDefined();
     }
     expect(await store.applications.create(anApplication())).toBeDefined();
-  }, 60_000);
+  });
 });

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
 import type { Store } from "../../src/store/store.js";
 import { useChildren } from "../support/child.js";
 import { useLmdbFolder } from "../support/lmdb-folder.js";
+import { repetitions } from "../support/suite.js";
 import { createRandom } from "./support/random.js";
 
 const folder = useLmdbFolder();
 const start = useChildren();
-const kills = 40;
-/** For how long it writes at most before it is killed, in milliseconds. */
-const longestLife = 150;
+const kills = repetitions({ quick: 5, full: 25 });
+/** How many lines it writes at most before it is killed; there are two for each change. */
+const mostLines = 400;
 
 /** A change that was begun, and whether it was acknowledged. */
 interface Told {
@@ -49,8 +49,7 @@ it("an embedded store whose process is killed while it writes opens with all tha
   for (let kill = 0; kill < kills; kill++) {
     const child = join(__dirname, "support", "crash-child.mjs");
     const writer = start([process.execPath, [child, folder.path(), tenantId]]);
-    await writer.line(1);
-    await delay(random() * longestLife);
+    await writer.line(1 + Math.floor(random() * mostLines));
     await writer.kill();
     const [, ...lines] = writer.lines();
 
@@ -67,7 +66,7 @@ it("an embedded store whose process is killed while it writes opens with all tha
     await store.close();
   }
   expect(seen).toBeGreaterThan(kills);
-}, 120_000);
+}, 300_000);
 
 /** The application that a session belongs to. */
 const ownerOf = ({ done, doubt }: History) => (done[0] ?? doubt)?.applicationId;

@@ -1,10 +1,12 @@
 import {
   type ChildProcess,
   type ChildProcessWithoutNullStreams,
+  execFileSync,
   type SpawnOptions,
   spawn,
 } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,19 +28,23 @@ export interface FollowedProcess {
 /** The command `latchkey` in a process of its own. */
 export type LatchkeyProcess = FollowedProcess;
 
-export type RunOptions = Pick<SpawnOptions, "detached" | "uid" | "gid">;
+export interface RunOptions extends Pick<SpawnOptions, "detached"> {
+  /** A command that runs the command line after it, such as `setpriv --bounding-set …`. */
+  readonly prefix?: readonly string[];
+}
 
 export function runLatchkey(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  options: RunOptions = {},
+  { prefix = [], detached = false }: RunOptions = {},
 ): LatchkeyProcess {
   const { PATH = "" } = process.env;
-  // It serves by itself, and leaves the other cores to other tests, where nothing else is said.
-  const child = spawn(process.execPath, [latchkeyPath, ...args], {
+  const [command = "", ...rest] = [...prefix, process.execPath, latchkeyPath, ...args];
+  // One process unless a test asks for more, so that other tests keep the other cores.
+  const child = spawn(command, rest, {
     env: { PATH, HOST: "127.0.0.1", WORKERS: "1", ...environment },
     stdio: "pipe",
-    ...options,
+    detached,
   });
   return followProcess(child);
 }
@@ -76,6 +82,50 @@ export function followProcess(child: ChildProcessWithoutNullStreams): FollowedPr
       return child.exitCode;
     },
   };
+}
+
+/** The processes that a process has started. */
+export function childrenOf(pid: number): number[] {
+  // Slim images of Linux have no `ps`.
+  return process.platform === "linux" ? childrenInProc(pid) : childrenByPs(pid);
+}
+
+function childrenInProc(pid: number): number[] {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    return tasks.flatMap((task) => numbersIn(readFileSync(`/proc/${pid}/task/${task}/children`)));
+  } catch (error) {
+    // The process, or one of its threads, has just ended.
+    if (["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) {
+      return [];
+    }
+    throw error;
+  }
+}
+
+function childrenByPs(parent: number): number[] {
+  const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
+  return rows.map(numbersIn).flatMap(([pid = 0, ppid]) => (ppid === parent ? [pid] : []));
+}
+
+const numbersIn = (text: string | Buffer) => (String(text).match(/\d+/g) ?? []).map(Number);
+
+/** Whether a process runs. One that has ended and that nobody has waited for does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  return process.platform !== "linux" || !isZombie(pid);
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "latin1"));
+  } catch {
+    return true;
+  }
 }
 
 /** Gives a test a folder of its own and removes it afterwards. */

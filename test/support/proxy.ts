@@ -9,6 +9,8 @@ export interface TcpProxy {
   connections(): number;
   /** When each was made so far, as `performance.now()` tells time. */
   attempts(): readonly number[];
+  /** The most connections at any one time that were open and had not been answered yet. */
+  mostUnanswered(): number;
   /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `mend`. */
   pause(): void;
   /** Lets requests pass, and holds back all that is answered. It passes on `mend`. */
@@ -41,6 +43,15 @@ export async function startProxy(port: number): Promise<TcpProxy> {
   }
 
   const attempts: number[] = [];
+  const unanswered = new Set<Socket>();
+  let mostUnanswered = 0;
+
+  function noteUntilAnswered(near: Socket, far: Socket): void {
+    unanswered.add(near);
+    mostUnanswered = Math.max(mostUnanswered, unanswered.size);
+    far.once("data", () => unanswered.delete(near));
+    near.once("close", () => unanswered.delete(near));
+  }
 
   const server = createServer((near) => {
     attempts.push(performance.now());
@@ -52,6 +63,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     const pair: Pair = [near, far];
     pairs.add(pair);
     joinSockets(near, far);
+    noteUntilAnswered(near, far);
     near.once("close", () => pairs.delete(pair));
     if (state === "paused") {
       stop(pair);
@@ -66,6 +78,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => pairs.size,
     attempts: () => attempts,
+    mostUnanswered: () => mostUnanswered,
 
     pause() {
       state = "paused";

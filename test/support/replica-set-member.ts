@@ -30,15 +30,15 @@ export interface MemberOptions {
   readonly set: string;
 }
 
-/** How long a mongod may take to start, in milliseconds. */
-const patience = 30_000;
+/** Only ends a hang: how long a mongod may take to start, in milliseconds. */
+const patience = 120_000;
 
 export async function createMember({ binary, port, folder, set }: MemberOptions): Promise<Member> {
   const bridge = await startBridge(port, callerIn);
   let child: ChildProcess | undefined;
 
   async function command(command: Document): Promise<Document> {
-    const uri = `mongodb://127.0.0.1:${port}/?directConnection=true&serverSelectionTimeoutMS=1000`;
+    const uri = `mongodb://127.0.0.1:${port}/?directConnection=true&serverSelectionTimeoutMS=3000`;
     const client = new MongoClient(uri);
     try {
       return await client.db("admin").command(command);
@@ -70,7 +70,12 @@ export async function createMember({ binary, port, folder, set }: MemberOptions)
         stdio: "ignore",
       });
       dieWithUs(child);
-      await until(answers, patience);
+      await until(async () => {
+        if (!isRunning()) {
+          throw new Error(`mongod at port ${port} ended with ${child?.exitCode}.`);
+        }
+        return answers();
+      }, patience);
     },
 
     async kill() {

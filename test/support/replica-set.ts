@@ -29,7 +29,8 @@ export interface ReplicaSet {
 }
 
 const setName = "faults";
-const patience = 30_000;
+/** Only ends a hang. */
+const patience = 120_000;
 
 /** Starts three members, which die with this process. */
 export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaSet> {
@@ -72,7 +73,18 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
         },
       },
     });
-    await primary();
+    // An election by itself would wait for the election timeout first.
+    await stepUp(first);
+  }
+
+  async function stepUp(member: Member): Promise<void> {
+    // It may still be busy hearing that the one before is gone, or yield to another at once.
+    await until(
+      async () =>
+        (await isDone(member.command({ replSetStepUp: 1 }))) &&
+        (await primaryOf(members)) === member,
+      patience,
+    );
   }
 
   async function stop(): Promise<void> {
@@ -105,15 +117,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
 
     cutOff: (client, member) => block(client, member),
 
-    async stepUp(member) {
-      // It may still be busy hearing that the one before is gone, or yield to another at once.
-      await until(
-        async () =>
-          (await isDone(member.command({ replSetStepUp: 1 }))) &&
-          (await primaryOf(members)) === member,
-        patience,
-      );
-    },
+    stepUp,
 
     async heal() {
       for (const step of undo) {
@@ -151,8 +155,8 @@ async function primaryOf(members: readonly Member[]): Promise<Member | undefined
   return latest ? members[terms.indexOf(latest)] : undefined;
 }
 
-const statusOf = (member: Member): Promise<Document> =>
-  member.command({ hello: 1 }).catch(() => ({}));
+const statusOf = async (member: Member): Promise<Document> =>
+  member.isRunning() ? member.command({ hello: 1 }).catch(() => ({})) : {};
 
 const isDone = (work: Promise<unknown>): Promise<boolean> =>
   work.then(

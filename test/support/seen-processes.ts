@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { familyOf } from "../../bench/processes.js";
 import type { LatchkeyProcess } from "./process.js";
@@ -18,7 +18,8 @@ export interface SeenProcesses {
   spans(): Promise<Written>;
 }
 
-const patience = 30_000;
+/** Only ends a hang, in milliseconds. */
+const patience = 120_000;
 
 /** What is seen is written to a folder. */
 export function createSeenProcesses(folder: string): SeenProcesses {
@@ -39,10 +40,11 @@ export function createSeenProcesses(folder: string): SeenProcesses {
 
     async heaps({ child }) {
       const pids = pidsOf(child);
+      const files = pids.map((pid) => `${HEAP_SNAPSHOT}.${pid}`);
+      await Promise.all(files.map((path) => rm(path, { force: true })));
       for (const pid of pids) {
         process.kill(pid, "SIGUSR2");
       }
-      const files = pids.map((pid) => `${HEAP_SNAPSHOT}.${pid}`);
       await until(async () => files.every((path) => existsSync(path)), patience);
       return readAll(files);
     },

@@ -11,10 +11,11 @@ export interface BlockableService {
   close(): Promise<void>;
 }
 
-/** Ways to keep everything from the store. */
-export const blockades: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
+/** Ways in which a store goes away. */
+export const outages: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
   "cuts all connections": (proxy) => proxy.cut(),
   "lets nothing through": (proxy) => proxy.pause(),
+  "takes calls and does not answer": (proxy) => proxy.holdAnswers(),
 };
 
 const mongodPort = Number(/:(\d+)/.exec(uri.replace("mongodb://", ""))?.[1]);

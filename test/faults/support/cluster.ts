@@ -4,6 +4,7 @@ import { createGrpcApi } from "../../support/api-grpc.js";
 import { createRestApi } from "../../support/api-rest.js";
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { type ReplicaSet, startReplicaSet } from "../../support/replica-set.js";
+import { insist } from "./insist.js";
 import { bootstrapKey, type Instance, startInstance } from "./instance.js";
 import type { Door } from "./tally.js";
 
@@ -42,22 +43,33 @@ export async function startCluster(electionTimeout?: number): Promise<Cluster> {
 
 /** Notes the instances that run, so that they can be ended where something fails after their start. */
 async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
-  const root = await bootstrapKey({ MONGODB_URI: set.uriFor("bootstrap") });
+  const bootstrapping = bootstrapKey({ MONGODB_URI: set.uriFor("bootstrap") });
+  bootstrapping.catch(() => {});
   const start = (name: string) =>
     startInstance(name, { ...rateLimitsOff, MONGODB_URI: set.uriFor(name), SESSION_TTL: "1h" });
   const begun = [start("one"), start("other")];
   running.push(...(await allOrNone(begun, (instance) => instance.kill())));
+  const root = await bootstrapping;
   const instances = running as [Instance, Instance];
   const [one, other] = instances;
-  const rest = ({ name, url }: Instance): Door => ({ instance: name, api: createRestApi(url) });
+  const rest = ({ name, url }: Instance): Door => ({
+    instance: name,
+    protocol: "REST",
+    api: createRestApi(url),
+  });
   const grpc = ({ name, url }: Instance): Door => ({
     instance: name,
+    protocol: "gRPC",
     api: createGrpcApi(new URL(url).host),
   });
   const restDoors = [rest(one), rest(other)] as const;
   const doors = [...restDoors, grpc(one), grpc(other)];
   const make = async (type: string, permissions: string[]) =>
-    keyOf(await restDoors[0].api.createApplication(root, { name: type, type, permissions }));
+    keyOf(
+      await insist(() =>
+        restDoors[0].api.createApplication(root, { name: type, type, permissions }),
+      ),
+    );
   const opener = await make("public", ["token:read"]);
   const granter = await make("private", ["application:read"]);
   return {

@@ -6,17 +6,24 @@ import { callRaw, envelope } from "../../support/raw-grpc.js";
 
 /** What became of the requests of a load. */
 export interface DrainTally {
-  /** By their status, of HTTP or of gRPC. */
+  /** How many answers there were, by their status of HTTP or of gRPC. */
   readonly answers: Record<string, number>;
-  /** The last answer of each connection of HTTP/1.1 that was kept: what it said of the connection. */
-  readonly lastWords: string[];
-  /** Sent on a connection that was in use, or before the service was told to stop, and never answered: why. */
-  readonly dropped: string[];
+  /** The requests that had no answer. */
+  readonly lost: LostRequest[];
 }
 
-/** When the service was told to stop, as `performance.now()` tells time, once it was. */
-export interface Stop {
-  at: number;
+export interface LostRequest {
+  readonly protocol: string;
+  readonly failure: string;
+  /** Whether its connection had served another request before. */
+  readonly isInUse: boolean;
+  /** Whether the service has refused it as one that was not begun, which is safe to send again. */
+  readonly isRefused: boolean;
+  /** Before sending it, and when it had been handed to the system, as `performance.now()` tells time. */
+  readonly sentAt: number;
+  readonly flushedAt: number;
+  /** What the answer before it, on a connection of HTTP/1.1 that is kept, said of the connection. */
+  readonly lastWord?: string | undefined;
 }
 
 export interface Target {
@@ -31,15 +38,13 @@ const application = JSON.stringify({
 });
 
 /** Keeps calling in several ways at once, each caller until it can reach nobody. */
-export async function callUntilRefused(target: Target, stop: Stop): Promise<DrainTally> {
-  const tally: DrainTally = { answers: {}, lastWords: [], dropped: [] };
+export async function callUntilRefused(target: Target, tally: DrainTally): Promise<void> {
   const callers = [
-    ...Array.from({ length: 6 }, () => callOverHttp1(target, tally, stop, true)),
-    ...Array.from({ length: 2 }, () => callOverHttp1(target, tally, stop, false)),
-    ...Array.from({ length: 2 }, () => callOverHttp2(target, tally, stop)),
+    ...Array.from({ length: 6 }, () => callOverHttp1(target, tally, true)),
+    ...Array.from({ length: 2 }, () => callOverHttp1(target, tally, false)),
+    ...Array.from({ length: 2 }, () => callOverHttp2(target, tally)),
   ];
   await Promise.all(callers);
-  return tally;
 }
 
 function count({ answers }: DrainTally, status: string): void {
@@ -47,14 +52,9 @@ function count({ answers }: DrainTally, status: string): void {
 }
 
 /** Sends one request after the other, on a connection that is kept or on new ones. */
-async function callOverHttp1(
-  target: Target,
-  tally: DrainTally,
-  stop: Stop,
-  isKept: boolean,
-): Promise<void> {
+async function callOverHttp1(target: Target, tally: DrainTally, isKept: boolean): Promise<void> {
   const agent = new Agent({ keepAlive: isKept, maxSockets: 1 });
-  let lastWord = "";
+  let lastWord: string | undefined;
   for (let turn = 0; ; turn++) {
     const sentAt = performance.now();
     const answer = await (turn % 4 === 0
@@ -62,15 +62,10 @@ async function callOverHttp1(
       : send(target, agent, "GET", "/applications/key"));
     if ("status" in answer) {
       count(tally, `HTTP ${answer.status}`);
-      lastWord = answer.connection;
+      lastWord = isKept ? answer.connection : undefined;
       continue;
     }
-    if (answer.isInUse || sentAt < stop.at) {
-      tally.dropped.push(`HTTP/1.1: ${answer.failure}`);
-    }
-    if (isKept) {
-      tally.lastWords.push(lastWord);
-    }
+    tally.lost.push({ protocol: "HTTP/1.1", ...answer, isRefused: false, sentAt, lastWord });
     agent.destroy();
     return;
   }
@@ -78,7 +73,7 @@ async function callOverHttp1(
 
 type Answer =
   | { readonly status: number; readonly connection: string }
-  | { readonly failure: string; readonly isInUse: boolean };
+  | { readonly failure: string; readonly isInUse: boolean; readonly flushedAt: number };
 
 function send(
   { url, key }: Target,
@@ -90,8 +85,12 @@ function send(
   const headers = { "svc-api-key": key, "content-type": "application/json" };
   return new Promise((resolve) => {
     const outgoing = request(url + path, { method, headers, agent });
-    const fail = (error: NodeJS.ErrnoException) =>
-      resolve({ failure: error.code ?? error.message, isInUse: outgoing.reusedSocket });
+    let flushedAt = Number.POSITIVE_INFINITY;
+    outgoing.on("finish", () => {
+      flushedAt = performance.now();
+    });
+    const fail = ({ code, message }: NodeJS.ErrnoException) =>
+      resolve({ failure: code ?? message, isInUse: outgoing.reusedSocket, flushedAt });
     outgoing.on("error", fail);
     outgoing.on("response", (incoming) => {
       const { statusCode: status = 0, headers } = incoming;
@@ -106,13 +105,13 @@ function send(
 const callsAtATime = 4;
 
 /** Makes a few calls at a time over one connection, and over another where it has been told to. */
-async function callOverHttp2(target: Target, tally: DrainTally, stop: Stop): Promise<void> {
+async function callOverHttp2(target: Target, tally: DrainTally): Promise<void> {
   for (;;) {
     const session = await reach(target.url);
     if (!session) {
       return;
     }
-    const calls = Array.from({ length: callsAtATime }, () => callOn(session, target, tally, stop));
+    const calls = Array.from({ length: callsAtATime }, () => callOn(session, target, tally));
     await Promise.all(calls);
     session.close();
   }
@@ -132,7 +131,6 @@ async function callOn(
   session: ClientHttp2Session,
   target: Target,
   tally: DrainTally,
-  stop: Stop,
 ): Promise<void> {
   const { key } = target;
   const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
@@ -140,14 +138,22 @@ async function callOn(
   const path = "/latchkey.v1.AccessService/CheckAccess";
   while (!session.closed && !session.destroyed) {
     const sentAt = performance.now();
+    let flushedAt = Number.POSITIVE_INFINITY;
+    // A session of HTTP/2 sends in the first turn of the loop what it was given before.
+    setImmediate(() =>
+      setImmediate(() => {
+        flushedAt = performance.now();
+      }),
+    );
     const outcome = await callRaw(target, path, { headers: { "svc-api-key": key }, body }, session)
       .then(({ headers }) => headers["grpc-status"] ?? "a stream without an end")
       .catch(({ message }: Error) => message);
     if (/^\d+$/.test(outcome)) {
       count(tally, `gRPC ${outcome}`);
-    } else if (sentAt < stop.at || !outcome.includes("REFUSED_STREAM")) {
-      // What is refused so was not begun, and most often not even sent: the session is about to end.
-      tally.dropped.push(`gRPC: ${outcome}`);
+    } else {
+      const isRefused = outcome.includes("REFUSED_STREAM");
+      const failure = { protocol: "gRPC", failure: outcome, isInUse: true, isRefused };
+      tally.lost.push({ ...failure, sentAt, flushedAt });
     }
   }
 }

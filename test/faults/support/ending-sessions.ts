@@ -1,5 +1,6 @@
 import { type Api, keyOf } from "../../support/api.js";
 import type { Cluster } from "./cluster.js";
+import { insist } from "./insist.js";
 
 /** A session that may do something, of an application of its own. */
 export interface OpenedSession {
@@ -29,8 +30,18 @@ export async function openSession(
   { root, granter }: Cluster["keys"],
 ): Promise<OpenedSession> {
   const permissions = [sessionPermission];
-  const page = await api.createApplication(root, { name: "page", type: "public", permissions });
-  const { id, sessionKey: key, nonce } = await api.createSession(keyOf(page));
-  await api.authorizeSession(granter, { nonce, permissions });
+  const request = { name: "page", type: "public", permissions };
+  const page = await insist(() => api.createApplication(root, request));
+  const session = await insist(() => api.createSession(keyOf(page)));
+  const { id, sessionKey: key, nonce } = session;
+  const grant = () => api.authorizeSession(granter, { nonce, permissions });
+  await insist(() =>
+    grant().catch((error) => {
+      // A call before, which had no answer, has spent it.
+      if (error.reason !== "nonce_used") {
+        throw error;
+      }
+    }),
+  );
   return { id, key, applicationId: page.id };
 }

@@ -1,6 +1,6 @@
-import { type Outcome, unavailable } from "./tally.js";
+import { type Door, type Outcome, unavailable } from "./tally.js";
 
-/** A span of time in which an instance is down, as `performance.now()` tells time. */
+/** A span of time in which an instance was down, as `performance.now()` tells time. */
 export interface Downtime {
   readonly instance: string;
   readonly from: number;
@@ -15,21 +15,41 @@ const expectedRefusals: Readonly<Record<string, readonly string[]>> = {
   "ended key": ["unauthenticated"],
 };
 
-/**
- * How long after an instance is back a client may still wait to connect to it
- * anew, in milliseconds: the longer nobody answered, the longer it waits
- * between two tries.
- */
-const reconnecting = ({ from, until }: Downtime) => Math.max(5_000, until - from);
+/** Whether a call was answered, by whatever. */
+export const isAnswered = ({ end }: Outcome) => end !== "lost" && end !== "hung";
 
-/** The answers that nobody should get, told in a line each. */
+/**
+ * Tells since when an instance that was down is known to be reached again, over
+ * one protocol: the end of the first call that began after and was answered.
+ * Until then a client may still wait to connect anew.
+ */
+function reachedAgain(outcomes: readonly Outcome[], down: Downtime, protocol: string): number {
+  const after = outcomes.filter(
+    (one) =>
+      one.instance === down.instance &&
+      one.protocol === protocol &&
+      one.begunAt > down.until &&
+      isAnswered(one),
+  );
+  return after.reduce((first, { endedAt }) => Math.min(first, endedAt), Number.POSITIVE_INFINITY);
+}
+
+/** The answers that nobody should get, in a line each. */
 export function unexpected(outcomes: readonly Outcome[], downtimes: readonly Downtime[]): string[] {
-  const wasDown = ({ instance, begunAt, endedAt }: Outcome) =>
-    downtimes.some(
-      (down) =>
-        down.instance === instance &&
-        begunAt < down.until + reconnecting(down) &&
-        endedAt > down.from,
+  const protocols = [...new Set(outcomes.map(({ protocol }) => protocol))];
+  const unreached = downtimes.flatMap((down) =>
+    protocols.map((protocol) => ({
+      ...{ instance: down.instance, protocol, from: down.from },
+      until: reachedAgain(outcomes, down, protocol),
+    })),
+  );
+  const wasDown = ({ instance, protocol, begunAt, endedAt }: Outcome) =>
+    unreached.some(
+      (one) =>
+        one.instance === instance &&
+        one.protocol === protocol &&
+        endedAt > one.from &&
+        begunAt < one.until,
     );
   const isExpected = (outcome: Outcome) => {
     const { what, end, hasRetryHint } = outcome;
@@ -42,9 +62,10 @@ export function unexpected(outcomes: readonly Outcome[], downtimes: readonly Dow
   };
   return outcomes
     .filter((outcome) => !isExpected(outcome))
-    .map(({ instance, what, end, hasRetryHint, begunAt, endedAt }) => {
+    .map(({ instance, protocol, what, end, hasRetryHint, begunAt, endedAt }) => {
       const hint = hasRetryHint ? " with a hint" : "";
-      return `${instance} answered ${end}${hint} to ${what} after ${Math.round(endedAt - begunAt)} ms`;
+      const took = Math.round(endedAt - begunAt);
+      return `${instance} over ${protocol} answered ${end}${hint} to ${what} after ${took} ms`;
     });
 }
 
@@ -56,6 +77,17 @@ export function slowest(outcomes: readonly Outcome[]): number {
 
 /** Under which names the load calls what writes, and calls it again. */
 const writes = /^(create|update|regenerate|delete|disable|open|authorize|revoke)( again)?$/;
+
+/** Whether a call that began after a moment was answered, by an instance over a protocol. */
+export function hasAnswered(outcomes: readonly Outcome[], door: Door, after: number): boolean {
+  return outcomes.some(
+    (one) =>
+      one.begunAt > after &&
+      one.instance === door.instance &&
+      one.protocol === door.protocol &&
+      isAnswered(one),
+  );
+}
 
 /** Whether an instance has made a write that was begun after a moment. */
 export function hasWritten(outcomes: readonly Outcome[], instance: string, after: number): boolean {

@@ -17,16 +17,23 @@ export interface MisledCluster extends Cluster {
   untilDone(door: Door, make: Parameters<Tally["call"]>[2]): Promise<void>;
 }
 
-/** How long a primary that hears nobody takes itself for one, in milliseconds: long enough to be asked. */
-const electionTimeout = 10_000;
+/**
+ * How long a primary that hears nobody takes itself for one, in milliseconds:
+ * so long that a busy machine can ask it. Another one is made by stepping up,
+ * which does not wait for this.
+ */
+const electionTimeout = 120_000;
 
-/** Starts it before the tests of a file, mends it after each of them, and stops it after the last. */
+/** Only ends a hang, in milliseconds. */
+const patience = 120_000;
+
+/** Starts it before the tests of a file, heals it after each of them, and stops it after the last. */
 export function useMisledCluster(): MisledCluster {
   const it = {} as MisledCluster;
   const tally = createTally();
 
   async function untilDone(door: Door, make: Parameters<Tally["call"]>[2]): Promise<void> {
-    await until(async () => (await tally.call(door, "", make)).end === "done", 10_000);
+    await until(async () => (await tally.call(door, "", make)).end === "done", patience);
   }
 
   async function untilAllWell(): Promise<void> {
@@ -53,9 +60,9 @@ export function useMisledCluster(): MisledCluster {
     const cluster = await startCluster(electionTimeout);
     const [misled, informed] = cluster.restDoors;
     Object.assign(it, cluster, { misled, informed, tally, untilAllWell, mislead, untilDone });
-  }, 60_000);
+  }, 300_000);
 
-  afterEach(() => it.set?.heal(), 30_000);
+  afterEach(() => it.set?.heal(), 180_000);
 
   afterAll(() => it.stop?.());
 

@@ -5,9 +5,9 @@ import type { Instance } from "./instance.js";
 /** Something that happens to a cluster, and is over after a while. */
 export interface Fault {
   readonly name: string;
-  /** The instances that can reach a majority of the members, so that they are to write again while it lasts. */
+  /** The instances that can reach a majority of the members: they have to write again while it lasts. */
   readonly spares: readonly InstanceNumber[];
-  /** How long it lasts at least, in milliseconds. */
+  /** How long it goes on once those have written, in milliseconds: for as long the others are watched. */
   readonly lasts: number;
   strike(cluster: Cluster): Promise<void>;
 }
@@ -19,19 +19,19 @@ export const mongoFaults: readonly Fault[] = [
   {
     name: "the primary is killed",
     spares: [0, 1],
-    lasts: 3_000,
+    lasts: 1_000,
     strike: async ({ set }) => (await set.primary()).kill(),
   },
   {
     name: "the primary is frozen and thaws",
     spares: [0, 1],
-    lasts: 3_000,
+    lasts: 1_000,
     strike: async ({ set }) => (await set.primary()).freeze(),
   },
   {
     name: "the primary is cut off from its peers and from one instance",
     spares: [0, 1],
-    lasts: 3_000,
+    lasts: 1_000,
     async strike({ set, instances }) {
       const primary = await set.primary();
       set.isolate(primary);
@@ -41,7 +41,7 @@ export const mongoFaults: readonly Fault[] = [
   {
     name: "the primary is replaced and one instance hears of nobody else",
     spares: [1],
-    lasts: 4_000,
+    lasts: 3_000,
     async strike({ set, instances }) {
       const primary = await set.primary();
       const others = set.members.filter((member) => member !== primary);

@@ -26,8 +26,8 @@ export interface SessionStory {
 
 type Answers = readonly (boolean | string)[];
 
-/** Within which those who watch are told, in milliseconds. */
-const patience = 15_000;
+/** Only ends a hang, in milliseconds. */
+const patience = 120_000;
 
 export async function tellSessionStory(cluster: MisledCluster): Promise<SessionStory> {
   const { keys, informed, instances, set } = cluster;

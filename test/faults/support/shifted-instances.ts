@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll } from "@jest/globals";
 import { allOrNone } from "../../support/all-or-none.js";
 import { uri } from "../../support/mongo.js";
@@ -15,7 +16,8 @@ export interface ShiftedInstance extends ServiceProcess {
 }
 
 const shifts = { "5 minutes ahead": 5 * minute, "5 minutes behind": -5 * minute };
-const preload = `--import=${join(__dirname, "../../support/shift-clock.mjs")}`;
+// As a URL, since NODE_OPTIONS is split at spaces.
+const preload = `--import=${pathToFileURL(join(__dirname, "../../support/shift-clock.mjs"))}`;
 
 /** Starts the instances before the tests of a file, as processes of their own, and ends them after. */
 export function useShiftedInstances(
@@ -32,7 +34,7 @@ export function useShiftedInstances(
       return { name, ...(await startService(all)) };
     });
     instances.push(...(await allOrNone(started, end)));
-  }, 60_000);
+  }, 180_000);
 
   afterAll(() => {
     instances.forEach(end);

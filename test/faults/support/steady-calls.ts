@@ -6,6 +6,10 @@ import { judgeGrpc } from "./outage-calls.js";
 
 /** Calls that come at a steady pace, whether those before them were answered or not. */
 export interface SteadyCalls {
+  /** How many calls were made so far. */
+  made(): number;
+  /** How many calls had which outcome so far. */
+  readonly outcomes: Readonly<Record<string, number>>;
   /** Calls no more, and answers how many calls had which outcome when all have one. */
   stop(): Promise<Readonly<Record<string, number>>>;
 }
@@ -50,6 +54,9 @@ export function startSteadyCalls(target: Target, perSecond: number): SteadyCalls
   }, pause);
 
   return {
+    made: () => made.length,
+    outcomes,
+
     async stop() {
       clearInterval(calling);
       await Promise.all(made);

@@ -3,6 +3,7 @@ import { type Api, ApiFailure } from "../../support/api.js";
 /** How a call ended, and when. */
 export interface Outcome<T = unknown> {
   readonly instance: string;
+  readonly protocol: string;
   readonly what: string;
   /** `done`, the word of a refusal, `lost` where the connection broke before the answer, or `hung`. */
   readonly end: string;
@@ -16,12 +17,13 @@ export interface Outcome<T = unknown> {
 /** The words of an instance that cannot tell now. */
 export const unavailable = ["store_unavailable", "deadline_exceeded"];
 
-/** A call that takes so long hangs, in milliseconds. */
-const patience = 20_000;
+/** A call that takes so long hangs, in milliseconds: far longer than the service's own timeouts. */
+const patience = 90_000;
 
 /** One instance as a caller sees it, over one protocol. */
 export interface Door {
   readonly instance: string;
+  readonly protocol: string;
   readonly api: Api;
 }
 
@@ -35,10 +37,10 @@ export function createTally(): Tally {
   const outcomes: Outcome[] = [];
   return {
     outcomes,
-    async call({ instance, api }, what, make) {
+    async call({ instance, protocol, api }, what, make) {
       const begunAt = performance.now();
       const ended = await Promise.race([settle(make(api)), hang()]);
-      const outcome = { hasRetryHint: false, ...ended, instance, what, begunAt };
+      const outcome = { hasRetryHint: false, ...ended, instance, protocol, what, begunAt };
       const stamped = { ...outcome, endedAt: performance.now() };
       outcomes.push({ ...stamped, value: undefined });
       return stamped;

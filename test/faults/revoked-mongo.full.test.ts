@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../src/ids.js";
 import { openMongoStore } from "../../src/store/mongo.js";
 import { type Store, StoreUnavailable } from "../../src/store/store.js";
@@ -8,9 +8,12 @@ import { keyOf } from "../support/api.js";
 import type { Member } from "../support/replica-set-member.js";
 import { until } from "../support/until.js";
 import { sessionEnds } from "./support/ending-sessions.js";
+import { insist } from "./support/insist.js";
 import { useMisledCluster } from "./support/misled-cluster.js";
 import { type SessionStory, tellSessionStory } from "./support/session-story.js";
 import { type Tally, unavailable } from "./support/tally.js";
+
+jest.setTimeout(300_000);
 
 /** Reaches what the misled instance does. */
 let misledStore: Store;
@@ -26,7 +29,7 @@ beforeAll(async () => {
 async function createApplication() {
   const { api } = cluster.informed;
   const request = { name: "shop", type: "private", permissions: ["application:read"] };
-  const made = await api.createApplication(cluster.keys.root, request);
+  const made = await insist(() => api.createApplication(cluster.keys.root, request));
   return { id: made.id, key: keyOf(made) };
 }
 
@@ -81,7 +84,7 @@ describe("an instance that reaches only a primary of the past", () => {
 
   it("is not ready, and reads nothing of what follows a look-up either", async () => {
     const id = newId(Date.now());
-    await until(() => isDone(misledStore.ping()), 10_000);
+    await until(() => isDone(misledStore.ping()), 120_000);
     const past = await cluster.mislead();
     expect(await past.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
     const { url } = cluster.instances[0];
@@ -104,7 +107,7 @@ describe("of sessions that ended through another, an instance that reaches only 
 
   beforeAll(async () => {
     story = await tellSessionStory(cluster);
-  }, 90_000);
+  });
 
   it("takes the key of none, and says nothing about it", () => {
     expect(story.isDeluded).toBe(true);

@@ -1,0 +1,25 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ApiFailure } from "../../support/api.js";
+import { unavailable } from "./tally.js";
+
+/** Only ends a hang, in milliseconds. */
+const patience = 120_000;
+
+/**
+ * Calls again while the store is said to be away, as honest callers do: on a
+ * busy machine that happens without any fault.
+ */
+export async function insist<T>(call: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + patience;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      const isAway = error instanceof ApiFailure && unavailable.includes(error.reason);
+      if (!isAway || performance.now() > deadline) {
+        throw error;
+      }
+    }
+    await delay(100);
+  }
+}

@@ -1,0 +1,224 @@
+import { execFile } from "node:child_process";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it, jest } from "@jest/globals";
+import { createIdentify } from "../../src/identify.js";
+import { createKeyring } from "../../src/keys.js";
+import { applicationLine } from "../../src/transfer/write-lines.js";
+import { hour, times } from "../store-contract/fixtures.js";
+import { anImportedApplication, fill } from "../store-contract/transfer-fixtures.js";
+import { uri } from "../support/mongo.js";
+import { latchkeyPath, withFolder } from "../support/process.js";
+import {
+  type Environment,
+  endOfLine,
+  held,
+  kinds,
+  manyLines,
+  recordsIn,
+  useTransfer,
+  withOpened,
+} from "./transfer-commands.js";
+
+jest.setTimeout(300_000);
+
+const { mongo, withStore, start, run, expectMove, expectFinishedImport } = useTransfer();
+
+describe("an installation that is moved from mongodb to embedded", () => {
+  it("is there whole, with keys that work, by file and by pipe", () =>
+    expectMove("mongodb", "embedded"));
+});
+
+describe("an import into the mongodb store", () => {
+  it("that is killed halfway is finished by the next", () => expectFinishedImport("mongodb"));
+});
+
+describe.each(kinds)("an import into the %s store", (kind) => {
+  it("that meets bad lines or other records ends with 1, and tells them", () =>
+    withFolder((folder) =>
+      withStore(kind, async (target) => {
+        const path = join(folder, "latchkey.ndjson");
+        const record = anImportedApplication({ permissions: ["token:read"] });
+        const [first = "", ...rest] = manyLines(1).lines;
+        await writeFile(path, [first, applicationLine(record), ...rest].join(""));
+        expect((await run(["import", path], target)).code).toBe(1);
+        const other = applicationLine({ ...record, name: "till" });
+        await writeFile(path, [first, other, "{}\n", rest.at(-1)].join(""));
+        for (const flags of [["--dry-run"], []]) {
+          const { code, stderr, stdout } = await run(["import", path, ...flags], target);
+          expect(code).toBe(1);
+          expect(stderr).toContain("latchkey: line 3: must have one member");
+          expect(stderr).toContain(`latchkey: line 2: the application ${record.id} is there`);
+          expect(stdout).toContain("bad lines     1");
+        }
+        await writeFile(path, [first, other, rest.at(-1)].join(""));
+        expect((await run(["import", path, "--replace"], target)).code).toBe(0);
+        const { applications } = await held(target);
+        expect(applications.find(({ id }) => id === record.id)?.name).toBe("till");
+      }),
+    ));
+});
+
+describe.each(kinds)("an export of the %s store", (kind) => {
+  it("that was cut off anywhere is gone on with, and comes to the same", () =>
+    withFolder((folder) =>
+      withStore(kind, async (source) => {
+        await withOpened(source, (store) => fill(store, Date.now));
+        const whole = (await run(["export"], source)).stdout;
+        const size = Buffer.byteLength(whole);
+        // After the first line, the first application, the last one, a session and an event.
+        const lines = [1, 2, 6, 7, 11].map((count) => endOfLine(whole, count));
+        const cuts = [0, 10, ...lines, (lines[1] ?? 0) + 7, size - 9, size];
+        for (const [at, cut] of cuts.entries()) {
+          const path = join(folder, `${at}.ndjson`);
+          await writeFile(`${path}.part`, Buffer.from(whole).subarray(0, cut));
+          const { code, stderr } = await run(["export", "--output", path, "--resume"], source);
+          expect(stderr).toMatch(/^exported 5 applications, 3 sessions and 3 events/);
+          expect(code).toBe(0);
+          expect(recordsIn(await readFile(path, "utf8"))).toEqual(recordsIn(whole));
+          await expect(stat(`${path}.part`)).rejects.toThrow("ENOENT");
+        }
+      }),
+    ));
+
+  it("leaves out events where it is asked to", () =>
+    withStore(kind, async (source) => {
+      await withOpened(source, (store) => fill(store, Date.now));
+      const { stdout } = await run(["export", "--no-events"], source);
+      expect(stdout).toContain('{"session":');
+      expect(stdout).not.toContain('{"event":');
+      expect(stdout).toContain('"events":0');
+      await withFolder(async (folder) => {
+        const path = join(folder, "a.ndjson");
+        await writeFile(`${path}.part`, stdout.slice(0, -30));
+        const resume = ["export", "--output", path, "--resume"];
+        expect((await run(resume, source)).stderr).toContain("is one without events");
+        expect((await run([...resume, "--no-events"], source)).code).toBe(0);
+        expect(await readFile(path, "utf8")).toBe(stdout);
+      });
+    }));
+});
+
+describe("a store that holds no data yet", () => {
+  async function expectEmpty(environment: Environment) {
+    await withFolder(async (folder) => {
+      const path = join(folder, "latchkey.ndjson");
+      await writeFile(path, manyLines(3).lines.join(""));
+      const { code, stdout } = await run(["import", path, "--dry-run"], environment);
+      expect(code).toBe(0);
+      expect(stdout).toContain("applications  3 added");
+    });
+  }
+
+  it("is looked at as an empty one by a dry run, and its folder stays as it is", () =>
+    withFolder(async (parent) => {
+      const DATA_DIR = join(parent, "data");
+      await expectEmpty({ DATA_DIR });
+      await expect(stat(DATA_DIR)).rejects.toThrow("ENOENT");
+    }));
+
+  it("is looked at as an empty one by a dry run, and its database stays as it is", async () => {
+    const db = mongo.createDatabase();
+    await expectEmpty({ MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName });
+    expect(await db.listCollections().toArray()).toEqual([]);
+  });
+});
+
+describe("what cannot be exported or imported is told in one clear line", () => {
+  async function complaint(
+    args: string[],
+    environment: Environment,
+    exitCode = 1,
+  ): Promise<string> {
+    const { code, stdout, stderr } = await run(args, environment);
+    expect(code).toBe(exitCode);
+    expect(stdout).toBe("");
+    expect(stderr.split("\n")).toHaveLength(2);
+    return stderr;
+  }
+
+  it("for files that are there, are of other data, or cannot be gone on with", () =>
+    withFolder((folder) =>
+      withStore("embedded", async (source) => {
+        const path = join(folder, "a.ndjson");
+        await withOpened(source, (store) => fill(store, Date.now));
+        await run(["export", "--output", path], source);
+        expect(await complaint(["export", "--output", path], source)).toMatch(
+          /^latchkey: .*a\.ndjson is there already: remove it, or choose another name\.\n$/,
+        );
+        const begun = join(folder, "b.ndjson");
+        const text = await readFile(path, "utf8");
+        await writeFile(`${begun}.part`, text);
+        expect(await complaint(["export", "--output", begun], source)).toContain("--resume");
+        const choice = ["export", "--output", begun, "--resume", "--no-events"];
+        expect(await complaint(choice, source)).toContain("is one with events");
+        await withStore("embedded", async (other) => {
+          expect(await complaint(["export"], other)).toContain("has no data");
+          await withOpened(other, async () => {});
+          const line = await complaint(["export", "--output", begun, "--resume"], other);
+          expect(line).toContain("is of other data");
+        });
+        await writeFile(`${begun}.part`, "something else\n");
+        const line = await complaint(["export", "--output", begun, "--resume"], source);
+        expect(line).toContain("remove it, and export anew");
+        expect(await complaint(["export", "--resume"], source, 2)).toContain("--output");
+      }),
+    ));
+
+  it("for files that are missing, no export, or hashed with another pepper", () =>
+    withFolder((folder) =>
+      withStore("embedded", async (target) => {
+        const path = join(folder, "a.ndjson");
+        expect(await complaint(["import", path], target)).toMatch(
+          /^latchkey: .*a\.ndjson cannot be read: ENOENT/,
+        );
+        expect(await complaint(["import", folder], target)).toContain("EISDIR");
+        await writeFile(path, "something else\n");
+        expect(await complaint(["import", path], target)).toMatch(
+          /^latchkey: .*a\.ndjson: It is no export/,
+        );
+        await withOpened(target, async () => {});
+        const { stdout } = await run(["export"], target);
+        await writeFile(path, stdout);
+        const other = { ...target, KEY_PEPPER: "a pepper of somebody else" };
+        expect(await complaint(["import", path], other)).toContain("KEY_PEPPER");
+      }),
+    ));
+
+  it("for an export that nobody reads to its end", () =>
+    withStore("embedded", async (source) => {
+      await withOpened(source, (store) =>
+        store.transfer.importApplications(
+          times(3_000, () => anImportedApplication({ expiresAt: Date.now() + hour })),
+          { replace: false, dryRun: false },
+        ),
+      );
+      const command = start(["export"], source);
+      command.child.stdout?.destroy();
+      expect(await command.ended()).toBe(1);
+      expect(command.output.stderr).toMatch(/^latchkey: .*EPIPE.*\n$/);
+    }));
+});
+
+describe("the worked example in docs/moving.md", () => {
+  it("moves a key of another system, which then works", () =>
+    withFolder((folder) =>
+      withFolder(async (DATA_DIR) => {
+        const page = await readFile("docs/moving.md", "utf8");
+        const [, script = ""] = /<!-- worked example -->\n```sh\n(.*?)```/s.exec(page) ?? [];
+        const command = `'${process.execPath}' '${resolve(latchkeyPath)}'`;
+        const { stdout } = await promisify(execFile)(
+          "bash",
+          ["-euo", "pipefail", "-c", script.replaceAll("npx latchkey", command)],
+          { cwd: folder, env: { PATH: process.env.PATH, DATA_DIR } },
+        );
+        expect(stdout.match(/^applications {2}1 added$/gm)).toHaveLength(2);
+        const [, key = ""] = /^key=(\S+)/.exec(script) ?? [];
+        await withOpened({ DATA_DIR }, async (store) => {
+          const identify = createIdentify(store, createKeyring([""], { foreignKeys: true }));
+          expect(await identify(key)).toMatchObject({ application: { name: "Checkout backend" } });
+        });
+      }),
+    ));
+});
