@@ -6,6 +6,7 @@ import { type Exposition, parseExposition } from "./support/exposition.js";
 import { childrenOf, type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
 import { useServices } from "./support/service-process.js";
 import { useStops } from "./support/stops.js";
+import { isFullSuite } from "./support/suite.js";
 import { until } from "./support/until.js";
 
 const byKey = { method: "latchkey.v1.ApplicationService/GetApplicationByKey" };
@@ -77,16 +78,15 @@ describe("the metrics of two workers", () => {
       expect(await calls()).toBe(14);
       expect((await scrape(metrics)).sum("latchkey_worker_restarts_total")).toBe(1);
     }));
-
-  it("are told at a port of their own alone, where that is set", () =>
-    withService({ WORKERS: "2", METRICS_PORT: "0" }, expectOwnPort));
 });
 
-describe("the metrics of a service that is one process", () => {
-  it("are told at a port of their own alone, where that is set", () =>
-    withService({ METRICS_PORT: "0" }, expectOwnPort));
+describe("the port of metrics", () => {
+  it.each(isFullSuite ? ["1", "2"] : ["1"])(
+    "is the only one where they are told, where it is set, with WORKERS=%s",
+    (WORKERS) => withService({ WORKERS, METRICS_PORT: "0" }, expectOwnPort),
+  );
 
-  it("need a port that is free", async () => {
+  it("has to be free", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;

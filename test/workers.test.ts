@@ -29,7 +29,7 @@ const openSession = useSessions();
 const withService = useWorkers();
 
 describe("workers", () => {
-  it("share one port, one key and one store", () =>
+  it("share one port, one key and one store, and tell each other's watchers of changes", () =>
     withService(async ({ url, key, workers, output }, DATA_DIR) => {
       expect(workers()).toHaveLength(2);
       expect(new Set(await askManyTimes(url, key))).toEqual(new Set([200]));
@@ -43,39 +43,40 @@ describe("workers", () => {
       const made = await run(process.execPath, bootstrap, { env: { PATH, DATA_DIR } });
       const answers = await askManyTimes(url, JSON.parse(made.stdout).key);
       expect(new Set(answers)).toEqual(new Set([200]));
+      await expectAllTold(url, key);
     }));
 
-  it("tell each other's watchers of changes", () =>
-    withService(async ({ url: baseUrl, key }) => {
-      const headers = { "SVC-API-KEY": key };
-      // Connections go to the workers in turn, so each worker has some.
-      const watchers = Array.from({ length: 4 }, () => {
-        const end = new AbortController();
-        stopAfterTest(() => end.abort());
-        const { watchCredentials } = createClient(AccessService, createGrpcTransport({ baseUrl }));
-        const messages = watchCredentials({}, { headers, signal: end.signal });
-        return messages[Symbol.asyncIterator]();
-      });
-      await Promise.all(watchers.map((watcher) => watcher.next()));
+  /** Sees that the watchers of every worker are told of a change. */
+  async function expectAllTold(baseUrl: string, key: string): Promise<void> {
+    const headers = { "SVC-API-KEY": key };
+    // Connections go to the workers in turn, so each worker has some.
+    const watchers = Array.from({ length: 4 }, () => {
+      const end = new AbortController();
+      stopAfterTest(() => end.abort());
+      const { watchCredentials } = createClient(AccessService, createGrpcTransport({ baseUrl }));
+      const messages = watchCredentials({}, { headers, signal: end.signal });
+      return messages[Symbol.asyncIterator]();
+    });
+    await Promise.all(watchers.map((watcher) => watcher.next()));
 
-      const body = JSON.stringify({
-        name: "Short-lived",
-        type: "private",
-        permissions: ["token:read"],
-      });
-      const json = { ...headers, "content-type": "application/json" };
-      const made = await fetch(`${baseUrl}/applications`, { method: "POST", headers: json, body });
-      const { id } = (await made.json()) as { id: string };
-      await fetch(`${baseUrl}/applications/${id}`, { method: "DELETE", headers });
+    const body = JSON.stringify({
+      name: "Short-lived",
+      type: "private",
+      permissions: ["token:read"],
+    });
+    const json = { ...headers, "content-type": "application/json" };
+    const made = await fetch(`${baseUrl}/applications`, { method: "POST", headers: json, body });
+    const { id } = (await made.json()) as { id: string };
+    await fetch(`${baseUrl}/applications/${id}`, { method: "DELETE", headers });
 
-      for (const watcher of watchers) {
-        let changes: { kind: string; applicationId: string }[] = [];
-        while (changes.length === 0) {
-          ({ changes } = (await watcher.next()).value);
-        }
-        expect(changes).toMatchObject([{ kind: "deleted", applicationId: id }]);
+    for (const watcher of watchers) {
+      let changes: { kind: string; applicationId: string }[] = [];
+      while (changes.length === 0) {
+        ({ changes } = (await watcher.next()).value);
       }
-    }));
+      expect(changes).toMatchObject([{ kind: "deleted", applicationId: id }]);
+    }
+  }
 });
 
 describe("a worker that dies", () => {

@@ -8,8 +8,8 @@ import { type Cluster, startCluster } from "./support/cluster.js";
 import { unexpected } from "./support/findings.js";
 import { createTally, type Door, type Tally, unavailable } from "./support/tally.js";
 
-const sessions = 100;
-const authorizesEach = 50;
+const sessions = 80;
+const authorizesEach = 25;
 
 /** How many sessions are authorized at once, each by all its calls. */
 const atOnce = 10;
@@ -79,15 +79,19 @@ function createSpender() {
 async function spendWhilePrimaryChanges(): Promise<void> {
   const { set } = cluster;
   const spend = createSpender();
-  await spend(20);
+  await spend(10);
   const { primary, next } = await membersOf(set);
   next.freeze();
-  await Promise.all([spend(20), primary.kill()]);
+  await Promise.all([spend(20), untilMoreAnswers(20).then(() => primary.kill())]);
   await spend(10);
   await Promise.all([spend(20), set.heal()]);
   const { next: successor } = await membersOf(set);
-  await Promise.all([spend(20), set.stepUp(successor)]);
-  await spend(10);
+  await Promise.all([spend(20), untilMoreAnswers(20).then(() => set.stepUp(successor))]);
+}
+
+async function untilMoreAnswers(count: number): Promise<void> {
+  const enough = tally.outcomes.length + count;
+  await until(async () => tally.outcomes.length >= enough, patience);
 }
 
 /** Whether a session is authorized, by itself and by its key; asks until both answer. */

@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach } from "@jest/globals";
 import { dieWithUs } from "./guardian.js";
@@ -7,6 +8,25 @@ import { dieWithUs } from "./guardian.js";
 /** The command line that runs a script of this folder, TypeScript as it is, in another process. */
 export function scriptCommand(script: string, ...args: string[]): [string, string[]] {
   return [process.execPath, ["--import", "tsx", join(__dirname, script), ...args]];
+}
+
+/**
+ * Makes one file of a script of this folder and all that it imports of ours,
+ * which starts three times as fast. Answers the command line that runs it.
+ * It is for what does not look for files beside itself.
+ */
+export function bundleScript(script: string): (...args: string[]) => [string, string[]] {
+  // Below node_modules, so that it finds packages.
+  const file = join("node_modules", ".cache", "latchkey", script.replace(/\.ts$/, ".mjs"));
+  const aside = `${file}.${process.pid}`;
+  execFileSync(join("node_modules", ".bin", "esbuild"), [
+    join(__dirname, script),
+    ...["--bundle", "--platform=node", "--format=esm", "--packages=external"],
+    ...["--log-level=warning", `--outfile=${aside}`],
+  ]);
+  // Others may be running it.
+  renameSync(aside, file);
+  return (...args) => [process.execPath, [file, ...args]];
 }
 
 /** A process that tells what it does in lines of JSON. */
