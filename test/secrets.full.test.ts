@@ -22,7 +22,7 @@ import {
   type Written,
   whileWatching,
 } from "./support/recorded-run.js";
-import { createSecretFinder } from "./support/secret-finder.js";
+import { createSecretFinder, type SecretFinder } from "./support/secret-finder.js";
 import { createSeenProcesses } from "./support/seen-processes.js";
 import { useServices } from "./support/service-process.js";
 import { until } from "./support/until.js";
@@ -142,7 +142,7 @@ async function leaksOf(
   const run: Run = { url: service.url, port: service.port, root, finder, written: [] };
   await useAll(run);
   const heaps = await heapsAtRest(run, () => seen.heaps(service.process));
-  run.written.push(...(await seen.shown(service.process)), ...heaps);
+  run.written.push(...(await seen.shown(service.process)));
   service.process.child.kill("SIGTERM");
   expect(await service.process.ended()).toBe(0);
   const { stdout, stderr } = service.process.output;
@@ -154,27 +154,28 @@ async function leaksOf(
     ...(await seen.spans()),
     ...(await stored()),
   );
-  mustHaveLooked(run.written, store);
-  return run.written.flatMap(([where, what]) =>
+  mustHaveLooked([...run.written, ...heaps.written], store);
+  return [...leaksIn(run.written, finder), ...heaps.leaks];
+}
+
+function leaksIn(written: Written, finder: SecretFinder): string[] {
+  return written.flatMap(([where, what]) =>
     finder.find(what).map((secret) => `${where}: ${secret}`),
   );
 }
 
-/**
- * The heaps of all processes once what waited to be written has gone; with the
- * secrets in them where these do not go.
- */
-async function heapsAtRest(run: Run, read: () => Promise<Written>): Promise<Written> {
+/** Reads the heaps of all processes until what waited to be written has gone, or is there for good. */
+async function heapsAtRest(run: Run, read: () => Promise<Written>) {
   const deadline = performance.now() + patience;
   for (;;) {
     // The validator keeps the last text that broke a rule until the next one does: in each worker, and these get connections in turn.
     for (let time = 0; time < 4; time++) {
       await send(run, "/applications/none", { headers: { "svc-api-key": run.root } });
     }
-    const heaps = await read();
-    const isClean = heaps.every(([, heap]) => run.finder.find(heap).length === 0);
-    if (isClean || performance.now() > deadline) {
-      return heaps;
+    const written = await read();
+    const leaks = leaksIn(written, run.finder);
+    if (leaks.length === 0 || performance.now() > deadline) {
+      return { written, leaks };
     }
   }
 }

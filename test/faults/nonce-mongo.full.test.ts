@@ -8,7 +8,7 @@ import { type Cluster, startCluster } from "./support/cluster.js";
 import { unexpected } from "./support/findings.js";
 import { createTally, type Door, type Tally, unavailable } from "./support/tally.js";
 
-const sessions = 80;
+const sessions = 60;
 const authorizesEach = 25;
 
 /** How many sessions are authorized at once, each by all its calls. */
@@ -82,9 +82,9 @@ async function spendWhilePrimaryChanges(): Promise<void> {
   await spend(10);
   const { primary, next } = await membersOf(set);
   next.freeze();
-  await Promise.all([spend(20), untilMoreAnswers(20).then(() => primary.kill())]);
+  await Promise.all([spend(10), untilMoreAnswers(20).then(() => primary.kill())]);
   await spend(10);
-  await Promise.all([spend(20), set.heal()]);
+  await Promise.all([spend(10), set.heal()]);
   const { next: successor } = await membersOf(set);
   await Promise.all([spend(20), untilMoreAnswers(20).then(() => set.stepUp(successor))]);
 }
