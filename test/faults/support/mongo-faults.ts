@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Member } from "../../support/replica-set-member.js";
 import type { Cluster } from "./cluster.js";
 import type { Instance } from "./instance.js";
@@ -20,7 +21,13 @@ export const mongoFaults: readonly Fault[] = [
     name: "the primary is killed",
     spares: [0, 1],
     lasts: 1_000,
-    strike: async ({ set }) => (await set.primary()).kill(),
+    async strike({ set }) {
+      const primary = await set.primary();
+      // It dies with writes that the others do not have: none of them may have been acknowledged.
+      set.isolate(primary);
+      await delay(300);
+      await primary.kill();
+    },
   },
   {
     name: "the primary is frozen and thaws",
