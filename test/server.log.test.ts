@@ -30,7 +30,7 @@ afterAll(() => server.close());
 
 /** The lines so far, when there are as many as expected, and no more until a later request has its own. */
 async function lines(count: number): Promise<Record<string, unknown>[]> {
-  await until(async () => server.logs.length >= count, 5_000);
+  await until(async () => server.logs.length >= count);
   const written = await linesBeforeNext(server);
   expect(written).toHaveLength(count);
   return written;
@@ -257,7 +257,7 @@ describe("no line of the log", () => {
       await callRaw(server, "/healthz", { headers: { ":method": secret } });
     }
 
-    await until(async () => server.logs.length > 50, 5_000);
+    await until(async () => server.logs.length > 50);
     const log = server.logs.map((line) => decodeURIComponent(JSON.stringify(line))).join("\n");
     for (const secret of secrets) {
       // Not even the part of it that is secret.

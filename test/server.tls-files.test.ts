@@ -24,8 +24,6 @@ const serialOf = (name: string) =>
   new X509Certificate(readFileSync(fixture(`${name}.crt`))).serialNumber;
 const first = serialOf("localhost");
 const renewed = serialOf("localhost-renewed");
-/** What a test has to wait for at most until the files were looked at. */
-const patience = 10_000;
 const start = useServices();
 
 function connected(port: number): Promise<TLSSocket> {
@@ -116,7 +114,7 @@ describe("a certificate that is replaced", () => {
         expect(await shownBy(server)).toBe(first);
 
         await secret.put("2", "localhost-renewed");
-        await until(async () => (await shownBy(server)) === renewed, patience);
+        await until(async () => (await shownBy(server)) === renewed);
 
         expect(await askHttp1(server.port, {}, agent)).toEqual({ status: 200, from });
         expect(await askHttp2(server, session)).toMatchObject({ status: 200 });
@@ -141,19 +139,19 @@ describe("a certificate that is replaced", () => {
         const isTold = (part: string) => told().some(({ msg }) => String(msg).includes(part));
 
         await copyFile(fixture("localhost-renewed.crt"), TLS_CERT);
-        await until(async () => isTold("a certificate and its key"), patience);
+        await until(async () => isTold("a certificate and its key"));
         expect(await shownBy(server)).toBe(first);
 
         await unlink(TLS_KEY);
-        await until(async () => isTold("ENOENT"), patience);
+        await until(async () => isTold("ENOENT"));
         expect(await shownBy(server)).toBe(first);
 
         await writeFile(TLS_KEY, "");
-        await until(async () => told().length === 3, patience);
+        await until(async () => told().length === 3);
         expect(await shownBy(server)).toBe(first);
 
         await copyFile(fixture("localhost-renewed.key"), TLS_KEY);
-        await until(async () => (await shownBy(server)) === renewed, patience);
+        await until(async () => (await shownBy(server)) === renewed);
         // Each fault is told once, however often the files are looked at.
         expect(told().map(({ level }) => level)).toEqual([40, 40, 40, 30]);
         expect(JSON.stringify(told())).not.toContain("PRIVATE");
@@ -233,12 +231,12 @@ describe("where clients have to show a certificate", () => {
             () => false,
           );
         await writeFile(authority, "nobody");
-        await until(async () => server.logs.length > 0, patience);
+        await until(async () => server.logs.length > 0);
         expect(server.logs[0]?.msg).toContain("TLS_CLIENT_CA must be the certificate");
         expect([await mayCall(known), await mayCall(stranger)]).toEqual([true, false]);
 
         await copyFile(fixture("localhost-renewed.crt"), authority);
-        await until(() => mayCall(stranger), patience);
+        await until(() => mayCall(stranger));
         expect(await mayCall(known)).toBe(false);
       });
     }));

@@ -83,7 +83,7 @@ function listedIn(message: Uint8Array): string[] {
 }
 
 async function untilLogged(...codes: string[]): Promise<void> {
-  await until(async () => server.logs.some(({ code }) => codes.includes(String(code))), 5_000);
+  await until(async () => server.logs.some(({ code }) => codes.includes(String(code))));
 }
 
 describe("a good answer", () => {
@@ -159,7 +159,7 @@ describe("a refusal", () => {
     const stream = open(listRpc, noKey);
     const answer = answerOf(stream);
     stream.write(envelope("a", 0, 100));
-    await until(async () => wire.answerFrames(stream).length > 0, 5_000);
+    await until(async () => wire.answerFrames(stream).length > 0);
     stream.write(Buffer.alloc(99));
     stream.end();
     expect((await answer).headers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
@@ -383,7 +383,7 @@ describe("a connection that is reset", () => {
     const narrow = openSession(server, { settings: { initialWindowSize: 100 } });
     const stream = open(listRpc, {}, narrow);
     stream.end(listAll());
-    await until(async () => narrow.answerFrames(stream).length > 1, 5_000);
+    await until(async () => narrow.answerFrames(stream).length > 1);
     narrow.reset();
     await untilLogged("ok");
 

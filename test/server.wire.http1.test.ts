@@ -61,7 +61,7 @@ function openConnection() {
     text: () => text,
     /** All answers, when there are as many. */
     async answers(count: number): Promise<HttpAnswer[]> {
-      await until(async () => wholeAnswersIn(text) >= count, 10_000);
+      await until(async () => wholeAnswersIn(text) >= count);
       return parseAnswers(text);
     },
   };
@@ -185,7 +185,7 @@ describe("a connection that is kept", () => {
     const { socket, text } = openConnection();
     socket.write(wireOf({ ...get, method: "HEAD" }));
     socket.write(wireOf({ method: "GET", path: "/healthz" }));
-    await until(async () => text().endsWith("}"), 5_000);
+    await until(async () => text().endsWith("}"));
     const [head = "", next = ""] = text().split("\r\n\r\n");
     expect(head).toMatch(/^HTTP\/1.1 200 /);
     expect(head).toMatch(/content-length: [1-9]/i);
@@ -214,7 +214,7 @@ describe("a connection that is kept", () => {
     for (const path of ["/applications", createRpc]) {
       const before = text().length;
       socket.write(wireOf({ path, type: json, headers: expecting }));
-      await until(async () => text().slice(before).includes("100 Continue\r\n\r\n"), 5_000);
+      await until(async () => text().slice(before).includes("100 Continue\r\n\r\n"));
       socket.write("{}");
     }
     socket.write(wireOf(get));

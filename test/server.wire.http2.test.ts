@@ -161,7 +161,7 @@ describe("a body over HTTP/2", () => {
     const answers = [ending, staying].map(answerOf);
     ending.end("nobody asked for this");
     staying.write("nor for this");
-    await until(async () => wire.answerFrames(staying).length > 1, 5_000);
+    await until(async () => wire.answerFrames(staying).length > 1);
     staying.end();
     for (const { headers } of await Promise.all(answers)) {
       expect(headers[":status"]).toBe(200);
@@ -208,7 +208,7 @@ describe("a connection of HTTP/2", () => {
     for (const stream of left) {
       stream.write("{");
     }
-    await until(async () => left.every((stream) => wire.answerFrames(stream).length > 1), 5_000);
+    await until(async () => left.every((stream) => wire.answerFrames(stream).length > 1));
     expect((await call(get)).headers[":status"]).toBe(200);
     for (const stream of left) {
       stream.end();

@@ -85,7 +85,7 @@ describe("the use of a key", () => {
     const found: Use[] = [];
     const uses = open(async (some) => void found.push(...some), 5);
     uses.note(caller());
-    await until(async () => found.length > 0, 5_000);
+    await until(async () => found.length > 0);
     expect(found).toHaveLength(1);
   });
 
@@ -116,7 +116,7 @@ describe("the use of a key", () => {
       found.push(...some);
     }, 5);
     uses.note(caller());
-    await until(async () => asked > 0, 5_000);
+    await until(async () => asked > 0);
     isBroken = false;
     uses.note(caller());
     await uses.close();

@@ -45,7 +45,7 @@ describe.each([
     await access.whoAmI({});
     proxy.holdAnswers();
     const call = applications.createApplication(request);
-    await until(async () => answers().length === 1, 10_000);
+    await until(async () => answers().length === 1);
     proxy.cut();
     proxy.mend();
 

@@ -34,8 +34,6 @@ const expressions = [...alertExpressions, ...shownExpressions];
 
 const metricName = /\b(?:latchkey|process|nodejs)_[a-z0-9_]+\b/g;
 
-const patience = 20_000;
-
 /** The name of the family that a name in an expression is of. */
 const familyOf = (name: string) => name.replace(/(?<=_seconds)_bucket$/, "");
 
@@ -49,7 +47,7 @@ describe("alerts and dashboard", () => {
       const answer = await fetch(`${service.url}/metrics`);
       told = await answer.text();
       return answer.ok;
-    }, patience);
+    });
     const families = [...told.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     const named = new Set(
       expressions

@@ -156,7 +156,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
       Array.from({ length: 2 }, () => startServer(engine, { store: base.store })),
     );
     const told = async () => kindsOf(await warningsOf(tenant, id));
-    await until(async () => (await told()).includes("application.expired"), 20_000);
+    await until(async () => (await told()).includes("application.expired"));
     await Promise.all(servers.map((server) => server.close()));
     expect((await told()).filter((kind) => kind === "application.expired")).toHaveLength(1);
   });
@@ -170,7 +170,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
     base.clock.advance(3 * day);
     const isTold = async () =>
       kindsOf(await warningsOf(tenant, id)).includes("application.expired");
-    await until(isTold, 20_000);
+    await until(isTold);
     await warnings.close();
   });
 });
