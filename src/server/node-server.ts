@@ -22,7 +22,7 @@ export function createNodeServer(limits: Limits, tls: Tls | undefined): Server {
 }
 
 function createClearServer(limits: Limits): Http1Server {
-  const http1 = createHttp1Server({ ...http1OptionsFor(limits), requireHostHeader: false });
+  const http1 = createHttp1Server(http1OptionsFor(limits));
   http1.timeout = limits.bodyTimeout;
   const http2 = createHttp2Server(http2OptionsFor(limits));
   // As a server with TLS does, which is one for both.
@@ -58,6 +58,8 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
     requestTimeout: bodyTimeout,
     keepAliveTimeout: idleTimeout,
     connectionsCheckingInterval: 1_000,
+    // It is refused by us, as a problem. Newer releases of Node do so themselves, over TLS too.
+    requireHostHeader: false,
     maxHeaderSize: headerSize,
   };
 }
