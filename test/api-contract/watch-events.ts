@@ -334,7 +334,8 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
 
     it("ends when the server stops, and says so", async () => {
       const { root } = await createTenant();
-      const instance = await startServer(engine, { store: server.store });
+      const environment = { SHUTDOWN_GRACE: "1h" };
+      const instance = await startServer(engine, { store: server.store, environment });
       const other = connect(instance);
       const watcher = open(root.key, {}, other);
       await next(watcher);

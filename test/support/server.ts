@@ -54,6 +54,8 @@ export async function startServer(
     ...{ HOST: "127.0.0.1", PORT: "0" },
     // Tests send wrong keys as fast as they can, and all of them come from one address.
     RATE_LIMIT_FAILURES: "off",
+    // Nobody waits for an answer when a test closes its server, which is to be quick.
+    SHUTDOWN_GRACE: "10ms",
     ...environment,
   });
   const clock = createTestClock();
