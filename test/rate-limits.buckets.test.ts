@@ -10,18 +10,7 @@ import { createCountedAddressOf } from "../src/rate-limits/counted-address.js";
 import { createSharedBuckets } from "../src/rate-limits/shared-buckets.js";
 import { createStoreContact } from "../src/rate-limits/store-contact.js";
 import type { Drawn, Rate, RateCounts } from "../src/store/rate-counts.js";
-
-/** The clock of buckets stands still until a test moves it. */
-function stopTime() {
-  let now = 1_000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
-  return {
-    now: () => now,
-    skip: (milliseconds: number) => {
-      now += milliseconds;
-    },
-  };
-}
+import { stopTime } from "./support/stop-time.js";
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -68,7 +57,7 @@ const error = 1e-6;
 describe("a bucket", () => {
   it("never gives more than its burst and what has come since, whenever one begins to count", () => {
     const property = fc.property(rates, calls, (rate, calls) => {
-      const { now, skip } = stopTime();
+      const { now, skip } = stopTime(1_000);
       const { take } = createBuckets(rate);
       const given: number[] = [];
       for (const { pause, count } of calls) {
@@ -86,7 +75,7 @@ describe("a bucket", () => {
 
   it("has a token when it said it would, and not sooner", () => {
     const property = fc.property(rates, (rate) => {
-      const { skip } = stopTime();
+      const { skip } = stopTime(1_000);
       const { take } = createBuckets(rate);
       const waits = Array.from({ length: rate.burst }, () => take("a"));
       expect(Math.max(...waits)).toBe(0);
@@ -102,13 +91,13 @@ describe("a bucket", () => {
   });
 
   it("is a bucket for each name", () => {
-    stopTime();
+    stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 1_000, burst: 1 });
     expect([take("a"), take("b"), take("a")]).toEqual([0, 0, 1_000]);
   });
 
   it("that is in use stays, however many others come", () => {
-    stopTime();
+    stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
     expect(take("busy")).toBe(0);
     for (let i = 0; i < 5 * generationSize; i++) {
@@ -120,7 +109,7 @@ describe("a bucket", () => {
   });
 
   it("that nobody asks for is forgotten for others, and full again", () => {
-    stopTime();
+    stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
     expect(take("idle")).toBe(0);
     for (let i = 0; i < 2 * generationSize; i++) {
@@ -152,7 +141,7 @@ describe("buckets that processes share", () => {
 
   it("never give more in all than the burst and what has come since, and a second before", async () => {
     const property = fc.asyncProperty(rates, calls, async (rate, calls) => {
-      const { now, skip } = stopTime();
+      const { now, skip } = stopTime(1_000);
       const { counts } = createModelCounts(now);
       const { log } = createTestLog();
       const processes = [0, 1, 2].map(() =>
@@ -175,7 +164,7 @@ describe("buckets that processes share", () => {
   });
 
   it("ask the store for few of many calls, and for none while there is nothing to draw", async () => {
-    const { now, skip } = stopTime();
+    const { now, skip } = stopTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
     const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
@@ -189,7 +178,7 @@ describe("buckets that processes share", () => {
   });
 
   it("are not saved up by processes that have drawn and not given", async () => {
-    const { now, skip } = stopTime();
+    const { now, skip } = stopTime(1_000);
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const processes = Array.from({ length: 20 }, () =>
@@ -228,7 +217,7 @@ describe("buckets that processes share", () => {
   });
 
   it("are counted here while the store does not answer, which is told once", async () => {
-    const { skip } = stopTime();
+    const { skip } = stopTime(1_000);
     let isAway = true;
     const counts: RateCounts = {
       draw: () =>
