@@ -21,14 +21,15 @@ import { until } from "./support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
 const check = "/latchkey.v1.AccessService/CheckAccess";
-const patience = 5_000;
 /** An hour: nobody writes when keys were last used while the work of the store is counted. */
 const usesInterval = 3_600_000;
 
 let server: TestServer;
 let root: Bootstrapped;
+let begun: number;
 
 beforeAll(async () => {
+  begun = performance.now();
   server = await startServer("lmdb", { usesInterval });
   root = await server.createTenant();
 });
@@ -108,9 +109,11 @@ describe("/metrics", () => {
         "latchkey_request_duration_seconds_sum",
         { method: byKey },
       );
+    const before = performance.now();
     const seconds = await sum();
+    // No longer than the test itself has waited: milliseconds taken for seconds would be.
     expect(seconds).toBeGreaterThan(0);
-    expect(seconds).toBeLessThan(5);
+    expect(seconds).toBeLessThanOrEqual((performance.now() - before) / 1_000);
   });
 
   it("tells which streams are open, and counts them when they end", async () => {
@@ -129,7 +132,7 @@ describe("/metrics", () => {
     await messages.next().catch(() => {});
     const hasEnded = async () =>
       (await scrape(server)).sum("latchkey_streams_open", { method }) === 0;
-    await until(hasEnded, patience);
+    await until(hasEnded);
     const { sum } = await scrape(server);
     expect(sum("latchkey_requests_total", { method, protocol: "grpc", code: "canceled" })).toBe(1);
     expect(sum("latchkey_request_duration_seconds_count", { method })).toBe(0);
@@ -200,7 +203,7 @@ describe("/metrics", () => {
     }
     const more = async (state: string) =>
       sessionsIn(await scrape(server), state) - sessionsIn(before, state);
-    await until(async () => (await more("expired")) >= 2, patience);
+    await until(async () => (await more("expired")) >= 2);
     const states = ["opened", "authorized", "expired"];
     expect(await Promise.all(states.map(more))).toEqual([3, 1, 2]);
   });
@@ -261,29 +264,32 @@ describe("/metrics", () => {
   });
 
   it("tells of the process, its version and its connections", async () => {
+    const isReady = async () => (await scrape(server)).sum("latchkey_store_ready") === 1;
+    await until(isReady);
     const { sum, samples } = await scrape(server);
     expect(version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
     expect(sum("latchkey_build_info", { version, node: process.version })).toBe(1);
     expect(sum("latchkey_connections_open")).toBeGreaterThan(0);
-    expect(sum("latchkey_store_ready")).toBe(1);
     expect(sum("process_resident_memory_bytes")).toBeGreaterThan(0);
     const lags = samples.filter(({ name }) => name === "latchkey_event_loop_lag_seconds");
     expect(lags.map(({ labels }) => labels.quantile)).toEqual(["0.5", "0.99", "1"]);
   });
 
-  it("tells how late work got its turn", async () => {
+  it("tells everyone how late work got its turn, however often others have asked", async () => {
     const worst = async () =>
       (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { quantile: "1" });
-    await until(async () => {
-      // What is measured begins anew with each scrape, and only with a look at the clock after it.
-      await worst();
-      await delay(50);
-      const end = performance.now() + 200;
-      while (performance.now() < end) {}
-      await delay(50);
-      return (await worst()) >= 0.1;
-    }, patience);
-    expect(await worst()).toBeLessThan(30);
+    await delay(50);
+    const end = performance.now() + 200;
+    while (performance.now() < end) {
+      // Nothing else gets a turn.
+    }
+    await until(async () => (await worst()) >= 0.15);
+    for (let asked = 0; asked < 3; asked++) {
+      const told = await worst();
+      expect(told).toBeGreaterThanOrEqual(0.15);
+      // It is in seconds, and nothing can be later than this file has run for.
+      expect(told).toBeLessThan((performance.now() - begun) / 1_000);
+    }
   });
 });
 

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
@@ -5,7 +6,7 @@ import { connect } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
@@ -37,17 +38,21 @@ let server: TestServer;
 let store: GatedStore;
 let root: Bootstrapped;
 
-beforeEach(async () => {
+beforeAll(async () => {
   base = await startServer();
-  store = gated(base.store);
   root = await base.createTenant();
+});
+
+afterAll(() => base.close());
+
+beforeEach(async () => {
+  store = gated(base.store);
   server = await startServer("lmdb", { environment: patient, store });
 });
 
 afterEach(async () => {
   store.open();
-  await server.close().catch(() => {}); // Closed already by most tests.
-  await base.close();
+  await server.close().catch(() => {}); // Most tests have closed it already.
 });
 
 /** Starts a call, and comes back when it is under way. */
@@ -70,11 +75,31 @@ async function isRefused(): Promise<boolean> {
   return outcome;
 }
 
+/** Connects to a server, and answers what resolves when it tells its clients that it closes. */
+async function watchGoodbye({ url } = server): Promise<() => Promise<unknown>> {
+  const session = connectHttp2(url);
+  await once(session, "remoteSettings");
+  const heard = once(session, "goaway").then(() => session.destroy());
+  return () => heard;
+}
+
+/** Resolves when the next request over HTTP/1.1 has come to any server of this process. */
+function requestSeen(): Promise<void> {
+  const channel = "http.server.request.start";
+  return new Promise((resolve) => {
+    const notice = () => {
+      unsubscribe(channel, notice);
+      resolve();
+    };
+    subscribe(channel, notice);
+  });
+}
+
 describe("a server that closes", () => {
   it("finishes a call over REST that is under way, and takes no new connections", async () => {
     const { answer } = await begin(() => createRestApi(server.url).getApplicationByKey(root.key));
     const closed = server.close();
-    await until(isRefused, 5_000);
+    await until(isRefused);
     store.open();
     expect(await answer).toMatchObject({ id: root.applicationId });
     await closed;
@@ -84,7 +109,7 @@ describe("a server that closes", () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const { answer } = await begin(() => api.getApplicationByKey(root.key));
     const closed = server.close();
-    await until(isRefused, 5_000);
+    await until(isRefused);
     store.open();
     expect(await answer).toMatchObject({ id: root.applicationId });
     api.close();
@@ -102,9 +127,9 @@ describe("a server that closes", () => {
       `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nexpect: 100-continue\r\n` +
         `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
     );
-    await until(async () => text.includes("100 Continue"), 5_000);
+    await until(async () => text.includes("100 Continue"));
     const closed = server.close();
-    await until(isRefused, 5_000);
+    await until(isRefused);
     socket.write(body);
     await once(socket, "close");
     expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
@@ -119,12 +144,13 @@ describe("a server that closes", () => {
     socket.on("data", (chunk) => {
       text += chunk;
     });
+    const goodbye = await watchGoodbye();
     await begin(async () => socket.write(ask("/applications/key")));
     const closed = server.close();
-    // Those who share a port take a moment to refuse new connections, and only then say goodbye.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await goodbye();
+    const isSeen = requestSeen();
     socket.write(ask("/readyz"));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await isSeen;
     store.open();
     await once(socket, "close");
     const [first, second] = parseAnswers(text);
@@ -134,17 +160,28 @@ describe("a server that closes", () => {
   });
 
   it("answers what came while it stood still", async () => {
-    const { socket, write, ended, received } = openRaw(server.port);
     const ask = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
-    write(ask);
-    await once(socket, "data");
-    const closed = server.close();
-    // It has said goodbye then, and is about to end those that wait.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    await thenStandStill(() => write(ask), 1_000);
-    await ended;
-    expect(parseAnswers(received().toString()).map(({ status }) => status)).toEqual([200, 200]);
-    await closed;
+    for (let isInTime = false; !isInTime; ) {
+      const closing = await startServer("lmdb", { environment: patient, store });
+      const { socket, write, ended, received } = openRaw(closing.port);
+      write(ask);
+      await once(socket, "data");
+      const goodbye = await watchGoodbye(closing);
+      const begun = performance.now();
+      const closed = closing.close();
+      await goodbye();
+      // It ends idle connections 600 ms after it began to close, while it stands still. A machine
+      // that was too slow to ask before that has to try again.
+      await thenStandStill(() => {
+        write(ask);
+        isInTime = performance.now() - begun < 590;
+      }, 1_000);
+      await ended;
+      await closed;
+      if (isInTime) {
+        expect(parseAnswers(received().toString()).map(({ status }) => status)).toEqual([200, 200]);
+      }
+    }
   });
 
   it("ends connections of HTTP/1.1 that are kept for later", async () => {
@@ -204,7 +241,7 @@ describe("a server that closes", () => {
         statuses.push(status);
       }
     })();
-    await until(async () => statuses.length === 1, 5_000);
+    await until(async () => statuses.length === 1);
     await server.close();
     await ended;
     expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING]);
@@ -222,7 +259,7 @@ describe("a server that closes", () => {
         answers++;
       }
     })();
-    await until(async () => answers === 1, 5_000);
+    await until(async () => answers === 1);
     await server.close();
     await ended;
   });

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
@@ -16,8 +16,13 @@ let server: TestServer;
 let isReachable: boolean;
 let pings: number;
 
-beforeEach(async () => {
+beforeAll(async () => {
   base = await startServer();
+});
+
+afterAll(() => base.close());
+
+beforeEach(async () => {
   isReachable = true;
   pings = 0;
   const ping = async () => {
@@ -32,10 +37,7 @@ beforeEach(async () => {
   });
 });
 
-afterEach(async () => {
-  await server.close();
-  await base.close();
-});
+afterEach(() => server.close());
 
 const health = () => createClient(Health, createGrpcTransport({ baseUrl: server.url }));
 
@@ -67,8 +69,10 @@ describe("/readyz", () => {
   });
 
   it("does not let callers make the store work", async () => {
+    const begun = performance.now();
     await Promise.all(Array.from({ length: 50 }, () => send(server, "/readyz")));
-    expect(pings).toBeLessThan(10);
+    // An answer of the store is good for half a second.
+    expect(pings).toBeLessThanOrEqual(1 + (performance.now() - begun) / 499);
   });
 
   it("says so when the store itself is closed", async () => {
@@ -115,7 +119,7 @@ describe("grpc.health.v1.Health/Watch", () => {
   }
 
   const seen = (statuses: Status[], ...expected: Status[]) =>
-    until(async () => JSON.stringify(statuses) === JSON.stringify(expected), 10_000);
+    until(async () => JSON.stringify(statuses) === JSON.stringify(expected));
 
   it("says SERVING, and then each change", async () => {
     const { statuses, ended, stop } = watch();
@@ -137,7 +141,7 @@ describe("grpc.health.v1.Health/Watch", () => {
 
   it.each(["", "latchkey.v1.Nothing"])("of %j ends when the server closes", async (service) => {
     const { statuses, ended } = watch(service);
-    await until(async () => statuses.length === 1, 10_000);
+    await until(async () => statuses.length === 1);
     const closed = server.close();
     await ended.catch(() => {});
     await closed;
@@ -149,7 +153,7 @@ describe("grpc.health.v1.Health/Watch", () => {
   it("leaves nothing behind when its caller goes away", async () => {
     const watches = Array.from({ length: 20 }, () => watch());
     for (const { statuses, ended, stop } of watches) {
-      await until(async () => statuses.length === 1, 10_000);
+      await until(async () => statuses.length === 1);
       stop();
       await expect(ended).rejects.toThrow();
     }

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../src/bootstrap.js";
 import { type ApplicationStore, StoreUnavailable } from "../src/store/store.js";
 import { keyOf, type StreamedCheck, type StreamingApi } from "./support/api.js";
@@ -19,23 +19,26 @@ let server: TestServer;
 let root: Bootstrapped;
 let find: ApplicationStore["find"];
 
-beforeEach(async () => {
+beforeAll(async () => {
   base = await startServer();
   root = await base.createTenant();
+});
+
+afterAll(() => base.close());
+
+// Each test has a log of its own.
+beforeEach(async () => {
   find = base.store.applications.find;
   const store = changed(base.store, { applications: { find: (id) => find(id) } });
   server = await startServer("lmdb", { store });
 });
 
-afterEach(async () => {
-  await server.close();
-  await base.close();
-});
+afterEach(() => server.close());
 
 /** The lines about a method, when there is one, and a later request has its own too. */
 async function linesOf(method: string): Promise<Record<string, unknown>[]> {
   const isOfMethod = (line: Record<string, unknown>) => line.method === method;
-  await until(async () => server.logs.some(isOfMethod), 5_000);
+  await until(async () => server.logs.some(isOfMethod));
   return (await linesBeforeNext(server)).filter(isOfMethod);
 }
 

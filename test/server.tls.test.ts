@@ -17,6 +17,7 @@ import { readSettings } from "../src/config.js";
 import { expectProblem, type HttpAnswer, parseAnswers } from "./support/http.js";
 import { callRaw, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
+import { until } from "./support/until.js";
 
 // A certificate for localhost that signs itself, good for a hundred years.
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
@@ -41,7 +42,7 @@ describe("with a certificate", () => {
     return new Promise((resolve, reject) => {
       const socket = connectTls({
         port: server.port,
-        host: "localhost",
+        host: "127.0.0.1",
         ca,
         ALPNProtocols: offered,
       });
@@ -63,7 +64,7 @@ describe("with a certificate", () => {
     ] as const) {
       const socket = connectTls({
         port: server.port,
-        host: "localhost",
+        host: "127.0.0.1",
         ca,
         ALPNProtocols: [...offered],
       });
@@ -83,7 +84,7 @@ describe("with a certificate", () => {
   });
 
   it("REST works over HTTP/2", async () => {
-    const session = connectHttp2(`https://localhost:${server.port}`, { ca });
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca });
     const headers = { ...key(), ":method": "GET", "content-type": "text/plain" };
     const answer = await callRaw(server, "/applications/key", { headers }, session);
     session.destroy();
@@ -107,7 +108,7 @@ describe("with a certificate", () => {
   ];
 
   it.each(transports)("%s works", async (_name, create) => {
-    const client = createClient(ApplicationService, create(`https://localhost:${server.port}`));
+    const client = createClient(ApplicationService, create(`https://127.0.0.1:${server.port}`));
     const { id } = await client.getApplicationByKey({}, { headers: key() });
     expect(id).toBe(root.applicationId);
   });
@@ -162,12 +163,12 @@ describe("closing a server with a certificate", () => {
     const server = await startServer("lmdb", { environment: { ...tls, SHUTDOWN_GRACE: "1h" } });
     const agent = new Agent({ keepAlive: true, ca });
     await new Promise<void>((resolve, reject) => {
-      const outgoing = request({ port: server.port, host: "localhost", path: "/healthz", agent });
+      const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/healthz", agent });
       outgoing.on("response", (incoming) => incoming.resume().on("end", resolve));
       outgoing.on("error", reject);
       outgoing.end();
     });
-    const session = connectHttp2(`https://localhost:${server.port}`, { ca });
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca });
     const headers = { ":method": "GET", "content-type": "text/plain" };
     await callRaw(server, "/healthz", { headers }, session);
     const silent = connectTcp(server.port, "127.0.0.1");
@@ -177,7 +178,7 @@ describe("closing a server with a certificate", () => {
 
     await server.close();
 
-    expect(session.closed).toBe(true);
+    await until(async () => session.closed);
     agent.destroy();
     const refused = connectTcp(port, "127.0.0.1");
     const error = await new Promise<NodeJS.ErrnoException>((resolve) =>
@@ -196,7 +197,7 @@ describe("a certificate that cannot be used", () => {
 
 it("without a certificate there is no TLS", async () => {
   const server = await startServer();
-  const socket = connectTls({ port: server.port, host: "localhost", ca });
+  const socket = connectTls({ port: server.port, host: "127.0.0.1", ca });
   await new Promise((resolve) => socket.on("error", resolve));
   const { headers } = await callRaw(server, byKeyRpc, { body: envelope("") });
   expect(headers["grpc-status"]).toBe("16");

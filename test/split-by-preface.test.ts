@@ -29,12 +29,21 @@ describe("a connection that is not known yet to be of HTTP/1.1 or of HTTP/2", ()
   });
 
   it("is served where something came in time, though it is read late", async () => {
-    const accepted = once(http1, "connection");
-    const connection = openRaw(port);
-    await accepted;
     const request = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-    await thenStandStill(() => connection.write(request), 2 * patience);
-    await connection.ended;
-    expect(connection.received().toString()).toMatch(/^HTTP\/1.1 200 /);
+    let answer = "";
+    // A machine that was too slow to send something in time has to try again.
+    for (let isInTime = false; !isInTime; ) {
+      const begun = performance.now();
+      const accepted = once(http1, "connection");
+      const connection = openRaw(port);
+      await accepted;
+      await thenStandStill(() => {
+        connection.write(request);
+        isInTime = performance.now() - begun < patience - 10;
+      }, 2 * patience);
+      await connection.ended;
+      answer = connection.received().toString();
+    }
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
   });
 });

@@ -30,7 +30,6 @@ const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const parentId = "00f067aa0ba902b7";
 const traceparent = `00-${traceId}-${parentId}-01`;
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
-const patience = 5_000;
 
 const start = useServices();
 const exporter = new InMemorySpanExporter();
@@ -62,7 +61,7 @@ afterAll(async () => {
 async function spans(): Promise<ReadableSpan[]> {
   const isThere = async () =>
     exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER);
-  await until(isThere, patience);
+  await until(isThere);
   return exporter.getFinishedSpans();
 }
 
@@ -112,7 +111,7 @@ describe("a call becomes a span in the trace of its caller", () => {
     await api.getApplicationByKey({ key: root.key, headers });
     await api.getApplicationByKey({ key: "nobody's", headers }).catch(() => {});
     api.close();
-    await until(async () => exporter.getFinishedSpans().length === 2, patience);
+    await until(async () => exporter.getFinishedSpans().length === 2 && server.logs.length === 2);
     const [first, second] = await spans();
     const common = { name: byKey, kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } };
     const facts = { ...called, ...what, "latchkey.request_id": "a-request" };
@@ -228,7 +227,7 @@ describe("without a tracer", () => {
     const headers = { "svc-api-key": root.key };
     await send(plain, "/applications/key", { headers: { ...headers, traceparent } });
     await send(plain, "/applications/key", { headers });
-    await until(async () => plain.logs.length === 2, patience);
+    await until(async () => plain.logs.length === 2);
     expect(plain.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, undefined]);
     expect(exporter.getFinishedSpans()).toEqual([]);
     await plain.close();
