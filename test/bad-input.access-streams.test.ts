@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ServerReflectionRequestSchema } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import {
   CheckAccessRequestSchema,
@@ -180,9 +180,14 @@ describe("a watch", () => {
   });
 
   it("ends as DEADLINE_EXCEEDED when the time is up that its caller gave it", async () => {
-    const answer = await call(watchRpc, watchOf({ heartbeatMs: 50 }), { "grpc-timeout": "1S" });
-    expect(messagesIn(answer.body).length).toBeGreaterThan(0);
-    expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+    let messages: Buffer[] = [];
+    // A slow machine needs longer to get to the first message.
+    for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
+      const timeout = { "grpc-timeout": `${milliseconds}m` };
+      const answer = await call(watchRpc, watchOf({ heartbeatMs: 50 }), timeout);
+      messages = messagesIn(answer.body);
+      expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+    }
   });
 
   it("is refused where its message cannot be read", async () => {
@@ -199,9 +204,16 @@ describe("a caller that does not read", () => {
   let root: { key: string; tenantId: string; applicationId: string };
   /** How many keys were looked up. */
   let finds: number;
+  /** How long the server waits for a caller that does not read. */
+  const cutOffAfter = 500;
+
+  beforeAll(async () => {
+    base = await startServer();
+  });
+
+  afterAll(() => base.close());
 
   beforeEach(async () => {
-    base = await startServer();
     root = await base.createTenant();
     finds = 0;
     const { findMany } = base.store.applications;
@@ -213,14 +225,14 @@ describe("a caller that does not read", () => {
         },
       },
     });
-    server = await startServer("lmdb", { environment: { REQUEST_TIMEOUT: "2s" }, store: counting });
+    const environment = { REQUEST_TIMEOUT: `${cutOffAfter}ms` };
+    server = await startServer("lmdb", { environment, store: counting });
     session = connect(server.url);
   });
 
   afterEach(async () => {
     session.destroy();
     await server.close();
-    await base.close();
   });
 
   function open(path: string): ClientHttp2Stream {
@@ -243,13 +255,19 @@ describe("a caller that does not read", () => {
   /** The line about a stream, when it has ended. */
   async function lineOf(path: string): Promise<Record<string, unknown> | undefined> {
     const find = () => server.logs.find(({ method }) => `/${method}` === path);
-    await until(async () => find() !== undefined, 5_000);
+    await until(async () => find() !== undefined);
     return find();
   }
 
+  /** Calls again where the machine was too slow to answer within REQUEST_TIMEOUT. */
   async function expectOthersServed(): Promise<void> {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    expect((await api.checkAccess(root.key, checkOf(root.key))).reason).toBe("permission_missing");
+    await until(async () => {
+      const answer = await api.checkAccess(root.key, checkOf(root.key)).catch((failure) => {
+        expect(failure).toMatchObject({ status: Code.DeadlineExceeded });
+      });
+      return answer?.reason === "permission_missing";
+    });
     api.close();
   }
 
@@ -267,10 +285,10 @@ describe("a caller that does not read", () => {
     for (let sent = 0; sent < many; sent += 100) {
       stream.write(chunk);
     }
-    await until(async () => finds > 100, 20_000);
     await expectOthersServed();
     await closed;
     expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    expect(finds).toBeGreaterThan(0);
     expect(finds).toBeLessThan(many / 2);
     await expectOthersServed();
     expect(await lineOf(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
@@ -324,17 +342,32 @@ describe("a caller that does not read", () => {
   });
 
   it("that reads after all, if slowly, is not cut off", async () => {
-    const stream = open(streamRpc);
     const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
     const count = 2_000;
-    stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
-    const chunks: Buffer[] = [];
-    for await (const chunk of stream) {
-      chunks.push(chunk);
-      await new Promise((resolve) => setTimeout(resolve, 1));
+    const pause = 50;
+    async function readSlowly() {
+      const stream = open(streamRpc);
+      stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
+      const chunks: Buffer[] = [];
+      const begun = performance.now();
+      try {
+        for await (const chunk of stream) {
+          chunks.push(chunk);
+          await new Promise((resolve) => setTimeout(resolve, pause));
+        }
+      } catch {
+        // It was cut off, which its code tells.
+      }
+      return { code: stream.rstCode, chunks, took: performance.now() - begun };
     }
+    let { code, chunks, took } = await readSlowly();
+    // Only where the machine stood still for as long as the server waits may it be cut off.
+    for (let again = 0; again < 5 && code !== constants.NGHTTP2_NO_ERROR; again++) {
+      ({ code, chunks, took } = await readSlowly());
+    }
+    expect(code).toBe(constants.NGHTTP2_NO_ERROR);
     expect(messagesIn(Buffer.concat(chunks))).toHaveLength(count);
-    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+    expect(took).toBeGreaterThan(cutOffAfter);
   });
 
   it("and leaves ends its stream, and the process goes on", async () => {

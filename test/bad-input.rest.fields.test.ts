@@ -4,6 +4,7 @@ import { newId } from "../src/ids.js";
 import { useBadInputTarget } from "./support/bad-input.js";
 import { expectProblem, type HttpAnswer, send } from "./support/http.js";
 import { type Path, placesIn, replaced } from "./support/json-places.js";
+import { repetitions } from "./support/suite.js";
 
 const target = useBadInputTarget();
 
@@ -133,7 +134,7 @@ describe.each(named)("in every field of %s", (_name, operation) => {
         const { status } = await call(elsewhere as Operation, body);
         expect([400, 403, 404]).toContain(status);
       }),
-      { numRuns: 100 },
+      { numRuns: repetitions({ quick: 25, full: 100 }) },
     );
   });
 });
