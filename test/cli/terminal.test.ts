@@ -7,6 +7,7 @@ import { startHttp1Proxy } from "../support/http1-proxy.js";
 import { latchkeyPath } from "../support/process.js";
 import { useService } from "../support/service-for-file.js";
 import { useStops } from "../support/stops.js";
+import { isFullSuite } from "../support/suite.js";
 import { until } from "../support/until.js";
 import { useCli } from "./run.js";
 
@@ -48,7 +49,7 @@ function inTerminal(args: readonly string[], environment: Record<string, string>
     child,
     shown: () => text,
     async answer(question, typed) {
-      await until(async () => text.includes(question), 20_000);
+      await until(async () => text.includes(question));
       child.stdin.write(typed);
     },
     async ended() {
@@ -101,81 +102,84 @@ describeWith(script, "on a terminal", () => {
     expect(meant.shown()).toContain("is deleted.");
   });
 
-  it("a name is typed as it is, also with spaces at its ends, and shown with what is unseen in it", async () => {
-    const name = " Soft\u00adhyphen ";
-    const shown = " Soft\\u{ad}hyphen ";
-    const { id } = await create(name);
-    const environment = asAdmin();
-    const disabled = await cli.run(["apps", "disable", id], { environment });
-    expect(disabled.stdout).toBe(`"${shown}" is disabled.\n`);
-    const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
-      environment,
-    });
-    expect(emptied.stdout).toBe(`All sessions of "${shown}" have ended.\n`);
-    const follow = inTerminal(
-      ["events", "--follow", "--json", "--since", "1h", "--target", id],
-      environment,
-    );
-    await until(async () => follow.shown().includes("application.sessions_revoked"), 20_000);
-    const rm = inTerminal(["apps", "rm", id], environment);
-    await rm.answer(`Type "${shown}" to go on: `, `${name}\r`);
-    expect(await rm.ended()).toBe(0);
-    expect(rm.shown()).toContain(`The private application "${shown}" (${id}) will be deleted`);
-    expect(rm.shown()).toContain(`"${shown}" (${id}) is deleted.`);
-    await until(async () => follow.shown().includes("application.deleted"), 20_000);
-    expect(follow.shown()).toContain(" Soft\\u00adhyphen ");
-    expect(follow.shown()).not.toContain(name);
-  });
-
   it("a key is not replaced where its application was changed while that was asked", async () => {
     const { id } = await create("Changed meanwhile");
     const rotate = inTerminal(["apps", "rotate", id], asAdmin());
     const question = 'Type "yes" to go on: ';
-    await until(async () => rotate.shown().includes(question), 20_000);
+    await until(async () => rotate.shown().includes(question));
     const headers = { "SVC-API-KEY": service.firstKey };
     await fetch(`${service.url}/applications/${id}/disable`, { method: "POST", headers });
     await rotate.answer(question, "yes\r");
     expect(await rotate.ended()).toBe(6);
   });
 
-  it("a long list shows how much of it is read, which is gone at the end", async () => {
-    await Promise.all(Array.from({ length: 101 }, (_, at) => create(`Many ${at}`)));
-    let calls = 0;
-    let goOn = () => {};
-    const proxy = await startHttp1Proxy(service.port, () =>
-      ++calls === 2 ? new Promise((resolve) => (goOn = resolve)) : undefined,
-    );
-    stopAfterTest(() => void proxy.close());
-    const list = inTerminal(["apps", "ls", "--name", "Many", "--all"], {
-      ...asAdmin(),
-      LATCHKEY_URL: proxy.url,
+  // Each starts processes, which takes long.
+  if (isFullSuite) {
+    it("a name is typed as it is, also with spaces at its ends, and shown with what is unseen in it", async () => {
+      const name = " Soft\u00adhyphen ";
+      const shown = " Soft\\u{ad}hyphen ";
+      const { id } = await create(name);
+      const environment = asAdmin();
+      const disabled = await cli.run(["apps", "disable", id], { environment });
+      expect(disabled.stdout).toBe(`"${shown}" is disabled.\n`);
+      const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
+        environment,
+      });
+      expect(emptied.stdout).toBe(`All sessions of "${shown}" have ended.\n`);
+      const follow = inTerminal(
+        ["events", "--follow", "--json", "--since", "1h", "--target", id],
+        environment,
+      );
+      await until(async () => follow.shown().includes("application.sessions_revoked"));
+      const rm = inTerminal(["apps", "rm", id], environment);
+      await rm.answer(`Type "${shown}" to go on: `, `${name}\r`);
+      expect(await rm.ended()).toBe(0);
+      expect(rm.shown()).toContain(`The private application "${shown}" (${id}) will be deleted`);
+      expect(rm.shown()).toContain(`"${shown}" (${id}) is deleted.`);
+      await until(async () => follow.shown().includes("application.deleted"));
+      expect(follow.shown()).toContain(" Soft\\u00adhyphen ");
+      expect(follow.shown()).not.toContain(name);
     });
-    await until(async () => list.shown().includes("\r100 read\u001b[K"), 20_000);
-    goOn();
-    expect(await list.ended()).toBe(0);
-    expect(list.shown()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mID");
-    expect(list.shown().match(/Many \d+/g)).toHaveLength(101);
-  });
 
-  it("tables have colours and no line that is too long, and JSON is indented", async () => {
-    const [coloured, plain, json] = [
-      inTerminal(["apps", "ls", "--name", "Bootstrap"], asAdmin()),
-      inTerminal(["apps", "ls", "--name", "Bootstrap"], { ...asAdmin(), NO_COLOR: "1" }),
-      inTerminal(["whoami", "--json"], asAdmin()),
-    ];
-    await Promise.all([coloured, plain, json].map((terminal) => terminal.ended()));
-    expect(coloured.shown()).toContain("\u001b[32menabled\u001b[39m");
-    expect(plain.shown()).not.toContain("\u001b[");
-    const lines = plain.shown().split("\r\n");
-    expect(lines[1]).toContain("Bootstrap");
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
-    expect(json.shown()).toContain('{\r\n  "kind": "application",\r\n');
-  });
+    it("a long list shows how much of it is read, which is gone at the end", async () => {
+      await Promise.all(Array.from({ length: 101 }, (_, at) => create(`Many ${at}`)));
+      let calls = 0;
+      let goOn = () => {};
+      const proxy = await startHttp1Proxy(service.port, () =>
+        ++calls === 2 ? new Promise((resolve) => (goOn = resolve)) : undefined,
+      );
+      stopAfterTest(() => void proxy.close());
+      const list = inTerminal(["apps", "ls", "--name", "Many", "--all"], {
+        ...asAdmin(),
+        LATCHKEY_URL: proxy.url,
+      });
+      await until(async () => list.shown().includes("\r100 read\u001b[K"));
+      goOn();
+      expect(await list.ended()).toBe(0);
+      expect(list.shown()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mID");
+      expect(list.shown().match(/Many \d+/g)).toHaveLength(101);
+    });
 
-  it("long work shows a bar, which is gone at the end", async () => {
-    const terminal = inTerminal(["bench", "--seconds", "1", "--connections", "1"], asAdmin());
-    expect(await terminal.ended()).toBe(0);
-    expect(terminal.shown()).toMatch(/\r\[#* *\] [\d,]+ calls/);
-    expect(terminal.shown()).toContain("\r\u001b[K\u001b[2mservice");
-  });
+    it("tables have colours and no line that is too long, and JSON is indented", async () => {
+      const [coloured, plain, json] = [
+        inTerminal(["apps", "ls", "--name", "Bootstrap"], asAdmin()),
+        inTerminal(["apps", "ls", "--name", "Bootstrap"], { ...asAdmin(), NO_COLOR: "1" }),
+        inTerminal(["whoami", "--json"], asAdmin()),
+      ];
+      await Promise.all([coloured, plain, json].map((terminal) => terminal.ended()));
+      expect(coloured.shown()).toContain("\u001b[32menabled\u001b[39m");
+      expect(plain.shown()).not.toContain("\u001b[");
+      const lines = plain.shown().split("\r\n");
+      expect(lines[1]).toContain("Bootstrap");
+      expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
+      expect(json.shown()).toContain('{\r\n  "kind": "application",\r\n');
+    });
+
+    it("long work shows a bar, which is gone at the end", async () => {
+      const terminal = inTerminal(["bench", "--seconds", "1", "--connections", "1"], asAdmin());
+      expect(await terminal.ended()).toBe(0);
+      expect(terminal.shown()).toMatch(/\r\[#* *\] [\d,]+ calls/);
+      expect(terminal.shown()).toContain("\r\u001b[K\u001b[2mservice");
+    });
+  }
 });
