@@ -29,6 +29,10 @@ import { createBinaryEncoder } from "../src/server/codec/binary-encoder.js";
 import { isPlain } from "../src/server/codec/plain.js";
 import { anyDuration, anyInit } from "./support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
+import { repetitions } from "./support/suite.js";
+
+// Each property is tried for every message of the contract.
+fc.configureGlobal({ numRuns: repetitions({ quick: 25, full: 100 }) });
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),

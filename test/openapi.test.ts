@@ -25,6 +25,7 @@ import { services, validationRules } from "../src/contract.js";
 import { Problem } from "../src/errors.js";
 import type { ProblemCode } from "../src/problem-catalogue.js";
 import { createEncoder } from "../src/server/rest/encode.js";
+import { isFullSuite } from "./support/suite.js";
 
 interface Media {
   readonly example?: Record<string, JsonValue>;
@@ -94,34 +95,37 @@ describe("the OpenAPI document", () => {
     expect(lint(openapi)).toEqual([]);
   });
 
-  it("has much that a strict linter finds when it is broken", () => {
-    const broken: [rule: string, place: string[], value: unknown][] = [
-      ["struct", ["servers"], "/"],
-      ["info-license", ["info", "license"], undefined],
-      ["no-unresolved-refs", ["components", "schemas", "Pagination"], undefined],
-      ["security-defined", ["components", "securitySchemes"], {}],
-      ["operation-4xx-response", ["paths", "/healthz", "get", "responses", "400"], undefined],
-      ["operation-tag-defined", ["paths", "/healthz", "get", "tags"], ["Health"]],
-      ["no-invalid-parameter-examples", [...application, "parameters", "0", "example"], 7],
-      ["no-invalid-media-type-examples", [...application, ...answer, "example", "id"], "7"],
-      [
-        "no-invalid-media-type-examples",
-        [...forbidden, "examples", "permission_denied", "value", "status"],
-        "403",
-      ],
-      ["no-invalid-schema-examples", ["components", "schemas", "Problem", "examples"], [{}]],
-      ["response-contains-header", [...application, "responses", "200", "headers"], {}],
-    ];
-    const problems = lint(
-      broken.reduce((whole, [, at, value]) => change(whole, at, value), openapi),
-    );
-    const found = problems.map(({ rule }) => rule);
-    for (const [rule] of broken) {
-      const at = found.indexOf(rule);
-      expect({ rule, isFound: at >= 0 }).toEqual({ rule, isFound: true });
-      found.splice(at, 1);
-    }
-  });
+  // Whether the linter still finds something is tried by the full suite.
+  if (isFullSuite) {
+    it("has much that a strict linter finds when it is broken", () => {
+      const broken: [rule: string, place: string[], value: unknown][] = [
+        ["struct", ["servers"], "/"],
+        ["info-license", ["info", "license"], undefined],
+        ["no-unresolved-refs", ["components", "schemas", "Pagination"], undefined],
+        ["security-defined", ["components", "securitySchemes"], {}],
+        ["operation-4xx-response", ["paths", "/healthz", "get", "responses", "400"], undefined],
+        ["operation-tag-defined", ["paths", "/healthz", "get", "tags"], ["Health"]],
+        ["no-invalid-parameter-examples", [...application, "parameters", "0", "example"], 7],
+        ["no-invalid-media-type-examples", [...application, ...answer, "example", "id"], "7"],
+        [
+          "no-invalid-media-type-examples",
+          [...forbidden, "examples", "permission_denied", "value", "status"],
+          "403",
+        ],
+        ["no-invalid-schema-examples", ["components", "schemas", "Problem", "examples"], [{}]],
+        ["response-contains-header", [...application, "responses", "200", "headers"], {}],
+      ];
+      const problems = lint(
+        broken.reduce((whole, [, at, value]) => change(whole, at, value), openapi),
+      );
+      const found = problems.map(({ rule }) => rule);
+      for (const [rule] of broken) {
+        const at = found.indexOf(rule);
+        expect({ rule, isFound: at >= 0 }).toEqual({ rule, isFound: true });
+        found.splice(at, 1);
+      }
+    });
+  }
 
   it("describes the methods that have a path, the probes and itself, and nothing else", () => {
     const names = methods.map(({ method }) => method.localName);

@@ -54,6 +54,7 @@ import { createQuickCheck } from "../src/quick-check.js";
 import { readExpression } from "../src/quick-expression.js";
 import { readPattern } from "../src/quick-pattern.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
+import { repetitions } from "./support/suite.js";
 
 type Init = MessageInitShape<DescMessage>;
 
@@ -136,7 +137,7 @@ describe("the quick check", () => {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
         }
       }),
-      { numRuns: 500 },
+      { numRuns: repetitions({ quick: 100, full: 500 }) },
     );
   });
 });
@@ -391,7 +392,7 @@ describe("patterns", () => {
             expect([text, isTaken(at, text)]).toEqual([text, true]);
           }
         }),
-        { numRuns: 500 },
+        { numRuns: repetitions({ quick: 100, full: 500 }) },
       );
     },
   );
@@ -456,7 +457,7 @@ function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrar
         }
       }
     }),
-    { numRuns: 300 },
+    { numRuns: repetitions({ quick: 60, full: 300 }) },
   );
 }
 

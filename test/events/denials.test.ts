@@ -9,9 +9,14 @@ import type { StreamingApi } from "../support/api.js";
 import { createGrpcApi } from "../support/api-grpc.js";
 import { useReaders } from "../support/api-streams.js";
 import { engines, startServer, type TestServer } from "../support/server.js";
+import { changed } from "../support/store.js";
+import { repetitions } from "../support/suite.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
+/** How often calls come at once, and how many of each kind. */
+const bursts = repetitions({ quick: 10, full: 50 });
+const burstSize = 20;
 
 describe.each(engines)("store=%s: refused calls", (engine) => {
   const read = useReaders();
@@ -35,11 +40,19 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     { root }: Tenant,
     makeCalls: (api: StreamingApi) => Promise<unknown>,
   ): Promise<Event[]> {
-    const server = await startServer(engine, { store: base.store });
+    const writing: Promise<unknown>[] = [];
+    const add: typeof base.store.events.add = (events) => {
+      const added = base.store.events.add(events);
+      writing.push(added);
+      return added;
+    };
+    const server = await startServer(engine, { store: changed(base.store, { events: { add } }) });
     const refusing = createGrpcApi(`127.0.0.1:${server.port}`);
     await makeCalls(refusing);
     refusing.close();
     await server.close();
+    // It waits for two seconds only, and a slow machine may need longer.
+    await Promise.all(writing);
     const { data } = await api.listEvents(root.key, { kind: "access.denied", size: 100 });
     return data;
   }
@@ -63,9 +76,9 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
         // Someone who guesses: another key each time.
         () => refuse(api.whoAmI(makeKey("pub", shop.id)), "unauthenticated"),
       ];
-      for (let part = 0; part < 10; part++) {
-        const burst = Array.from({ length: 500 }, (_, at) => calls[at % calls.length]?.());
-        await Promise.all(burst);
+      for (let part = 0; part < bursts; part++) {
+        const burst = Array.from({ length: burstSize }, () => calls.map((call) => call()));
+        await Promise.all(burst.flat());
       }
     });
     const counts = new Map<string, number>();
@@ -73,14 +86,15 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
       const name = `${reason} ${(actor ?? target)?.applicationId}`;
       counts.set(name, (counts.get(name) ?? 0) + count);
     }
+    const each = bursts * burstSize;
     expect(Object.fromEntries(counts)).toEqual({
-      [`permission_denied ${backend.id}`]: 1_000,
-      [`permission_denied ${other.id}`]: 1_000,
-      [`permission_denied ${shop.id}`]: 1_000,
-      [`unknown_key ${replaced.id}`]: 1_000,
-      [`unknown_key ${shop.id}`]: 1_000,
+      [`permission_denied ${backend.id}`]: each,
+      [`permission_denied ${other.id}`]: each,
+      [`permission_denied ${shop.id}`]: each,
+      [`unknown_key ${replaced.id}`]: each,
+      [`unknown_key ${shop.id}`]: each,
     });
-  }, 120_000);
+  });
 
   it("are told with the key that does not work, and why", async () => {
     const tenant = await createTenant();
