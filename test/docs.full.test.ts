@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, it, jest } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { openapi } from "../gen/openapi.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
 import { barriersIn } from "./support/axe.js";
 import { describeInBrowser, type OpenedPage } from "./support/browser.js";
 import { startServer, type TestServer } from "./support/server.js";
-
-// A whole page with hundreds of controls is looked at, on machines that have other things to do.
-jest.setTimeout(90_000);
 
 const operations = Object.entries(openapi.paths).flatMap(([path, verbs]) =>
   Object.keys(verbs).map((verb) => `${verb.toUpperCase()} ${path}`),
