@@ -13,6 +13,7 @@ import {
   StringValueSchema,
   StructSchema,
   TimestampSchema,
+  timestampFromMs,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
@@ -27,11 +28,16 @@ import {
   UpdateApplicationRequestSchema,
 } from "../gen/latchkey/v1/application_service_pb.js";
 import { services } from "../src/contract.js";
+import { toTimestamp } from "../src/moments.js";
 import { createConnectJsonDecoder } from "../src/server/codec/connect-json-decoder.js";
 import { createConnectJsonEncoder } from "../src/server/codec/connect-json-encoder.js";
 import { jsonOptionsFor } from "../src/server/json-options.js";
 import { anyDuration, anyInit } from "./support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
+import { repetitions } from "./support/suite.js";
+
+// Each property is tried for every message of the contract.
+fc.configureGlobal({ numRuns: repetitions({ quick: 25, full: 100 }) });
 
 const jsonOptionsOf = (jsonDepth: number) =>
   jsonOptionsFor({ implementations: [], openImplementations: [], jsonDepth });
@@ -389,5 +395,19 @@ describe("reading the JSON of Connect", () => {
       Buffer.from('"}'),
     ]);
     expect(() => decode(bytes)).toThrow("not valid for encoding utf-8");
+  });
+});
+
+describe("moments", () => {
+  it("carries a moment as the library does", () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), (moment) => {
+        expect(toTimestamp(moment)).toStrictEqual(timestampFromMs(moment));
+      }),
+    );
+  });
+
+  it("carries no moment as nothing", () => {
+    expect(toTimestamp(undefined)).toBeUndefined();
   });
 });

@@ -1,6 +1,11 @@
 import { BlockList, isIPv6 } from "node:net";
+import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { callKey } from "../src/caller.js";
+import { createAddressOf } from "../src/caller-address.js";
+import { readSettings } from "../src/config.js";
+import { Ending } from "../src/ending.js";
 import {
   homeOf,
   isInOneOf,
@@ -239,5 +244,106 @@ describe("a network", () => {
         );
       }),
     );
+  });
+});
+
+describe("callers", () => {
+  /** Where a call came from, by the connection and the header, to one who trusts these proxies. */
+  function addressOf(address: string, forwarded?: string | string[], trusted = "10.0.0.0/8,::1") {
+    const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
+    const headers = { "x-forwarded-for": forwarded as string };
+    const ending = new Ending();
+    const peer = { address, headers };
+    const call = { requestId: "", startedAt: 0, peer, ending, protocol: "rest" } as const;
+    const values = createContextValues().set(callKey, call);
+    return createAddressOf(trustedProxies)({ values });
+  }
+
+  describe("the address of a caller", () => {
+    it.each([
+      ["203.0.113.7", "203.0.113.7"],
+      ["::ffff:203.0.113.7", "203.0.113.7"],
+      ["2001:DB8::7", "2001:db8::7"],
+      ["fe80::1%eth0", "fe80::1"],
+      ["", ""],
+      ["/run/latchkey.sock", ""],
+    ])("is that of the connection: %p is %p", (address, seen) => {
+      expect(addressOf(address)).toBe(seen);
+      expect(addressOf(address, "198.51.100.1")).toBe(seen);
+    });
+
+    it("is that of the connection where no proxy is trusted, whatever the header says", () => {
+      expect(addressOf("10.0.0.1", "198.51.100.1", "")).toBe("10.0.0.1");
+      expect(addressOf("::1", "198.51.100.1", "")).toBe("::1");
+    });
+
+    it.each([
+      ["10.0.0.1", "198.51.100.1", "198.51.100.1"],
+      ["::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"],
+      ["::1", "2001:DB8::7", "2001:db8::7"],
+      ["::1", "::ffff:198.51.100.1", "198.51.100.1"],
+      ["10.0.0.1", "fe80::7%eth0", "fe80::7"],
+      ["10.0.0.1", "198.51.100.1, 10.0.0.3,10.0.0.2", "198.51.100.1"],
+      ["10.0.0.1", "198.51.100.1:4711", "198.51.100.1"],
+      ["10.0.0.1", "[2001:db8::7]:4711", "2001:db8::7"],
+      ["10.0.0.1", "[2001:db8::7]", "2001:db8::7"],
+      ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
+      ["10.0.0.1", "", "10.0.0.1"],
+      ["10.0.0.1", undefined, "10.0.0.1"],
+    ])("is what a proxy that is trusted says: %s, %p is %s", (address, forwarded, seen) => {
+      expect(addressOf(address, forwarded)).toBe(seen);
+    });
+
+    it("takes lines of the header for one list", () => {
+      expect(addressOf("10.0.0.1", ["198.51.100.1", "198.51.100.2, 10.0.0.2"])).toBe(
+        "198.51.100.2",
+      );
+    });
+
+    it.each([
+      ["198.51.100.1, , 10.0.0.2", "10.0.0.2"],
+      ["198.51.100.1, unknown, 10.0.0.2", "10.0.0.2"],
+      ["198.51.100.1, 10.0.0.256, 10.0.0.2", "10.0.0.2"],
+      ["198.51.100.1, 10.0.0.2;10.0.0.3", "10.0.0.1"],
+      ["198.51.100.1,", "10.0.0.1"],
+      [`198.51.100.1, ${"1".repeat(10_000)}`, "10.0.0.1"],
+      ["198.51.100.1, _hidden, 10.0.0.3, 10.0.0.2", "10.0.0.3"],
+      ["198.51.100.1, 10.0.0.2:port", "10.0.0.1"],
+    ])("believes nothing to the left of what cannot be read: %p is %p", (forwarded, seen) => {
+      expect(addressOf("10.0.0.1", forwarded)).toBe(seen);
+    });
+
+    it("walks back so far and no farther", () => {
+      const proxies = (count: number) => Array<string>(count).fill("10.0.0.2").join(",");
+      expect(addressOf("10.0.0.1", `198.51.100.1,${proxies(31)}`)).toBe("198.51.100.1");
+      expect(addressOf("10.0.0.1", `198.51.100.1,${proxies(32)}`)).toBe("10.0.0.2");
+    });
+
+    const trusted = fc.ipV4().map((it) => it.replace(/^\d+/, "10"));
+    const stranger = fc.nat(255).map((last) => `198.51.100.${last}`);
+
+    it("is never what a caller wrote, who is no proxy itself", () => {
+      fc.assert(
+        fc.property(
+          fc.array(fc.oneof(trusted, fc.ipV4(), fc.ipV6(), fc.string()), { minLength: 1 }),
+          stranger,
+          fc.array(trusted, { maxLength: 5 }),
+          (written, client, proxies) => {
+            const forwarded = [...written, client, ...proxies].join(", ");
+            expect(addressOf("10.0.0.1", forwarded)).toBe(client);
+            expect(addressOf(client, written.join(","))).toBe(client);
+          },
+        ),
+      );
+    });
+
+    it("is one that can be read, or none, whatever comes", () => {
+      fc.assert(
+        fc.property(fc.string(), fc.string(), (address, forwarded) => {
+          expect(addressOf(address, forwarded)).toMatch(/^[0-9a-f.:]*$/);
+          expect(addressOf("10.0.0.1", forwarded)).toMatch(/^[0-9a-f.:]+$/);
+        }),
+      );
+    });
   });
 });
