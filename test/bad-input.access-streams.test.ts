@@ -344,7 +344,8 @@ describe("a caller that does not read", () => {
   it("that reads after all, if slowly, is not cut off", async () => {
     const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
     const count = 2_000;
-    const pause = 50;
+    // Each part is at most a window of 64 KiB, so that there are five at least.
+    const pause = 120;
     async function readSlowly() {
       const stream = open(streamRpc);
       stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
