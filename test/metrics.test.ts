@@ -279,14 +279,14 @@ describe("/metrics", () => {
     const worst = async () =>
       (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { quantile: "1" });
     await delay(50);
-    const end = performance.now() + 200;
+    const end = performance.now() + 500;
     while (performance.now() < end) {
       // Nothing else gets a turn.
     }
-    await until(async () => (await worst()) >= 0.15);
+    await until(async () => (await worst()) >= 0.45);
     for (let asked = 0; asked < 3; asked++) {
       const told = await worst();
-      expect(told).toBeGreaterThanOrEqual(0.15);
+      expect(told).toBeGreaterThanOrEqual(0.45);
       // It is in seconds, and nothing can be later than this file has run for.
       expect(told).toBeLessThan((performance.now() - begun) / 1_000);
     }
