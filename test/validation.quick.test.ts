@@ -137,7 +137,7 @@ describe("the quick check", () => {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
         }
       }),
-      { numRuns: repetitions({ quick: 100, full: 500 }) },
+      { numRuns: repetitions({ quick: 50, full: 500 }) },
     );
   });
 });
@@ -392,7 +392,7 @@ describe("patterns", () => {
             expect([text, isTaken(at, text)]).toEqual([text, true]);
           }
         }),
-        { numRuns: repetitions({ quick: 100, full: 500 }) },
+        { numRuns: repetitions({ quick: 50, full: 500 }) },
       );
     },
   );
@@ -457,7 +457,7 @@ function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrar
         }
       }
     }),
-    { numRuns: repetitions({ quick: 60, full: 300 }) },
+    { numRuns: repetitions({ quick: 30, full: 300 }) },
   );
 }
 

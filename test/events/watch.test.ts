@@ -3,13 +3,13 @@ import { describeWatchEvents } from "../api-contract/watch-events.js";
 import { duplexClients, streamClients } from "../support/api-streams.js";
 import { isFullSuite } from "../support/suite.js";
 
-// The other protocols are tried by the watch of credentials, and by the full suite.
-const clients = streamClients.filter(([name]) => isFullSuite || ["grpc", "connect"].includes(name));
+/** The clients that the quick suite tries are all of them, over this and the other suites of streams. */
+const named = (name: string) => streamClients.filter(([client]) => client === name);
 
 // Protocols and stores are independent of each other: each is tried once.
 describe.each([
-  ["lmdb", clients],
-  ["mongo", duplexClients.slice(-1)],
+  ["lmdb", isFullSuite ? streamClients : named("connect")],
+  ["mongo", isFullSuite ? duplexClients : named("grpc")],
 ] as const)("store=%s", (engine, clients) => {
   describe.each(clients)("client=%s", (_client, connect) => {
     describeWatchEvents({ engine, connect });
