@@ -344,8 +344,8 @@ describe("a caller that does not read", () => {
   it("that reads after all, if slowly, is not cut off", async () => {
     const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
     const count = 2_000;
-    // Each part is at most a window of 64 KiB, so that there are five at least.
-    const pause = 120;
+    // For a window of 64 KiB a fifth of a second, and for all answers longer than the server waits.
+    const pauseFor = (bytes: number) => (50 * bytes) / 16_384;
     async function readSlowly() {
       const stream = open(streamRpc);
       stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
@@ -354,7 +354,7 @@ describe("a caller that does not read", () => {
       try {
         for await (const chunk of stream) {
           chunks.push(chunk);
-          await new Promise((resolve) => setTimeout(resolve, pause));
+          await new Promise((resolve) => setTimeout(resolve, pauseFor(chunk.length)));
         }
       } catch {
         // It was cut off, which its code tells.
