@@ -26,6 +26,6 @@ export default {
   cacheDirectory: join(cacheHome, "latchkey", "jest"),
   // Only ends a test that hangs: a slow machine needs minutes for what takes seconds elsewhere.
   testTimeout: 120_000,
-  // Two at least: a single worker would run in jest's own process.
-  maxWorkers: Math.max(2, availableParallelism()),
+  // One more than cores, since tests often wait. A single worker would run in jest's own process.
+  maxWorkers: availableParallelism() + 1,
 };
