@@ -124,7 +124,7 @@ beforeAll(() => {
 
 afterAll(async () => {
   await Promise.all(closes.map((close) => close()));
-}, 60_000);
+});
 
 describe.each(Object.keys(outages))("a service whose MongoDB %s", (name) => {
   const story = () => stories.get(name) as Promise<Story>;
