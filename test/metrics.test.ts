@@ -22,8 +22,6 @@ import { until } from "./support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
 const check = "/latchkey.v1.AccessService/CheckAccess";
-/** An hour: nobody writes when keys were last used while the work of the store is counted. */
-const usesInterval = 3_600_000;
 
 let server: TestServer;
 let root: Bootstrapped;
@@ -31,7 +29,7 @@ let begun: number;
 
 beforeAll(async () => {
   begun = performance.now();
-  server = await startServer("lmdb", { usesInterval });
+  server = await startServer();
   root = await server.createTenant();
 });
 
@@ -224,7 +222,7 @@ describe("/metrics", () => {
   ])(
     "counts what is found among the %s that are kept, and what is not",
     async (cache, engine, path, body) => {
-      const own = await startServer(engine, { usesInterval });
+      const own = await startServer(engine);
       const { key } = await own.createTenant();
       const send = () =>
         callRaw(own, path, {

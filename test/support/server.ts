@@ -37,10 +37,15 @@ export interface TestServerOptions {
   readonly store?: Store | undefined;
   /** How often an embedded store of its own removes what has expired, in milliseconds. */
   readonly sweepInterval?: number;
-  /** How often the server writes when keys were last used, in milliseconds. */
+  /**
+   * How often the server writes when keys were last used, in milliseconds. By
+   * default not while a test runs: two reads of one application would differ.
+   */
   readonly usesInterval?: number;
   readonly tracing?: Tracing | undefined;
 }
+
+const hour = 3_600_000;
 
 /**
  * Starts a real server on a free port of this machine, on a real and empty
@@ -48,7 +53,13 @@ export interface TestServerOptions {
  */
 export async function startServer(
   engine: Engine = "lmdb",
-  { environment = {}, store: given, sweepInterval, usesInterval, tracing }: TestServerOptions = {},
+  {
+    environment = {},
+    store: given,
+    sweepInterval,
+    usesInterval = hour,
+    tracing,
+  }: TestServerOptions = {},
 ): Promise<TestServer> {
   const settings = readSettings({
     ...{ HOST: "127.0.0.1", PORT: "0" },
@@ -64,8 +75,7 @@ export async function startServer(
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
-    ...{ store, settings, log, clock: clock.now, tracing },
-    ...(usesInterval !== undefined && { usesInterval }),
+    ...{ store, settings, log, clock: clock.now, tracing, usesInterval },
   });
   const { port } = await server.listen();
   return {
