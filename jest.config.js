@@ -1,8 +1,11 @@
-import { availableParallelism, homedir } from "node:os";
+import { accessSync, constants, mkdirSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
-// Outside of node_modules, which `npm ci` removes.
-const cacheHome = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+const { HOME, XDG_CACHE_HOME } = process.env;
+// Outside of node_modules, which `npm ci` removes. The tests keep MongoDB there too.
+const cacheHome = [XDG_CACHE_HOME, HOME && join(HOME, ".cache")].find(isWritable) ?? tmpdir();
+process.env.XDG_CACHE_HOME = cacheHome;
 
 const swc = ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" } }];
 
@@ -29,3 +32,13 @@ export default {
   // One more than cores, since tests often wait. A single worker would run in jest's own process.
   maxWorkers: availableParallelism() + 1,
 };
+
+function isWritable(folder) {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

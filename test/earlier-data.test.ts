@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Store } from "../src/store/store.js";
 import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
@@ -14,8 +14,6 @@ import { useLmdbFolder } from "./support/lmdb-folder.js";
 import { uri, useMongo } from "./support/mongo.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { isFullSuite } from "./support/suite.js";
-
-jest.setTimeout(120_000);
 
 interface Earlier {
   readonly store: Store;

@@ -31,7 +31,7 @@ let key: string;
 beforeAll(async () => {
   [limited, usual] = await Promise.all([
     startServer("lmdb", { environment: small }),
-    startServer(),
+    startServer("lmdb", { environment: { HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" } }),
   ]);
   ({ key } = await limited.createTenant());
 });
@@ -130,6 +130,10 @@ describe("what is set is kept", () => {
     const [crowd, few] = [open(limited), open(usual)];
     const left = (some: typeof crowd) => some.filter(({ socket }) => !socket.destroyed).length;
     await until(async () => left(crowd) <= 20, patience);
+    // Once the last of them is answered, the server has accepted all of them.
+    const last = few.at(-1) as (typeof few)[number];
+    last.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    await until(async () => last.received().includes("HTTP/1.1 200"), patience);
     expect(left(few)).toBe(40);
     for (const { socket } of [...crowd, ...few]) {
       socket.destroy();

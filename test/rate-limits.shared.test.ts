@@ -63,14 +63,29 @@ describe("buckets in MongoDB", () => {
     const stores = [await mongo.open(db), await mongo.open(db)];
     const rate = { count: 1, interval: hour, burst: 50 };
     const now = Date.now();
+
+    const drawTogether = (bucket: string) =>
+      Array.from({ length: 100 }, (_, i) => {
+        clock.mockReturnValue(i % 2 === 0 ? now + hour : now - hour);
+        return stores[i % 2]?.rateCounts?.draw(bucket, rate, 3);
+      });
+
     const clock = jest.spyOn(Date, "now");
-    const draws = Array.from({ length: 100 }, (_, i) => {
-      clock.mockReturnValue(i % 2 === 0 ? now + hour : now - hour);
-      return stores[i % 2]?.rateCounts?.draw("b", rate, 3);
-    });
-    const drawn = (await Promise.all(draws)).map((it) => it?.tokens ?? 0);
-    clock.mockRestore();
-    expect(drawn.reduce((sum, tokens) => sum + tokens, 0)).toBe(50);
+    try {
+      // A draw fails after half a second, which a busy machine can take: then another bucket is tried.
+      for (let attempt = 0; ; attempt++) {
+        const draws = await Promise.allSettled(drawTogether(`b${attempt}`));
+        const tokens = draws.map((it) => (it.status === "fulfilled" ? (it.value?.tokens ?? 0) : 0));
+        const drawn = tokens.reduce((sum, count) => sum + count, 0);
+        expect(drawn).toBeLessThanOrEqual(50);
+        if (draws.every(({ status }) => status === "fulfilled")) {
+          expect(drawn).toBe(50);
+          return;
+        }
+      }
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it("are swept when they are full again", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe } from "@jest/globals";
 import type { Clock, Store } from "../src/store/store.js";
 import { describeAnswers } from "./store-contract/answers.js";
 import { describeApplications } from "./store-contract/applications.js";
@@ -50,8 +50,6 @@ function describeWith(
   open: OpenStore,
   groups: readonly ((subject: () => Subject) => void)[],
 ): void {
-  jest.setTimeout(120_000);
-
   describe(name, () => {
     // So far ahead that no engine sweeps, by a clock of its own, what a test has yet to read.
     // Tests may share a store, so the clock goes on from one test to the next.

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { newId } from "../src/ids.js";
 import { reach } from "../src/store/mongo/reach.js";
 import { openMongoStore } from "../src/store/mongo.js";
@@ -20,8 +20,6 @@ import { useFollowers } from "./support/follow.js";
 import { startProxy } from "./support/proxy.js";
 import { until } from "./support/until.js";
 
-jest.setTimeout(120_000);
-
 let failing: FailingMongo;
 let mongod: FailingMongo["mongod"];
 let store: FailingMongo["store"];
@@ -31,7 +29,7 @@ let fail: FailingMongo["fail"];
 beforeAll(async () => {
   failing = await startFailingMongo();
   ({ mongod, store, application: owner, fail } = failing);
-}, 120_000);
+});
 
 afterAll(() => failing?.stop(), 120_000);
 

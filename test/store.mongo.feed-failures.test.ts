@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type Binary, MongoClient, UUID } from "mongodb";
 import type { NewEvent } from "../src/store/events.js";
@@ -14,8 +14,6 @@ import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js
 import { type FollowerOf, useEventFollowers, useFollowers } from "./support/follow.js";
 import { repetitions } from "./support/suite.js";
 import { until } from "./support/until.js";
-
-jest.setTimeout(120_000);
 
 const follow = useFollowers();
 const followEvents = useEventFollowers();

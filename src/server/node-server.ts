@@ -58,7 +58,7 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
     requestTimeout: bodyTimeout,
     keepAliveTimeout: idleTimeout,
     connectionsCheckingInterval: 1_000,
-    // It is refused by us, as a problem. Newer releases of Node do so themselves, over TLS too.
+    // We refuse a request without a Host header ourselves, with a problem body.
     requireHostHeader: false,
     maxHeaderSize: headerSize,
   };

@@ -1,15 +1,12 @@
 import { describe } from "@jest/globals";
 import { describeWatch } from "../api-contract/watch.js";
-import { duplexClients, streamClients } from "../support/api-streams.js";
+import { clientNamed, duplexClients, streamClients } from "../support/api-streams.js";
 import { isFullSuite } from "../support/suite.js";
-
-/** The clients that the quick suite tries are all of them, over this and the other suites of streams. */
-const named = (name: string) => streamClients.filter(([client]) => client === name);
 
 // Protocols and stores are independent of each other: each is tried once.
 describe.each([
-  ["lmdb", isFullSuite ? streamClients : named("grpc-web")],
-  ["mongo", isFullSuite ? duplexClients : named("connect over HTTP/2")],
+  ["lmdb", isFullSuite ? streamClients : clientNamed("grpc-web")],
+  ["mongo", isFullSuite ? duplexClients : clientNamed("connect over HTTP/2")],
 ] as const)("store=%s", (engine, clients) => {
   describe.each(clients)("client=%s", (_client, connect) => {
     describeWatch({ engine, connect });

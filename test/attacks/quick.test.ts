@@ -3,7 +3,7 @@ import { readSettings } from "../../src/config.js";
 import { useAttacked } from "../support/attacked.js";
 import { endHeaders, frame, frameType, request } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
-import { slowBodyHttp1, slowHeaders } from "./slow-callers.js";
+import { cutOffWithResponse, slowHeaders } from "./slow-callers.js";
 
 // One attack of each kind. The other files of this folder try all of them.
 const timeout = 1_000;
@@ -42,13 +42,12 @@ describe("by default", () => {
 describe("others are served while the service cuts off", () => {
   it("headers and bodies that come slowly, when their time is up and not before", async () => {
     const begin = slowHeaders["letter by letter"] as (typeof slowHeaders)[string];
-    const [headers, body] = await attacked.during(async () => {
-      const slow = await Promise.all([begin(attacked, attacked), slowBodyHttp1(attacked)]);
-      return Promise.all(slow.map(({ over }) => over));
-    });
-    expect(headers?.after).toBeGreaterThan(timeout);
-    expect(body?.after).toBeGreaterThan(timeout);
-    expect(body?.answer).toBe("408");
+    const [headers, body] = await attacked.during(async () =>
+      Promise.all([(await begin(attacked, attacked)).over, cutOffWithResponse(attacked)]),
+    );
+    expect(headers.after).toBeGreaterThan(timeout);
+    expect(body.after).toBeGreaterThan(timeout);
+    expect(body.answer).toBe("408");
   });
 
   it("a body that is too large, before 24 MiB of it are sent", async () => {

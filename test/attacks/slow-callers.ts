@@ -140,6 +140,19 @@ export function slowBodyHttp1({ port, firstKey }: Target): SlowCaller {
   return drip(connection, () => " ");
 }
 
+/**
+ * Sends slow bodies until one is cut off with a response. A byte that arrives
+ * after the server closed resets the connection, and its response is lost.
+ */
+export async function cutOffWithResponse(target: Target): Promise<CutOff> {
+  for (;;) {
+    const cutOff = await slowBodyHttp1(target).over;
+    if (cutOff.answer !== "") {
+      return cutOff;
+    }
+  }
+}
+
 /** The same over HTTP/2. */
 export function slowBodyHttp2(
   { url, firstKey }: Target,

@@ -8,6 +8,7 @@ import { tlsEnvironment } from "../support/raw-tls.js";
 import { useService } from "../support/service-for-file.js";
 import {
   checkRpc,
+  cutOffWithResponse,
   type SlowCaller,
   slowBodies,
   slowBodyHttp1,
@@ -64,8 +65,8 @@ describe("where time is short", () => {
 
   it("a body that comes slowly is refused with 408 and cut off over HTTP/1.1", async () => {
     await hasty.during(async () => {
-      const slow = Array.from({ length: attackers }, () => slowBodyHttp1(hasty));
-      for (const { after, answer } of await Promise.all(slow.map(({ over }) => over))) {
+      const slow = Array.from({ length: attackers }, () => cutOffWithResponse(hasty));
+      for (const { after, answer } of await Promise.all(slow)) {
         expect(after).toBeGreaterThan(timeout);
         expect(answer).toBe("408");
       }

@@ -113,5 +113,5 @@ describeInBrowser("a journey through the console", (browser) => {
     await page.getByText("1 application", { exact: true }).waitFor();
     expect(await works(third)).toBe(false);
     expect(faults).toEqual([]);
-  });
+  }, 600_000);
 });

@@ -85,7 +85,7 @@ describe("a service under load that is told to stop", () => {
         expect(lost.filter((one) => isDropped(one, stoppedAt))).toEqual([]);
         expect(Object.keys(answers).sort()).toEqual(["HTTP 200", "HTTP 201", "gRPC 0"]);
         const lastWords = lost
-          .filter(({ sentAt }) => sentAt < stoppedAt + farewell)
+          .filter(({ flushedAt }) => flushedAt < stoppedAt + farewell)
           .flatMap(({ lastWord }) => lastWord ?? []);
         expect(lastWords.filter((word) => word !== "close")).toEqual([]);
       }

@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { expect } from "@jest/globals";
 import fc from "fast-check";
+import { isFullSuite } from "../support/suite.js";
 
 /** The same inputs come each time, unless another seed is given, or `random`. */
 const { FUZZ_SEED = "1", FUZZ_FACTOR = "1" } = process.env;
@@ -40,7 +41,8 @@ export function createFindings() {
     },
     expectNone(): void {
       const { testPath = "" } = expect.getState();
-      const again = `FUZZ_SEED=${seed} npx jest ${relative(process.cwd(), testPath)}`;
+      const suite = isFullSuite ? "TEST_SUITE=full " : "";
+      const again = `${suite}FUZZ_SEED=${seed} npx jest ${relative(process.cwd(), testPath)}`;
       expect({ again, found }).toEqual({ again, found: [] });
     },
   };

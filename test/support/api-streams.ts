@@ -31,6 +31,9 @@ export const streamClients: readonly [client: string, connect: Connect][] = [
   ["grpc-web", ({ url: baseUrl }) => createConnectApi(createGrpcWebTransport({ baseUrl }))],
 ];
 
+/** One client alone. In the quick suite, the stream suites together use every client once. */
+export const clientNamed = (name: string) => streamClients.filter(([client]) => client === name);
+
 /** Someone who reads a stream. */
 export interface Reader<T> {
   /** The next message, when it comes. */

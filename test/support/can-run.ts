@@ -10,6 +10,6 @@ export function describeWith(
   if (spawnSync(command, args).status === 0) {
     describe(title, tests);
   } else {
-    describe.skip(`${title} (not run: ${command} is missing, or a part of it)`, tests);
+    describe.skip(`${title} (not run: ${command} is missing or incomplete)`, tests);
   }
 }

@@ -13,7 +13,7 @@ export function scriptCommand(script: string, ...args: string[]): [string, strin
 /**
  * Makes one file of a script of this folder and all that it imports of ours,
  * which starts three times as fast. Answers the command line that runs it.
- * It is for what does not look for files beside itself.
+ * Not for scripts that load files by relative path.
  */
 export function bundleScript(script: string): (...args: string[]) => [string, string[]] {
   // Below node_modules, so that it finds packages.

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, jest } from "@jest/globals";
+import { afterEach, beforeEach } from "@jest/globals";
 import { type LmdbStoreOptions, openLmdbStore } from "../../src/store/lmdb.js";
 import type { Store } from "../../src/store/store.js";
 
@@ -9,7 +9,6 @@ import type { Store } from "../../src/store/store.js";
 export function useLmdbFolder() {
   let path = "";
   let opened: Store[] = [];
-  jest.setTimeout(120_000);
 
   beforeEach(async () => {
     path = await mkdtemp(join(tmpdir(), "latchkey-"));

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, jest } from "@jest/globals";
+import { afterAll, beforeAll } from "@jest/globals";
 import { type Db, MongoClient } from "mongodb";
 import { openMongoStore } from "../../src/store/mongo.js";
 import type { Clock, Store } from "../../src/store/store.js";
@@ -17,20 +17,23 @@ export function withOptions(base: string, options: Readonly<Record<string, strin
   return `${address.replace(/^([a-z+]+:\/\/[^/]*)$/, "$1/")}?${params}`;
 }
 
-/** A busy machine may be slow to answer, which is no failure of the database. */
-const patient = {
+/** Timeouts that no test runs into: a busy machine may be slow, which is no failure of the database. */
+const longTimeouts = {
   connectTimeoutMS: "60000",
   serverSelectionTimeoutMS: "60000",
   socketTimeoutMS: "60000",
   waitQueueTimeoutMS: "60000",
 };
 
+/** The same, for a store that waits as long as a busy machine needs. */
+export const patientUri = withOptions(uri, longTimeouts);
+
 export interface TestMongo {
   /** A database of its own, which goes when the tests of the file are done. */
   createDatabase(): Db;
   /** Opens a store, which is closed when the tests of the file are done. */
   open(db: Db, options?: { uri?: string; clock?: Clock; eventRetention?: number }): Promise<Store>;
-  /** A database and a store by its clock, which the tests of the file share: each has tenants of its own. */
+  /** A database and a store by its clock, which the tests of the file share. Each test uses its own tenants. */
   shared(): Promise<{ readonly db: Db; readonly store: Store }>;
 }
 
@@ -40,11 +43,10 @@ export function useMongo(): TestMongo {
   const stores: Store[] = [];
   let client: MongoClient;
   let sharing: ReturnType<TestMongo["shared"]> | undefined;
-  jest.setTimeout(120_000);
 
   beforeAll(async () => {
     client = await new MongoClient(uri).connect();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await Promise.all(stores.map((store) => store.close()));
@@ -52,7 +54,7 @@ export function useMongo(): TestMongo {
       await db.dropDatabase();
     }
     await client?.close();
-  }, 120_000);
+  });
 
   const mongo: TestMongo = {
     createDatabase() {
@@ -63,7 +65,7 @@ export function useMongo(): TestMongo {
 
     async open(db, options) {
       const database = db.databaseName;
-      const store = await openMongoStore({ uri: withOptions(uri, patient), database, ...options });
+      const store = await openMongoStore({ uri: patientUri, database, ...options });
       stores.push(store);
       return store;
     },

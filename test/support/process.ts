@@ -91,11 +91,17 @@ export function childrenOf(pid: number): number[] {
 }
 
 function childrenInProc(pid: number): number[] {
+  const tasks = unlessEnded(() => readdirSync(`/proc/${pid}/task`));
+  return tasks.flatMap((task) =>
+    unlessEnded(() => numbersIn(readFileSync(`/proc/${pid}/task/${task}/children`))),
+  );
+}
+
+/** Nothing, where the process or thread has just ended. */
+function unlessEnded<T>(read: () => T[]): T[] {
   try {
-    const tasks = readdirSync(`/proc/${pid}/task`);
-    return tasks.flatMap((task) => numbersIn(readFileSync(`/proc/${pid}/task/${task}/children`)));
+    return read();
   } catch (error) {
-    // The process, or one of its threads, has just ended.
     if (["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) {
       return [];
     }

@@ -29,7 +29,7 @@ export function openRaw(port: number): RawConnection {
   };
 }
 
-/** Waits until the other side has closed a connection, and closes it where that takes too long: whether it did. */
+/** Returns true if the server left a connection open for longer than `patience`, and then closes it. */
 export async function staysOpen(
   { socket, ended }: RawConnection,
   patience: number,

@@ -19,8 +19,8 @@ export interface Member {
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Asks it alone, behind its bridge's back. */
-  command(command: Document): Promise<Document>;
+  /** Sends a command to this member alone, past its bridge. */
+  command(command: Document, serverSelectionTimeoutMS?: number): Promise<Document>;
 }
 
 export interface MemberOptions {
@@ -37,9 +37,9 @@ export async function createMember({ binary, port, folder, set }: MemberOptions)
   const bridge = await startBridge(port, callerIn);
   let child: ChildProcess | undefined;
 
-  async function command(command: Document): Promise<Document> {
-    const uri = `mongodb://127.0.0.1:${port}/?directConnection=true&serverSelectionTimeoutMS=3000`;
-    const client = new MongoClient(uri);
+  async function command(command: Document, serverSelectionTimeoutMS = 3_000): Promise<Document> {
+    const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
+    const client = new MongoClient(uri, { serverSelectionTimeoutMS });
     try {
       return await client.db("admin").command(command);
     } finally {

@@ -61,7 +61,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
 
   async function start(): Promise<void> {
     await Promise.all(members.map((member) => member.start()));
-    await first.command({
+    const initiate = {
       replSetInitiate: {
         _id: setName,
         members: members.map(({ host }, _id) => ({ _id, host })),
@@ -72,7 +72,8 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
           catchUpTimeoutMillis: 0,
         },
       },
-    });
+    };
+    await first.command(initiate, patience);
     // An election by itself would wait for the election timeout first.
     await stepUp(first);
   }

@@ -13,6 +13,7 @@ import { openMongoStore } from "../../src/store/mongo.js";
 import type { Clock, Store } from "../../src/store/store.js";
 import type { Tracing } from "../../src/tracing/tracing.js";
 import { createTestClock, type TestClock } from "./clock.js";
+import { patientUri, uri } from "./mongo.js";
 
 export type Engine = "lmdb" | "mongo";
 export const engines: readonly Engine[] = ["lmdb", "mongo"];
@@ -65,8 +66,10 @@ export async function startServer(
     ...{ HOST: "127.0.0.1", PORT: "0" },
     // Tests send wrong keys as fast as they can, and all of them come from one address.
     RATE_LIMIT_FAILURES: "off",
-    // Nobody waits for an answer when a test closes its server, which is to be quick.
+    // Tests close servers without waiting for clients.
     SHUTDOWN_GRACE: "10ms",
+    // A busy machine may need longer than the default for a call.
+    REQUEST_TIMEOUT: "5m",
     ...environment,
   });
   const clock = createTestClock();
@@ -117,9 +120,8 @@ const openers: Readonly<Record<Engine, Opener>> = {
   },
 
   async mongo(clock) {
-    const uri = process.env.MONGODB_TEST_URI ?? "";
     const database = `latchkey-${newId(Date.now()).slice(-17)}`;
-    const store = await openMongoStore({ uri, database, clock });
+    const store = await openMongoStore({ uri: patientUri, database, clock });
     async function withDatabase<T>(use: (db: Db) => Promise<T>): Promise<T> {
       const client = await new MongoClient(uri).connect();
       try {

@@ -10,13 +10,16 @@ export default class SkipReporter {
   }
 
   onRunComplete(_contexts, results) {
+    if (this.#globalConfig.testNamePattern) {
+      return;
+    }
     const lines = [...skippedTests(results), ...this.#fullOnlySuites()];
     if (lines.length > 0) {
       process.stderr.write(`\nNot tested in this run:\n${lines.map((it) => `  ${it}\n`).join("")}`);
     }
   }
 
-  /** A run of some files only, or of the full suite, leaves out nothing that should be named. */
+  /** Only a run of the whole quick suite lists the long suites. */
   #fullOnlySuites() {
     const { rootDir, testPathPatterns, nonFlagArgs = [] } = this.#globalConfig;
     const isSelection = nonFlagArgs.length > 0 || (testPathPatterns?.patterns ?? []).length > 0;
@@ -26,7 +29,7 @@ export default class SkipReporter {
     const files = readdirSync(join(rootDir, "test"), { recursive: true });
     const suites = files.filter((file) => file.endsWith(".full.test.ts"));
     return [
-      `${suites.length} long suites (faults, attacks, fuzzing, timing, memory, browser): run "npm run test:full"`,
+      `${suites.length} long suites (faults, attacks, fuzzing, timing, memory, browser), some clients and stores, and more repetitions: run "npm run test:full"`,
     ];
   }
 }
