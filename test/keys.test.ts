@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import { readBase62, readDigits, writeBase62 } from "../src/base62.js";
 import { createFindNamed, createIdentify, createIdentifyMany } from "../src/identify.js";
@@ -136,6 +136,24 @@ describe("a keyring", () => {
     expect(keyring.matches(key, stored)).toBe(true);
     expect(keyring.matches(makeKey("prv", newId(Date.now())), stored)).toBe(false);
     expect(keyring.matches(key, new Uint8Array(0))).toBe(false);
+  });
+
+  it("compares whole hashes in constant time, whether or not they are the same", () => {
+    const crypto = jest.requireActual<typeof import("node:crypto")>("node:crypto");
+    const keyring = createKeyring();
+    const [right, wrong] = [key, makeKey("prv", newId(Date.now()))].map(keyring.hash);
+    const compare = jest.spyOn(crypto, "timingSafeEqual");
+    try {
+      for (const hash of [right, wrong] as [Uint8Array, Uint8Array]) {
+        compare.mockClear();
+        const answers = [keyring.matches(key, hash), keyring.find(key, [{ hash }]) !== undefined];
+        expect(answers).toEqual([hash === right, hash === right]);
+        expect(compare.mock.calls.map(([, stored]) => stored)).toEqual([hash, hash]);
+        expect(compare.mock.results.map(({ value }) => value)).toEqual(answers);
+      }
+    } finally {
+      compare.mockRestore();
+    }
   });
 
   it("needs the pepper to match what was hashed with it", () => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Document } from "mongodb";
 import { newId } from "../src/ids.js";
 import { reach } from "../src/store/mongo/reach.js";
 import { openMongoStore } from "../src/store/mongo.js";
@@ -17,6 +18,7 @@ import {
 import { anAnswer, anAnswerId } from "./store-contract/trailed-changes.js";
 import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { useFollowers } from "./support/follow.js";
+import { withOptions } from "./support/mongo.js";
 import { startProxy } from "./support/proxy.js";
 import { until } from "./support/until.js";
 
@@ -190,6 +192,34 @@ describe("a change and its trail, of a MongoDB that fails", () => {
       },
     };
   }
+
+  it("are committed where a majority has them on disk, whatever the URI says", async () => {
+    const uri = withOptions(mongod.uri, { w: "1", journal: "false" });
+    const weak = await openMongoStore({ uri, database: "latchkey" });
+    const { changeBy } = await prepare();
+    const admin = failing.admin.db("admin");
+    // The profiler leaves commits out; the log of the server tells of all that took longer than this.
+    const toldFrom = (slowms: number) => admin.command({ profile: 0, slowms });
+    let commits: Document[] = [];
+    await toldFrom(-1);
+    try {
+      // The server keeps a thousand lines, so on a busy machine ours may be gone.
+      await until(async () => {
+        await changeBy(weak, () => {});
+        const { log } = await admin.command({ getLog: "global" });
+        commits = (log as string[])
+          .filter((line) => line.includes('"commitTransaction":1'))
+          .map((line) => JSON.parse(line).attr.command);
+        return commits.length > 0;
+      });
+    } finally {
+      await toldFrom(100);
+      await weak.close();
+    }
+    for (const { writeConcern } of commits) {
+      expect(writeConcern).toMatchObject({ w: "majority", j: true });
+    }
+  });
 
   const transient = ["TransientTransactionError"];
   const stepped = { code: 189, errmsg: "The primary has stepped down." };
