@@ -1,5 +1,6 @@
 import { connect as connectHttp2, type Settings } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { slowHeaders } from "./attacks/slow-callers.js";
 import { askRaw, expectProblem, send } from "./support/http.js";
 import { endHeaders, endStream, frame, frameType, request } from "./support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "./support/raw-connection.js";
@@ -26,18 +27,20 @@ const patience = 120_000;
 
 let limited: TestServer;
 let usual: TestServer;
+let hasty: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  [limited, usual] = await Promise.all([
+  [limited, usual, hasty] = await Promise.all([
     startServer("lmdb", { environment: small }),
     startServer("lmdb", { environment: { HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" } }),
+    startServer("lmdb", { environment: { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "24h" } }),
   ]);
   ({ key } = await limited.createTenant());
 });
 
 afterAll(async () => {
-  await Promise.all([limited.close(), usual.close()]);
+  await Promise.all([limited.close(), usual.close(), hasty.close()]);
 });
 
 function create(body: object) {
@@ -138,6 +141,22 @@ describe("what is set is kept", () => {
     for (const { socket } of [...crowd, ...few]) {
       socket.destroy();
     }
+  });
+
+  it("HEADER_TIMEOUT, though a body may take a day, for a first request and for a later one", async () => {
+    const { port, url } = hasty;
+    const target = { port, url, firstKey: (await hasty.createTenant()).key };
+    const ways = Object.entries(slowHeaders).filter(([what]) => !what.includes("TLS"));
+    const callers = await Promise.all(
+      ways.map(async ([what, begin]) => ({ what, ...(await begin(target, target)) })),
+    );
+    const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ what }) => what);
+    await until(async () => open().length === 0, patience).catch(() => {});
+    const left = open();
+    for (const { hangUp } of callers) {
+      hangUp();
+    }
+    expect(left).toEqual([]);
   });
 
   it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, once a key has come that works", async () => {

@@ -56,6 +56,12 @@ function dripBytes(connection: RawConnection, bytes: Buffer): SlowCaller {
   return drip(connection, () => bytes.subarray(at, ++at));
 }
 
+async function callFirstHttp1(connection: RawConnection): Promise<RawConnection> {
+  connection.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+  await until(async () => connection.received().includes("\r\n\r\n"), patience);
+  return connection;
+}
+
 async function callFirst(connection: RawConnection, key: string): Promise<RawConnection> {
   const fields = request("/applications/key", { "svc-api-key": key });
   connection.write(frame(frameType.headers, endHeaders | endStream, 1, fields));
@@ -112,6 +118,8 @@ export const slowHeaders: Readonly<
   "letter by letter, with TLS": (_, { port }) => dripBytes(openRawTls(port), slowText),
   "header by header": ({ port }) =>
     drip(begun(openRaw(port), "GET / HTTP/1.1\r\n"), () => "x-a: b\r\n"),
+  "letter by letter, after a call": async ({ port }) =>
+    dripBytes(await callFirstHttp1(openRaw(port)), slowText),
   "over HTTP/2, without their last frame": ({ port }) =>
     drip(begun(openRawHttp2(port), frame(frameType.headers, 0, 1, request("/"))), () => ""),
   "over HTTP/2": ({ port }) => dripBytes(openRawHttp2(port), slowFields),
