@@ -131,6 +131,21 @@ describe("a store that cannot be reached", () => {
   });
 });
 
+describe("the line in the log about a call that failed", () => {
+  it.each<[what: string, reason: unknown]>([
+    ["as the store cannot be reached", new StoreUnavailable("away")],
+    ["by a mistake of ours", new Error("a mistake")],
+  ])("%s holds neither its key nor another of its headers", async (_what, reason) => {
+    const { port, url, logs } = await startOn(failing(reason));
+    const headers = { ...key(), authorization: "hunter2" };
+    await send({ port }, "/applications", { headers });
+    await callRaw({ url }, listRpc, { headers, body: envelope("") });
+    expect(logs).toHaveLength(2);
+    expect(JSON.stringify(logs)).not.toContain(root.key);
+    expect(JSON.stringify(logs)).not.toContain("hunter2");
+  });
+});
+
 describe("a store that fails in another way", () => {
   const reasons: [what: string, reason: unknown][] = [
     ["an error", new Error("E11000 dup key in latchkey.applications at /srv/app/store.js:12")],
