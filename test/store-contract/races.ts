@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { nextTurn } from "../../src/next-turn.js";
 import type { Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import {
@@ -124,6 +125,35 @@ export function describeRaces(subject: () => Subject): void {
         expect(await store.sessions.find(session.id)).toBeUndefined();
         expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
       }
+    });
+
+    it("none finds an application that lists and totals leave out yet", async () => {
+      const { store } = subject();
+      const { tenantId } = anApplication();
+      const all = times(20, () => anApplication({ tenantId }));
+      const ids = all.map(({ id }) => id);
+      const leftOut: string[] = [];
+      let isDone = false;
+      const look = async () => {
+        while (!isDone) {
+          const found = (await store.applications.findMany(ids)).flatMap((one) => one?.id ?? []);
+          const query = { tenantId, size: 100, from: { page: 1 } };
+          const { items, total = 0 } = await store.applications.list(query);
+          const listed = new Set(items.map(({ id }) => id));
+          leftOut.push(...found.filter((id) => !listed.has(id)));
+          if (total < found.length) {
+            leftOut.push(`${found.length - total} of the total`);
+          }
+          await nextTurn();
+        }
+      };
+      const looking = look();
+      for (const one of all) {
+        await store.applications.create(one);
+      }
+      isDone = true;
+      await looking;
+      expect(leftOut).toEqual([]);
     });
 
     it("each creation is counted", async () => {
