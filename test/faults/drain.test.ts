@@ -1,5 +1,9 @@
 import { once } from "node:events";
-import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  type IncomingHttpHeaders,
+} from "node:http2";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -96,6 +100,12 @@ describe("a service under load that is told to stop", () => {
 /** Begins a request over HTTP/1.1 that the service waits to read the body of. Answers how to finish it. */
 async function beginHttp1(port: number, key: string): Promise<() => Promise<string>> {
   const socket = connect(port, "127.0.0.1");
+  let received = "";
+  socket.on("data", (chunk) => {
+    received += chunk;
+  });
+  socket.on("error", () => {});
+  const closed = new Promise((resolve) => socket.on("close", resolve));
   const body = '{"name":""}';
   socket.write(
     `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\nexpect: 100-continue\r\n` +
@@ -103,9 +113,10 @@ async function beginHttp1(port: number, key: string): Promise<() => Promise<stri
   );
   await once(socket, "data");
   return async () => {
+    received = "";
     socket.write(body);
-    const [answer] = await once(socket, "data");
-    return String(answer);
+    await closed;
+    return received || "cut off";
   };
 }
 
@@ -118,14 +129,23 @@ async function beginGrpc(session: ClientHttp2Session, key: string): Promise<() =
     te: "trailers",
     "svc-api-key": key,
   });
+  let end = "cut off";
+  const note = (headers: IncomingHttpHeaders) => {
+    const { "grpc-status": status } = headers;
+    end = status === undefined ? end : `grpc-status: ${status}`;
+  };
+  stream.on("response", note);
+  stream.on("trailers", note);
+  stream.on("error", () => {});
+  const closed = new Promise((resolve) => stream.on("close", resolve));
   // Frames are read in their order.
   await new Promise((resolve) => session.ping(resolve));
   const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
   return async () => {
     stream.end(envelope(toBinary(CheckAccessRequestSchema, check)));
     stream.resume();
-    const [trailers] = await once(stream, "trailers");
-    return `grpc-status: ${trailers["grpc-status"]}`;
+    await closed;
+    return end;
   };
 }
 
@@ -134,6 +154,7 @@ describe("a service that is told to stop while it reads requests", () => {
     withFolder(async (DATA_DIR) => {
       const { url, port, firstKey, process } = await start({ ...environment, DATA_DIR });
       const session = connectHttp2(url);
+      session.on("error", () => {});
       const finishHttp1 = await beginHttp1(port, firstKey);
       const finishGrpc = await beginGrpc(session, firstKey);
       process.child.kill("SIGTERM");
