@@ -474,6 +474,16 @@ describe("a guard", () => {
     });
   });
 
+  it("does not allow what it remembers, where it is cut off and that may be wrong by now", async () => {
+    await ask(yes);
+    clock += maxStaleness;
+    const asked = guard.check(key, permission);
+    await settle();
+    expect(service.checks).toHaveLength(2);
+    lastCheck().fail(new ConnectError("gone", Code.Unavailable));
+    expect(await asked).toMatchObject({ allowed: false, reason: "unavailable", source: "guard" });
+  });
+
   it("takes a check that the service calls invalid for a mistake of the one who asks", async () => {
     const asked = guard.check(key, "nonsense");
     await settle();
