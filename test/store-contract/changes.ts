@@ -73,19 +73,18 @@ export function describeChanges(subject: () => Subject): void {
     });
 
     it("is told that a session was authorized", async () => {
-      const { store, application, session, follower } = await createFollowed();
+      const { store, application, session, mark, marked, untilMarked } = await createFollowed();
       await store.sessions.authorize(aGrant(session));
-      const { changes, missed } = await follower.next();
-      expect(changes).toEqual([told("authorized", application.id, session.id)]);
-      expect(missed).toBe(false);
+      await mark();
+      expect(await untilMarked()).toEqual([told("authorized", application.id, session.id), marked]);
     });
 
     it("is told that a session was deleted", async () => {
-      const { store, application, session, tenantId, follower } = await createFollowed();
+      const { store, application, session, tenantId, mark, marked, untilMarked } =
+        await createFollowed();
       await store.sessions.delete(tenantId, session.id);
-      const { changes, missed } = await follower.next();
-      expect(changes).toEqual([told("deleted", application.id, session.id)]);
-      expect(missed).toBe(false);
+      await mark();
+      expect(await untilMarked()).toEqual([told("deleted", application.id, session.id), marked]);
     });
 
     it("is told nothing of what is created", async () => {
