@@ -1,5 +1,14 @@
 import type { Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from "@jest/globals";
 import fc from "fast-check";
 import { nextTurn } from "../src/next-turn.js";
 import { type CallTurns, createTurnsOfAll } from "../src/server/call-turns.js";
@@ -8,7 +17,12 @@ import { createFlowsOfAll, type Flow } from "../src/server/flow.js";
 import { endOverdue } from "../src/server/overdue.js";
 import { createReading } from "../src/server/reading.js";
 import { createWaitingLine } from "../src/server/waiting-line.js";
+import { times } from "./store-contract/fixtures.js";
+import { endHeaders, endStream, frame, frameType, request } from "./support/http2-frames.js";
+import { openRaw, openRawHttp2 } from "./support/raw-connection.js";
+import { startServer, type TestServer } from "./support/server.js";
 import { type StoppedTime, stopTime } from "./support/stop-time.js";
+import { until } from "./support/until.js";
 
 describe("turns of calls", () => {
   /** Takes so many calls of a connection, and notes each that is served under a name. */
@@ -151,6 +165,46 @@ describe("turns of calls", () => {
       const turns = createTurnsOfAll(clock)();
       expect([turns.isFree(10), turns.isFree(10)]).toEqual([true, false]);
     });
+  });
+});
+
+describe("a server to which many calls come at once on one connection", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startServer();
+  });
+
+  afterAll(() => server.close());
+
+  const http1 = (key: string, id: string) =>
+    `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\nx-request-id: ${id}\r\n\r\n`;
+  const http2 = (key: string, id: string, at: number) => {
+    const fields = request("/applications/key", { "svc-api-key": key, "x-request-id": id });
+    return frame(frameType.headers, endHeaders | endStream, 2 * at + 1, fields);
+  };
+
+  it.each([
+    ["HTTP/1.1", openRaw, http1],
+    ["HTTP/2", openRawHttp2, http2],
+  ])("serves another before the last of them, over %s", async (_version, open, call) => {
+    const { key } = await server.createTenant();
+    const [crowded, other] = [open(server.port), open(server.port)];
+    const served = () => server.logs.map(({ request_id: id }) => String(id));
+    // Both have been heard before, so that what they send next is read in one turn.
+    crowded.write(call(key, "first", 0));
+    other.write(call(key, "second", 0));
+    await until(async () => served().includes("first") && served().includes("second"));
+    server.logs.length = 0;
+
+    const many = times(100, (at) => Buffer.from(call(key, `many-${at}`, at + 1)));
+    crowded.write(Buffer.concat(many));
+    other.write(call(key, "other", 1));
+    await until(async () => served().length === 101);
+    expect(served().indexOf("other")).toBeLessThan(100);
+    crowded.socket.destroy();
+    other.socket.destroy();
+    server.logs.length = 0;
   });
 });
 
