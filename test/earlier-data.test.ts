@@ -11,7 +11,8 @@ import {
 } from "./support/fixtures.js";
 import { expectProblem, send } from "./support/http.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
-import { uri, useMongo } from "./support/mongo.js";
+import { useMongo } from "./support/mongo.js";
+import { uri } from "./support/mongo-uri.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { isFullSuite } from "./support/suite.js";
 

@@ -3,7 +3,8 @@ import { createTenant, type Tenant } from "./api-contract/tenant.js";
 import { createRestApi } from "./support/api-rest.js";
 import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { send } from "./support/http.js";
-import { uri, useMongo } from "./support/mongo.js";
+import { useMongo } from "./support/mongo.js";
+import { uri } from "./support/mongo-uri.js";
 import { rateLimitsOff } from "./support/rate-limits-off.js";
 import { startServer, type TestServer } from "./support/server.js";
 

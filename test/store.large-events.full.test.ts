@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { scriptCommand, useChildren } from "./support/child.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
-import { uri, useMongo } from "./support/mongo.js";
+import { useMongo } from "./support/mongo.js";
+import { uri } from "./support/mongo-uri.js";
 
 const start = useChildren();
 const folder = useLmdbFolder();

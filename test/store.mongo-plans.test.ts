@@ -24,9 +24,10 @@ import {
   importAll,
 } from "./store-contract/transfer-fixtures.js";
 import { useFollowers } from "./support/follow.js";
-import { uri, useMongo, withOptions } from "./support/mongo.js";
+import { useMongo } from "./support/mongo.js";
 import { type Plan, plansOf } from "./support/mongo-plans.js";
 import { profile } from "./support/mongo-profile.js";
+import { uri, withOptions } from "./support/mongo-uri.js";
 
 const { createDatabase, open, shared } = useMongo();
 const follow = useFollowers();

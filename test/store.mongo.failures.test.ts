@@ -18,7 +18,7 @@ import {
 import { anAnswer, anAnswerId } from "./store-contract/trailed-changes.js";
 import { type FailingMongo, startFailingMongo } from "./support/failing-mongo.js";
 import { useFollowers } from "./support/follow.js";
-import { withOptions } from "./support/mongo.js";
+import { withOptions } from "./support/mongo-uri.js";
 import { startProxy } from "./support/proxy.js";
 import { until } from "./support/until.js";
 

@@ -6,7 +6,8 @@ import { openMongoStore } from "../src/store/mongo.js";
 import type { ConnectionUse } from "../src/store/store.js";
 import { anApplication } from "./store-contract/fixtures.js";
 import { scrape } from "./support/exposition.js";
-import { uri, useMongo, withOptions } from "./support/mongo.js";
+import { useMongo } from "./support/mongo.js";
+import { uri, withOptions } from "./support/mongo-uri.js";
 import { startServer } from "./support/server.js";
 
 const { createDatabase, open, shared } = useMongo();

@@ -2,7 +2,7 @@ import { type Document, MongoClient } from "mongodb";
 import { openMongoStore } from "../../src/store/mongo.js";
 import type { ApplicationRecord, Store } from "../../src/store/store.js";
 import { anApplication } from "../store-contract/fixtures.js";
-import { withOptions } from "./mongo.js";
+import { withOptions } from "./mongo-uri.js";
 import { type Mongod, startMongod } from "./mongod.js";
 
 /** A mongod of its own, which can be made to fail, and a store with an application on it. */

@@ -13,7 +13,7 @@ import { openMongoStore } from "../../src/store/mongo.js";
 import type { Clock, Store } from "../../src/store/store.js";
 import type { Tracing } from "../../src/tracing/tracing.js";
 import { createTestClock, type TestClock } from "./clock.js";
-import { patientUri, uri } from "./mongo.js";
+import { patientUri, uri } from "./mongo-uri.js";
 
 export type Engine = "lmdb" | "mongo";
 export const engines: readonly Engine[] = ["lmdb", "mongo"];

@@ -8,7 +8,7 @@ import { createKeyring } from "../../src/keys.js";
 import { applicationLine } from "../../src/transfer/write-lines.js";
 import { hour, times } from "../store-contract/fixtures.js";
 import { anImportedApplication, fill } from "../store-contract/transfer-fixtures.js";
-import { uri } from "../support/mongo.js";
+import { uri } from "../support/mongo-uri.js";
 import { latchkeyPath, withFolder } from "../support/process.js";
 import {
   type Environment,

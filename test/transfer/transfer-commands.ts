@@ -15,7 +15,8 @@ import {
   type Holdings,
   keyring,
 } from "../store-contract/transfer-fixtures.js";
-import { uri, useMongo } from "../support/mongo.js";
+import { useMongo } from "../support/mongo.js";
+import { uri } from "../support/mongo-uri.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
 import { until } from "../support/until.js";
 

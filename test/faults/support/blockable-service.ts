@@ -1,5 +1,5 @@
 import { openMongoStore } from "../../../src/store/mongo.js";
-import { uri } from "../../support/mongo.js";
+import { uri } from "../../support/mongo-uri.js";
 import { startProxy, type TcpProxy } from "../../support/proxy.js";
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/server.js";

@@ -1,5 +1,5 @@
 import { MongoClient } from "mongodb";
-import { uri } from "../../support/mongo.js";
+import { uri } from "../../support/mongo-uri.js";
 
 /**
  * The database's clock as far as it can be known without asking it each time:

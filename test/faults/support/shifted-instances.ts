@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll } from "@jest/globals";
 import { allOrNone } from "../../support/all-or-none.js";
-import { uri } from "../../support/mongo.js";
+import { uri } from "../../support/mongo-uri.js";
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { type ServiceProcess, startService } from "../../support/service-process.js";
 
