@@ -17,7 +17,7 @@ import { createEndedKeys, type EndedKeys } from "./support/ended-keys.js";
 import { type FaultReport, reportOf, showReports } from "./support/fault-report.js";
 import { type Downtime, hasAnswered, hasWritten, unexpected } from "./support/findings.js";
 import type { Instance } from "./support/instance.js";
-import { type Fault, mongoFaults } from "./support/mongo-faults.js";
+import { type Fault, failover, mongoFaults } from "./support/mongo-faults.js";
 import { createTally, type Door } from "./support/tally.js";
 
 /**
@@ -26,7 +26,7 @@ import { createTally, type Door } from "./support/tally.js";
  */
 const faults = isFullSuite
   ? times(Number(process.env.FAULT_ROUNDS ?? 1), () => mongoFaults).flat()
-  : mongoFaults.slice(0, 1);
+  : [failover];
 
 const workers = 6;
 
