@@ -5,9 +5,10 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../src/ids.js";
 import { StoreUnavailable } from "../src/store/store.js";
 import { anApplication, createBoth, must, times } from "./store-contract/fixtures.js";
-import { bundleScript, useChildren } from "./support/child.js";
+import { useChildren } from "./support/child.js";
 import { useFollowers } from "./support/follow.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
+import { useLmdbProcesses } from "./support/lmdb-processes.js";
 
 /** Only ends a hang, in milliseconds. */
 const patience = 120_000;
@@ -16,18 +17,7 @@ jest.setTimeout(2 * patience);
 const folder = useLmdbFolder();
 const start = useChildren();
 const follow = useFollowers();
-
-const runScript = bundleScript("lmdb-child.ts");
-
-/** The command line of another process on the same data. */
-function child(task: string, argument = "") {
-  return runScript(task, folder.path(), argument);
-}
-
-/** Runs another process to its end, before anything else can happen in this one. */
-function run(task: string, argument = "") {
-  return spawnSync(...child(task, argument), { timeout: patience });
-}
+const { child, run } = useLmdbProcesses(folder, patience);
 
 describe("what LMDB acknowledged", () => {
   const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
