@@ -42,7 +42,8 @@ const interval = 100;
  * last that are busy: whoever comes with a key is none for long. Where the
  * known alone are too many, those go that have been idle longest. A newcomer is
  * given the time to say what it wants, for which there may be up to twice as
- * many for a moment.
+ * many for a moment. The newest, half as many as the limit, never make room for
+ * older ones that are busy: those may be busy on purpose.
  */
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
   const all = createPool(limits.connections);
@@ -180,18 +181,25 @@ function hasRoom(pool: Pool, era: number): boolean {
 function makeRoom(pool: Pool, era: number): boolean {
   pool.clearedIn = era;
   dropStrangers(pool, era, isHeldBack);
-  dropStrangers(pool, era, isIdle);
+  dropStrangers(pool, era, isIdle, Math.floor(pool.limit / 2));
   dropStrangers(pool, era, () => true);
   dropIdle(pool);
   return excessOf(pool) <= 0;
 }
 
-function dropStrangers(pool: Pool, era: number, mayGo: (connection: Connection) => boolean): void {
+function dropStrangers(
+  pool: Pool,
+  era: number,
+  mayGo: (connection: Connection) => boolean,
+  sparedNewest = 0,
+): void {
+  let remaining = pool.strangers.size - sparedNewest;
   for (const connection of pool.strangers) {
     // What those have said that came since the last time may not have been read.
-    if (excessOf(pool) <= 0 || connection.era === era) {
+    if (excessOf(pool) <= 0 || connection.era === era || remaining <= 0) {
       return;
     }
+    remaining--;
     if (mayGo(connection)) {
       connection.drop();
     }

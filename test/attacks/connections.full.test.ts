@@ -126,12 +126,25 @@ describe("connections that wait for ever with calls that need no key", () => {
   it("leave room for others of that address, however many there are", async () => {
     await attacked.during(async (others) => {
       const connections: RawConnection[] = [];
-      for (let round = 0; round < 20; round++) {
-        connections.push(...(await openMany(attacked.port, limit, unfinished)));
+      for (let round = 0; round < 50; round++) {
+        connections.push(...(await openMany(attacked.port, limit / 2 - 5, unfinished)));
         await others.areServed(1);
       }
       await closeAll(connections);
     });
+  });
+
+  it("make room for a newcomer that is slow to send its request", async () => {
+    const connections = await openMany(attacked.port, limit, unfinished);
+    const newcomer = openRaw(attacked.port);
+    await until(async () => open([...connections, newcomer]) <= limit, patience);
+    expect(newcomer.socket.destroyed).toBe(false);
+    newcomer.write(
+      `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${attacked.firstKey}\r\n\r\n`,
+    );
+    await until(async () => newcomer.received().includes("200 OK"), patience);
+    newcomer.socket.destroy();
+    await closeAll(connections);
   });
 });
 

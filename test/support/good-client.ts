@@ -32,14 +32,22 @@ export async function startGoodClient(
   const args = [port, firstKey, service.pid, ...(cost === undefined ? [] : [cost])].map(String);
   const child = fork("test/support/good-client-child.mjs", args, { execArgv: [] });
 
+  const exited = once(child, "exit").then(([code]): never => {
+    throw new Error(`The good client ended with ${code}.`);
+  });
+  // It ends once its work is done, when nobody waits for a message.
+  exited.catch(() => {});
+
   async function nextMessage<T>(): Promise<T> {
-    const [message] = await Promise.race([
-      once(child, "message"),
-      once(child, "exit").then(([code]) => {
-        throw new Error(`The good client ended with ${code}.`);
-      }),
-    ]);
-    return message;
+    const received = new AbortController();
+    const message = once(child, "message", { signal: received.signal });
+    try {
+      const [value] = await Promise.race([message, exited]);
+      return value;
+    } finally {
+      message.catch(() => {});
+      received.abort();
+    }
   }
 
   const { cost: measured } = await nextMessage<{ cost: number }>();
