@@ -15,7 +15,7 @@ import { repetitions } from "../support/suite.js";
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
 /** How often calls come at once, and how many of each kind. */
-const bursts = repetitions({ quick: 10, full: 50 });
+const bursts = repetitions({ quick: 10, full: 20 });
 const burstSize = 20;
 
 describe.each(engines)("store=%s: refused calls", (engine) => {
