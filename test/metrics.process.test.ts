@@ -7,12 +7,10 @@ import { childrenOf, type LatchkeyProcess, runLatchkey, withFolder } from "./sup
 import { useServices } from "./support/service-process.js";
 import { useStops } from "./support/stops.js";
 import { isFullSuite } from "./support/suite.js";
-import { until } from "./support/until.js";
+import { hangTimeout, until } from "./support/until.js";
 
 const byKey = { method: "latchkey.v1.ApplicationService/GetApplicationByKey" };
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(2 * patience);
+jest.setTimeout(2 * hangTimeout);
 
 const start = useServices();
 const stopAfterTest = useStops();
@@ -72,7 +70,7 @@ describe("the metrics of two workers", () => {
       const [, victim] = /"worker_pid":(\d+)/.exec(await killOne(service)) ?? [];
       expect(Number(victim)).toBeGreaterThan(0);
       const isReplaced = async () => (await scrape(metrics)).sum("latchkey_workers") === 2;
-      await until(isReplaced, patience);
+      await until(isReplaced, hangTimeout);
       expect(await calls()).toBe(10);
       await askTimes(4, service);
       expect(await calls()).toBe(14);

@@ -25,11 +25,9 @@ import {
 import { createSecretFinder, type SecretFinder } from "./support/secret-finder.js";
 import { createSeenProcesses } from "./support/seen-processes.js";
 import { useServices } from "./support/service-process.js";
-import { until } from "./support/until.js";
+import { hangTimeout, until } from "./support/until.js";
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(4 * patience);
+jest.setTimeout(4 * hangTimeout);
 
 /** Does everything over every protocol. */
 async function useAll(run: Run): Promise<void> {
@@ -66,7 +64,7 @@ async function useAll(run: Run): Promise<void> {
     }
     // Refused calls are written to the trail a little later.
     const denials = { kind: "access.denied" };
-    await until(async () => (await grpc.listEvents(root, denials)).data.length > 0, patience);
+    await until(async () => (await grpc.listEvents(root, denials)).data.length > 0, hangTimeout);
     written.push(["the trail", textOf(await grpc.listEvents(root))]);
   });
   grpc.close();
@@ -166,7 +164,7 @@ function leaksIn(written: Written, finder: SecretFinder): string[] {
 
 /** Reads the heaps of all processes until what waited to be written has gone, or is there for good. */
 async function heapsAtRest(run: Run, read: () => Promise<Written>) {
-  const deadline = performance.now() + patience;
+  const deadline = performance.now() + hangTimeout;
   for (;;) {
     // The validator keeps the last text that broke a rule until the next one does: in each worker, and these get connections in turn.
     for (let time = 0; time < 4; time++) {

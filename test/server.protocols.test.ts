@@ -191,83 +191,63 @@ async function restOverHttp2(path: string): Promise<string> {
   return body.toString();
 }
 
-describe("JSON of Connect", () => {
-  describe("an answer in the JSON of Connect", () => {
-    let server: TestServer;
-
-    beforeAll(async () => {
-      server = await startServer();
+describe("an answer in the JSON of Connect", () => {
+  async function call(key: string, method: string, request: object) {
+    const response = await fetch(`${server.url}/latchkey.v1.AccessService/${method}`, {
+      method: "POST",
+      headers: { "SVC-API-KEY": key, "content-type": "application/json" },
+      body: JSON.stringify(request),
     });
+    return response.json();
+  }
 
-    afterAll(() => server.close());
+  it("says that something is not allowed, and leaves it not to be guessed", async () => {
+    const { key } = await server.createTenant();
+    const unknown = makeKey("prv", newId(Date.now()));
+    expect(
+      await call(key, "CheckAccess", { key: unknown, permission: "token:read" }),
+    ).toMatchObject({ allowed: false, reason: "unknown_key" });
+  });
 
-    async function call(key: string, method: string, request: object) {
-      const response = await fetch(`${server.url}/latchkey.v1.AccessService/${method}`, {
-        method: "POST",
-        headers: { "SVC-API-KEY": key, "content-type": "application/json" },
-        body: JSON.stringify(request),
-      });
-      return response.json();
-    }
-
-    it("says that something is not allowed, and leaves it not to be guessed", async () => {
-      const { key } = await server.createTenant();
-      const unknown = makeKey("prv", newId(Date.now()));
-      expect(
-        await call(key, "CheckAccess", { key: unknown, permission: "token:read" }),
-      ).toMatchObject({ allowed: false, reason: "unknown_key" });
-    });
-
-    it("writes empty lists", async () => {
-      const { key } = await server.createTenant();
-      expect(await call(key, "WhoAmI", {})).toMatchObject({ kind: "application", rules: [] });
-    });
+  it("writes empty lists", async () => {
+    const { key } = await server.createTenant();
+    expect(await call(key, "WhoAmI", {})).toMatchObject({ kind: "application", rules: [] });
   });
 });
 
-describe("admission", () => {
-  describe("a caller without a good key is refused before its message has come", () => {
-    let server: TestServer;
-
-    beforeAll(async () => {
-      server = await startServer();
-    });
-
-    afterAll(() => server.close());
-
-    /** Sends headers, and a body that never ends, and answers what comes back. */
-    async function ask(path: string, type: string): Promise<Record<string, unknown>> {
-      const session = connectHttp2(server.url);
-      const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
-      stream.write("{");
-      const got = await new Promise<Record<string, unknown>>((resolve, reject) => {
-        let headers = {};
-        stream.on("response", (response) => {
-          headers = response;
-        });
-        stream.on("trailers", (trailers) => {
-          headers = { ...headers, ...trailers };
-        });
-        stream.on("error", reject);
-        stream.on("end", () => resolve(headers));
-        stream.resume();
+describe("a caller without a good key is refused before its message has come", () => {
+  /** Sends headers, and a body that never ends, and answers what comes back. */
+  async function ask(path: string, type: string): Promise<Record<string, unknown>> {
+    const session = connectHttp2(server.url);
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+    stream.write("{");
+    const got = await new Promise<Record<string, unknown>>((resolve, reject) => {
+      let headers = {};
+      stream.on("response", (response) => {
+        headers = response;
       });
-      session.destroy();
-      return got;
-    }
-
-    it("over REST", async () => {
-      expect(await ask("/applications", "application/json")).toMatchObject({ ":status": 401 });
+      stream.on("trailers", (trailers) => {
+        headers = { ...headers, ...trailers };
+      });
+      stream.on("error", reject);
+      stream.on("end", () => resolve(headers));
+      stream.resume();
     });
+    session.destroy();
+    return got;
+  }
 
-    it("over Connect", async () => {
-      const path = "/latchkey.v1.ApplicationService/CreateApplication";
-      expect(await ask(path, "application/json")).toMatchObject({ ":status": 401 });
-    });
+  it("over REST", async () => {
+    expect(await ask("/applications", "application/json")).toMatchObject({ ":status": 401 });
+  });
 
-    it("over gRPC", async () => {
-      const path = "/latchkey.v1.ApplicationService/CreateApplication";
-      expect(await ask(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
-    });
+  it("over Connect", async () => {
+    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    expect(await ask(path, "application/json")).toMatchObject({ ":status": 401 });
+  });
+
+  it("over gRPC", async () => {
+    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    expect(await ask(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
   });
 });

@@ -7,15 +7,14 @@ import { useFollowers } from "./support/follow.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
 import { openLog } from "./support/lmdb-log.js";
 import { useLmdbProcesses } from "./support/lmdb-processes.js";
+import { hangTimeout } from "./support/until.js";
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(2 * patience);
+jest.setTimeout(2 * hangTimeout);
 
 const folder = useLmdbFolder();
 const start = useChildren();
 const follow = useFollowers();
-const { child, run } = useLmdbProcesses(folder, patience);
+const { child, run } = useLmdbProcesses(folder, hangTimeout);
 
 describe("what LMDB acknowledged", () => {
   it("was told in the log of changes, and nothing else was, when the process was killed", async () => {

@@ -9,15 +9,14 @@ import { useChildren } from "./support/child.js";
 import { useFollowers } from "./support/follow.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
 import { useLmdbProcesses } from "./support/lmdb-processes.js";
+import { hangTimeout } from "./support/until.js";
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(2 * patience);
+jest.setTimeout(2 * hangTimeout);
 
 const folder = useLmdbFolder();
 const start = useChildren();
 const follow = useFollowers();
-const { child, run } = useLmdbProcesses(folder, patience);
+const { child, run } = useLmdbProcesses(folder, hangTimeout);
 
 describe("what LMDB acknowledged", () => {
   const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
@@ -33,7 +32,7 @@ describe("what LMDB acknowledged", () => {
     const file = join(folder.path(), "trace");
     const calls = "trace=openat,fdatasync,write,writev,pwrite64,pwritev";
     const strace = ["-f", "-y", "-s", "80", "-o", file, "-e", calls, node, ...args];
-    expect(spawnSync("strace", strace, { timeout: patience }).status).toBe(0);
+    expect(spawnSync("strace", strace, { timeout: hangTimeout }).status).toBe(0);
     const events = eventsOf(await readFile(file, "utf8"));
     for (const number of times(5, (index) => index)) {
       expect(events).toMatch(new RegExp(`<${number}>(write )+sync commit </${number}>`));
@@ -142,7 +141,7 @@ describe("LMDB on a full disk", () => {
   it("refuses writes, keeps what it acknowledged, and goes on when there is space", async () => {
     const [node, args] = child("fill");
     const limited = ["-c", 'ulimit -f 8000; exec "$@"', "sh", node, ...args];
-    const filled = spawnSync("sh", limited, { encoding: "utf8", timeout: patience });
+    const filled = spawnSync("sh", limited, { encoding: "utf8", timeout: hangTimeout });
     expect(filled.status).toBe(0);
     const { created, found, failures } = JSON.parse(filled.stdout);
     expect(found).toBe(created.length);

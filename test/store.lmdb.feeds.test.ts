@@ -187,7 +187,10 @@ describe("the log of changes in LMDB", () => {
   });
 });
 
-describe("one who follows changes in LMDB", () => {
+describe.each([
+  ["changes", follow],
+  ["events", followEvents],
+] as const)("one who follows %s in LMDB", (_what, follow) => {
   it("hears that the store was closed, waiting or not", async () => {
     const store = await folder.open();
     const waits = follow(store, anApplication().tenantId);
@@ -387,35 +390,6 @@ describe("events in LMDB", () => {
     await follower.next();
     start(scriptCommand("lmdb-child.ts", "addEvent", folder.path(), tenantId));
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], missed: false });
-  });
-});
-
-describe("one who follows events in LMDB", () => {
-  it("hears that the store was closed, waiting or not", async () => {
-    const store = await folder.open();
-    const [waits, pauses] = [followEvents(store, randomUUID()), followEvents(store, randomUUID())];
-    await waits.next();
-    await pauses.next();
-    const waited = waits.next().catch((error) => error);
-    await store.close();
-    expect(await waited).toBeInstanceOf(StoreUnavailable);
-    await expect(pauses.next()).rejects.toBeInstanceOf(StoreUnavailable);
-  });
-
-  it("listens to the signal only while it waits", async () => {
-    const store = await folder.open();
-    const controller = new AbortController();
-    const { signal } = controller;
-    const listeners = () => getEventListeners(signal, "abort").length;
-    const waits = followEvents(store, randomUUID(), { signal });
-    await waits.next();
-    expect(listeners()).toBe(0);
-    const waiting = waits.step();
-    await new Promise(setImmediate);
-    expect(listeners()).toBe(1);
-    controller.abort();
-    await waiting;
-    expect(listeners()).toBe(0);
   });
 });
 

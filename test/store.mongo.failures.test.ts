@@ -33,7 +33,7 @@ beforeAll(async () => {
   ({ mongod, store, application: owner, fail } = failing);
 });
 
-afterAll(() => failing?.stop(), 120_000);
+afterAll(() => failing?.stop());
 
 const answers = () =>
   store.ping().then(

@@ -7,7 +7,7 @@ import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { backOff } from "../src/workers/back-off.js";
 import { isRunning, latchkeyPath } from "./support/process.js";
 import { useStops } from "./support/stops.js";
-import { until } from "./support/until.js";
+import { hangTimeout, until } from "./support/until.js";
 import {
   ask,
   askManyTimes,
@@ -19,9 +19,7 @@ import {
   watchWorker,
 } from "./support/workers-service.js";
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(2 * patience);
+jest.setTimeout(2 * hangTimeout);
 
 const run = promisify(execFile);
 const stopAfterTest = useStops();
@@ -87,7 +85,7 @@ describe("a worker that dies", () => {
       const [line] = await service.until(/.*a worker ended with SIGKILL.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
-      await until(async () => service.workers().length === 2, patience);
+      await until(async () => service.workers().length === 2, hangTimeout);
       expect(service.workers()).not.toContain(victim);
       expect(count(service.output.stdout, everyListeningLine)).toBe(1);
     }));

@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
-import { noTimeouts, patience, useAttacked } from "../support/attacked.js";
+import { noTimeouts, useAttacked } from "../support/attacked.js";
 import { scrape } from "../support/exposition.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
 import { answerOf, grpcHeaders } from "../support/http2-wire.js";
 import { onFrames, openRaw, openRawHttp2, twoLooks } from "../support/raw-connection.js";
 import { envelope } from "../support/raw-grpc.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 
 // What is sent here is little, and within every limit. It is prepared on many
 // connections, so that all of it is to be served in one moment.
@@ -33,7 +33,7 @@ function arrival(session: ClientHttp2Session): Promise<void> {
 function accepted(count: number): Promise<void> {
   return until(
     async () => (await scrape(attacked)).sum("latchkey_connections_open") >= count,
-    patience,
+    hangTimeout,
   );
 }
 
@@ -102,7 +102,7 @@ describe("streams on which nothing comes", () => {
         stream.resume();
       }
       const open = () => streams.filter(({ closed }) => !closed).length;
-      await until(async () => open() <= 1_000, patience);
+      await until(async () => open() <= 1_000, hangTimeout);
       await others.areServed(10);
       expect(open()).toBeGreaterThan(0);
       for (const session of sessions) {
@@ -125,7 +125,7 @@ describe("calls that are made on hundreds of connections in one moment", () => {
       }
       await until(
         async () => connections.every(({ received }) => received().includes("HTTP/1.1 401")),
-        patience,
+        hangTimeout,
       );
       for (const { socket } of connections) {
         socket.destroy();
@@ -176,7 +176,7 @@ describe("calls over HTTP/2 that are made on hundreds of connections in one mome
     await attacked.during(async () => {
       for (let round = 0; round < 2; round++) {
         await flood(plain, accepted, (answered) =>
-          until(async () => answered() === calls, patience),
+          until(async () => answered() === calls, hangTimeout),
         );
       }
       // Where nobody takes turns it is 1,800 and more.
@@ -187,7 +187,7 @@ describe("calls over HTTP/2 that are made on hundreds of connections in one mome
     await attacked.during(async () => {
       for (let round = 0; round < 2; round++) {
         await flood(compressed, accepted, (answered) =>
-          until(async () => answered() > calls / 10, patience),
+          until(async () => answered() > calls / 10, hangTimeout),
         );
       }
     });
@@ -274,7 +274,7 @@ describe("streams of checks that are asked without a pause, hundreds of them", (
       const checks = Buffer.concat(Array.from({ length: 200 }, () => one));
       const streams = Array.from({ length: 200 }, () => ask(checks));
       await others.areServed(40);
-      await until(async () => streams.every(({ received }) => received() > 0), patience);
+      await until(async () => streams.every(({ received }) => received() > 0), hangTimeout);
       for (const { end } of streams) {
         end();
       }

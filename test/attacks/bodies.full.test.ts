@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts, patience, useAttacked } from "../support/attacked.js";
+import { noTimeouts, useAttacked } from "../support/attacked.js";
 import { scrape } from "../support/exposition.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
 import { callRaw, envelope } from "../support/raw-grpc.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 
 const attacked = useAttacked(noTimeouts);
 
@@ -219,7 +219,7 @@ describe("a caller that does not read its answers is cut off", () => {
       }
       await Promise.all(connections.map(({ socket }) => once(socket, "connect")));
       // What is asked now is answered when all of them are accepted.
-      await until(areAllGone, patience);
+      await until(areAllGone, hangTimeout);
       for (const { socket, ended } of connections) {
         socket.resume();
         await ended;

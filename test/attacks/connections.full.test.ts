@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { Agent, request as ask } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts, patience, useAttacked } from "../support/attacked.js";
+import { noTimeouts, useAttacked } from "../support/attacked.js";
 import { scrape } from "../support/exposition.js";
 import { frame, frameType } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2, type RawConnection } from "../support/raw-connection.js";
 import { openRawTls, tlsEnvironment } from "../support/raw-tls.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 
 const wanted = 10_000;
 /** What this process and the service have open beside connections. */
@@ -72,7 +72,7 @@ describe("thousands of connections from one address", () => {
   ])("%s leave room for others of that address", async (_what, count, start) => {
     await attacked.during(async (others) => {
       const connections = await openMany(attacked.port, count, start);
-      await until(async () => open(connections) <= 1_000, patience);
+      await until(async () => open(connections) <= 1_000, hangTimeout);
       await others.areServed(10);
       await closeAll(connections);
     });
@@ -92,7 +92,7 @@ describe("ten thousand connections where so many may be", () => {
       const connections = await openMany(attacked.port, most, "");
       await until(
         async () => (await scrape(attacked)).sum("latchkey_connections_open") >= most,
-        patience,
+        hangTimeout,
       );
       await others.areServed(10);
       expect(open(connections)).toBe(most);
@@ -111,7 +111,7 @@ describe("connections over the limit of an address, with TLS", () => {
       ...Array.from({ length: 30 }, () => openRaw(attacked.port)),
       ...Array.from({ length: 30 }, () => openRawTls(attacked.port)),
     ];
-    await until(async () => open(connections) <= 20, patience);
+    await until(async () => open(connections) <= 20, hangTimeout);
     await closeAll(connections);
   });
 });
@@ -134,16 +134,16 @@ describe("connections that wait for ever with calls that need no key", () => {
     });
   });
 
-  it("make room for a newcomer that is slow to send its request", async () => {
+  it("make room for a new client that is slow to send its request", async () => {
     const connections = await openMany(attacked.port, limit, unfinished);
-    const newcomer = openRaw(attacked.port);
-    await until(async () => open([...connections, newcomer]) <= limit, patience);
-    expect(newcomer.socket.destroyed).toBe(false);
-    newcomer.write(
+    const newClient = openRaw(attacked.port);
+    await until(async () => open([...connections, newClient]) <= limit, hangTimeout);
+    expect(newClient.socket.destroyed).toBe(false);
+    newClient.write(
       `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${attacked.firstKey}\r\n\r\n`,
     );
-    await until(async () => newcomer.received().includes("200 OK"), patience);
-    newcomer.socket.destroy();
+    await until(async () => newClient.received().includes("200 OK"), hangTimeout);
+    newClient.socket.destroy();
     await closeAll(connections);
   });
 });
@@ -182,7 +182,7 @@ describe("connections over the limit of an address", () => {
     const connections = await openMany(attacked.port, 3 * limit, "");
     await until(
       async () => connections.filter(({ socket }) => socket.destroyed).length >= 2 * limit,
-      patience,
+      hangTimeout,
     );
     expect(await statusOver(known.agent, attacked.firstKey)).toBe(200);
     expect(known.ports.size).toBe(1);
@@ -204,7 +204,7 @@ describe("connections over the limit of an address", () => {
     }
     await until(
       async () => waiting.every(({ received }) => received().includes("100 Cont")),
-      patience,
+      hangTimeout,
     );
     const late = openRaw(attacked.port);
     await late.ended;
@@ -213,7 +213,7 @@ describe("connections over the limit of an address", () => {
     }
     await until(
       async () => waiting.every(({ received }) => received().includes("HTTP/1.1 400")),
-      patience,
+      hangTimeout,
     );
     await closeAll(waiting);
   });
@@ -227,7 +227,7 @@ describe("connections from a proxy that is trusted", () => {
 
   it("have the limit of all connections alone", async () => {
     const connections = await openMany(attacked.port, 40, "");
-    await until(async () => open(connections) === 30, patience);
+    await until(async () => open(connections) === 30, hangTimeout);
     await attacked.during((others) => others.areServed(10));
     await closeAll(connections);
   });

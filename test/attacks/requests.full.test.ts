@@ -3,13 +3,13 @@ import { connect as connectHttp2 } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
-import { patience, useAttacked } from "../support/attacked.js";
+import { useAttacked } from "../support/attacked.js";
 import { askRaw, expectProblem, send } from "../support/http.js";
 import { answerOf, grpcHeaders } from "../support/http2-wire.js";
 import { inLanes } from "../support/in-lanes.js";
 import { openRaw } from "../support/raw-connection.js";
 import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 
 const attacked = useAttacked({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 
@@ -206,7 +206,7 @@ describe("streams of one caller", () => {
     expect(streams.map(({ closed }) => closed)).toEqual([false, false, false]);
     expect(await isLetIn()).toBe(false);
     streams[0]?.close();
-    await until(isLetIn, patience);
+    await until(isLetIn, hangTimeout);
     session.destroy();
   });
 });

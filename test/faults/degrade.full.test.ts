@@ -5,13 +5,11 @@ import { createOutbox } from "../support/api-streams.js";
 import { send } from "../support/http.js";
 import { useMongo } from "../support/mongo.js";
 import type { TcpProxy } from "../support/proxy.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 import { outages, startBlockableService } from "./support/blockable-service.js";
 import { callAll, type Heard } from "./support/outage-calls.js";
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(2 * patience);
+jest.setTimeout(2 * hangTimeout);
 
 const mongo = useMongo();
 const closes: (() => Promise<void>)[] = [];
@@ -55,8 +53,8 @@ async function live(begin: (proxy: TcpProxy) => void): Promise<Story> {
   await until(async () => {
     const after = await callAll(target);
     return after.every(({ outcome }) => outcome === "ok");
-  }, patience);
-  await until(async () => (await send(target, "/readyz")).status === 200, patience);
+  }, hangTimeout);
+  await until(async () => (await send(target, "/readyz")).status === 200, hangTimeout);
   return {
     ...{ before, during, pages },
     streamEnds: await Promise.all(streams.map((stream) => stream())),
@@ -100,12 +98,12 @@ function follow(open: (signal: AbortSignal) => AsyncIterable<unknown>) {
     }
   })();
   return {
-    first: until(async () => count > 0 || end !== undefined, patience),
+    first: until(async () => count > 0 || end !== undefined, hangTimeout),
 
     /** How it has ended, or nothing where it goes on; whoever does neither is silent for good. */
     async whatBecame(): Promise<string | undefined> {
       const heard = count;
-      await until(async () => count > heard || end !== undefined, patience);
+      await until(async () => count > heard || end !== undefined, hangTimeout);
       const ended = end;
       leaving.abort();
       await reading;

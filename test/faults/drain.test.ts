@@ -14,13 +14,11 @@ import { rateLimitsOff } from "../support/rate-limits-off.js";
 import { envelope } from "../support/raw-grpc.js";
 import { useServices } from "../support/service-process.js";
 import { repetitions } from "../support/suite.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 import { callUntilRefused, type DrainTally, type LostRequest } from "./support/draining-load.js";
 import { createRandom } from "./support/random.js";
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-jest.setTimeout(2 * patience);
+jest.setTimeout(2 * hangTimeout);
 
 /** So long that a busy machine does not use it up. */
 const environment = {
@@ -61,7 +59,7 @@ function stopUnderLoad(WORKERS: string): Promise<DrainTally & { readonly stopped
     const load = callUntilRefused({ url, key: firstKey }, tally);
     const isUnderWay = async () =>
       ["HTTP 200", "HTTP 201", "gRPC 0"].every((kind) => (tally.answers[kind] ?? 0) > 10);
-    await until(isUnderWay, patience);
+    await until(isUnderWay, hangTimeout);
     // Much of what may go wrong lasts but a moment.
     await delay(random() * 50);
     const stoppedAt = performance.now();
@@ -159,7 +157,7 @@ describe("a service that is told to stop while it reads requests", () => {
       const finishGrpc = await beginGrpc(session, firstKey);
       process.child.kill("SIGTERM");
       await process.until(/stopping on SIGTERM/);
-      await until(() => isRefused(port), patience);
+      await until(() => isRefused(port), hangTimeout);
       // By then it has closed all connections on which nothing is under way.
       await delay(2 * farewell);
 

@@ -3,7 +3,7 @@ import { keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { inLanes } from "../support/in-lanes.js";
 import { withFolder } from "../support/process.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 import { auditApplication, auditSession } from "./support/crash-audit.js";
 import type { CrashLedger } from "./support/crash-ledger.js";
 import { type CrashLoadKeys, grants, writeUntilCut } from "./support/crash-load.js";
@@ -12,8 +12,6 @@ import { createRandom } from "./support/random.js";
 
 /** How many records the load makes at most before the service is killed. */
 const mostRecords = 60;
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
 
 const start = useEmbeddedServices();
 /** Sessions are to last until they are looked at. */
@@ -53,7 +51,7 @@ describe("a service on the embedded store that is killed while it writes", () =>
               Math.min(applications.length, sessions.length) >= 1 &&
               applications.length + sessions.length >= enough
             );
-          }, patience);
+          }, hangTimeout);
           await service.kill();
           await writing;
 

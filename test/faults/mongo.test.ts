@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { times } from "../store-contract/fixtures.js";
 import { inLanes } from "../support/in-lanes.js";
 import { isFullSuite } from "../support/suite.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 import { type Cluster, startCluster } from "./support/cluster.js";
 import { createClusterLedger } from "./support/cluster-ledger.js";
 import { startClusterLoad } from "./support/cluster-load.js";
@@ -29,9 +29,6 @@ const faults = isFullSuite
   : [failover];
 
 const workers = 6;
-
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
 
 const ledger = createClusterLedger();
 const tally = createTally();
@@ -67,7 +64,7 @@ async function suffer({ name: fault, strike, lasts, spares }: Fault): Promise<vo
 async function untilWritten(names: readonly string[], when: string): Promise<void> {
   const since = performance.now();
   const missing = () => names.filter((name) => !hasWritten(tally.outcomes, name, since));
-  await until(async () => missing().length === 0, patience).catch(() => {
+  await until(async () => missing().length === 0, hangTimeout).catch(() => {
     throw new Error(`${missing().join(" and ")} did not write again ${when}`);
   });
 }
@@ -76,7 +73,7 @@ async function untilWritten(names: readonly string[], when: string): Promise<voi
 async function untilReached(since: number): Promise<void> {
   const haveAll = async () =>
     cluster.doors.every((door) => hasAnswered(tally.outcomes, door, since));
-  await until(haveAll, patience);
+  await until(haveAll, hangTimeout);
 }
 
 /** Waits until the load has done enough for its answers to prove something. */
@@ -85,7 +82,7 @@ async function untilLoadIsEnough(): Promise<void> {
     [ledger.applications, ledger.sessions, ledger.endedKeys].every(({ length }) => length > 30) &&
     (endedKeys.answers.unauthenticated ?? 0) > 100 &&
     Object.keys(endedKeys.ends).length === 4;
-  await until(isEnough, patience);
+  await until(isEnough, hangTimeout);
 }
 
 async function timeStart(instance: Instance): Promise<number> {
@@ -182,7 +179,7 @@ describe(`under load, while ${isFullSuite ? "members and instances are killed, f
   });
 
   it("all that was acknowledged is there in the end, on every instance", async () => {
-    const lastProber = createLastProber(tally, cluster.keys.root, patience);
+    const lastProber = createLastProber(tally, cluster.keys.root, hangTimeout);
     await lookAtAll(lastProber);
     expect(lastProber.lies).toEqual([]);
   }, 300_000);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { useMongo } from "../support/mongo.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 import { outages, startBlockableService } from "./support/blockable-service.js";
 import { startSteadyCalls } from "./support/steady-calls.js";
 
@@ -8,9 +8,6 @@ const callsPerSecond = 150;
 /** How many calls come while the store is away, and how many are served after. */
 const callsWhileAway = 450;
 const callsAfter = 300;
-
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
 
 /** The driver keeps at most so many connections, and tries to make two at a time. */
 const poolSize = 100;
@@ -33,10 +30,10 @@ describe("a service that is called on and on", () => {
       const attemptsBefore = proxy.attempts().length;
       const begun = performance.now();
       begin(proxy);
-      await until(async () => calls.made() >= callsWhileAway, patience);
+      await until(async () => calls.made() >= callsWhileAway, hangTimeout);
       proxy.mend();
       const served = calls.outcomes.ok ?? 0;
-      await until(async () => (calls.outcomes.ok ?? 0) >= served + callsAfter, patience);
+      await until(async () => (calls.outcomes.ok ?? 0) >= served + callsAfter, hangTimeout);
       const outcomes = await calls.stop();
       const seconds = (performance.now() - begun) / 1_000;
       const attempts = proxy.attempts().length - attemptsBefore;
@@ -52,6 +49,6 @@ describe("a service that is called on and on", () => {
           `${attempts} connections tried, ${proxy.mostUnanswered()} at once`,
       );
     },
-    4 * patience,
+    4 * hangTimeout,
   );
 });

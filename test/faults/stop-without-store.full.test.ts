@@ -22,7 +22,7 @@ beforeAll(async () => {
     MONGODB_DATABASE: mongo.createDatabase().databaseName,
   };
   key = await bootstrapKey(store);
-}, 120_000);
+});
 
 afterAll(() => proxy?.close());
 

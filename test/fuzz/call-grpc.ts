@@ -5,11 +5,10 @@ import { errors } from "../../gen/latchkey/v1/options_pb.js";
 import { inLanes } from "../support/in-lanes.js";
 import type { FuzzedServer } from "./fuzzed-server.js";
 import { type GrpcInput, grpcCalls } from "./grpc-calls.js";
+import { fuzzTimeout } from "./say.js";
 import { createFindings, seeded } from "./seeded.js";
 
 const sessions = 4;
-/** Ends a wait for an answer, in milliseconds. */
-const patience = 180_000;
 
 interface GrpcAnswer {
   readonly status: number;
@@ -34,7 +33,7 @@ function call(
       status = Number(gotStatus ?? status);
       code = gotCode === undefined ? code : Number(gotCode);
     };
-    stream.setTimeout(patience, () => stream.destroy());
+    stream.setTimeout(fuzzTimeout, () => stream.destroy());
     stream.on("response", note);
     stream.on("trailers", note);
     stream.on("data", (chunk) => {

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { fuzzTimeout } from "./say.js";
 import type { Findings } from "./seeded.js";
 
 /** An answer over HTTP/1.1. */
@@ -23,8 +24,6 @@ export interface PipelineOptions {
 }
 
 const connections = 4;
-/** Ends a wait for an answer, in milliseconds. */
-const patience = 180_000;
 const endOfHead = Buffer.from("\r\n\r\n");
 
 /**
@@ -84,7 +83,7 @@ function converse(
     };
 
     socket.on("connect", send);
-    socket.setTimeout(patience, () => {
+    socket.setTimeout(fuzzTimeout, () => {
       findings.add(waiting[0]?.bytes.toString("latin1"), "none, and the connection stays open");
       waiting.shift();
       socket.destroy();

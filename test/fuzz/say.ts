@@ -3,8 +3,8 @@ import { type RawConnection, staysOpen } from "../support/raw-connection.js";
 /** How many connections say something at a time. */
 export const connections = 24;
 
-/** Ends a wait for the server to close a connection, in milliseconds. Longer than any timeout of the server. */
-export const patience = 180_000;
+/** Ends a wait for an answer or for the end of a connection, in milliseconds. Longer than any timeout of the server. */
+export const fuzzTimeout = 180_000;
 
 /** How long the server may think before its caller hangs up, in milliseconds. */
 const pause = 40;
@@ -25,7 +25,7 @@ export async function say(
   const hangUp = setTimeout(() => socket.end(), time);
   socket.on("data", (chunk) => hear(chunk, hangUp));
   write(bytes);
-  const isLate = await staysOpen(connection, patience);
+  const isLate = await staysOpen(connection, fuzzTimeout);
   clearTimeout(hangUp);
   return isLate;
 }

@@ -5,7 +5,7 @@ import { openRawHttp2 } from "../support/raw-connection.js";
 import type { FuzzedServer } from "./fuzzed-server.js";
 import { type Http2Input, http2Inputs } from "./http2-inputs.js";
 import { statusIn } from "./http2-status.js";
-import { connections, patience, say } from "./say.js";
+import { connections, fuzzTimeout, say } from "./say.js";
 import { createFindings, seeded } from "./seeded.js";
 
 interface Http2Answer {
@@ -30,7 +30,7 @@ async function converse(port: number, { frames: sent, isGood }: Http2Input): Pro
       socket.end();
     }
   };
-  const isLate = await say(connection, sent, { hear, ...(isGood && { pause: patience }) });
+  const isLate = await say(connection, sent, { hear, ...(isGood && { pause: fuzzTimeout }) });
   return { bytes: connection.received(), frames, isLate };
 }
 

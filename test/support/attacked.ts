@@ -22,9 +22,8 @@ const usualWork = 1_500;
  */
 const attempts = 3;
 
-/** Ends a test that hangs, in milliseconds, and a wait within one. */
+/** Ends a test that hangs, in milliseconds. */
 const longestTest = 300_000;
-export const patience = 120_000;
 
 /**
  * Timeouts that no test lives to see. What an attacker holds is not freed by

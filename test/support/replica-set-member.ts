@@ -5,7 +5,7 @@ import { type Document, MongoClient } from "mongodb";
 import { type Bridge, startBridge } from "./bridge.js";
 import { dieWithUs } from "./guardian.js";
 import { type MongodBinary, mongodArgs } from "./mongod.js";
-import { until } from "./until.js";
+import { hangTimeout, until } from "./until.js";
 
 /** A member of a replica set, which all others, and all clients, reach over a bridge. */
 export interface Member {
@@ -29,9 +29,6 @@ export interface MemberOptions {
   readonly folder: string;
   readonly set: string;
 }
-
-/** Only ends a hang: how long a mongod may take to start, in milliseconds. */
-const patience = 120_000;
 
 export async function createMember({ binary, port, folder, set }: MemberOptions): Promise<Member> {
   const bridge = await startBridge(port, callerIn);
@@ -75,7 +72,7 @@ export async function createMember({ binary, port, folder, set }: MemberOptions)
           throw new Error(`mongod at port ${port} ended with ${child?.exitCode}.`);
         }
         return answers();
-      }, patience);
+      }, hangTimeout);
     },
 
     async kill() {

@@ -6,7 +6,7 @@ import type { Blockade } from "./bridge.js";
 import { lastingPorts } from "./lasting-ports.js";
 import { findMongod } from "./mongod.js";
 import { createMember, type Member } from "./replica-set-member.js";
-import { until } from "./until.js";
+import { hangTimeout, until } from "./until.js";
 
 /** A replica set of real mongods, in which a test can do what happens to real ones. */
 export interface ReplicaSet {
@@ -29,8 +29,6 @@ export interface ReplicaSet {
 }
 
 const setName = "faults";
-/** Only ends a hang. */
-const patience = 120_000;
 
 /** Starts three members, which die with this process. */
 export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaSet> {
@@ -55,7 +53,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
     await until(async () => {
       found = await primaryOf(members);
       return found !== undefined;
-    }, patience);
+    }, hangTimeout);
     return found as Member;
   }
 
@@ -73,7 +71,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
         },
       },
     };
-    await first.command(initiate, patience);
+    await first.command(initiate, hangTimeout);
     // An election by itself would wait for the election timeout first.
     await stepUp(first);
   }
@@ -84,7 +82,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
       async () =>
         (await isDone(member.command({ replSetStepUp: 1 }))) &&
         (await primaryOf(members)) === member,
-      patience,
+      hangTimeout,
     );
   }
 
@@ -126,7 +124,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
       }
       undo = [];
       await Promise.all(members.map(revive));
-      await until(async () => (await Promise.all(members.map(isWell))).every(Boolean), patience);
+      await until(async () => (await Promise.all(members.map(isWell))).every(Boolean), hangTimeout);
     },
 
     stop,

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { familyOf } from "../../bench/processes.js";
 import type { LatchkeyProcess } from "./process.js";
 import type { Written } from "./recorded-run.js";
-import { until } from "./until.js";
+import { hangTimeout, until } from "./until.js";
 
 /** What can be seen of a service from outside: of the process that was started, and of its workers. */
 export interface SeenProcesses {
@@ -17,9 +17,6 @@ export interface SeenProcesses {
   /** The spans of all processes. */
   spans(): Promise<Written>;
 }
-
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
 
 /** What is seen is written to a folder. */
 export function createSeenProcesses(folder: string): SeenProcesses {
@@ -45,7 +42,7 @@ export function createSeenProcesses(folder: string): SeenProcesses {
       for (const pid of pids) {
         process.kill(pid, "SIGUSR2");
       }
-      await until(async () => files.every((path) => existsSync(path)), patience);
+      await until(async () => files.every((path) => existsSync(path)), hangTimeout);
       return readAll(files);
     },
 

@@ -18,7 +18,7 @@ import {
 import { useMongo } from "../support/mongo.js";
 import { uri } from "../support/mongo-uri.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 
 /** The settings of a store of its own. */
 export type Environment = Readonly<Record<string, string>>;
@@ -28,9 +28,6 @@ export type Kind = (typeof kinds)[number];
 
 /** The pepper of the keys that the stores are filled with. */
 const KEY_PEPPER = "a pepper of these tests";
-
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
 
 /** Opens a store here, beside the processes that use it. */
 export async function withOpened<T>(
@@ -146,7 +143,7 @@ export function useTransfer() {
         halfway.child.stdin?.on("error", () => {});
         halfway.child.stdin?.write(lines.slice(0, 1_100).join(""));
         await withOpened(target, (store) =>
-          until(async () => !(await store.applications.isEmpty()), patience),
+          until(async () => !(await store.applications.isEmpty()), hangTimeout),
         );
         halfway.child.kill("SIGKILL");
         await halfway.ended();

@@ -1,16 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiFailure } from "../../support/api.js";
+import { hangTimeout } from "../../support/until.js";
 import { unavailable } from "./tally.js";
-
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
 
 /**
  * Calls again while the store is said to be away, as honest callers do: on a
  * busy machine that happens without any fault.
  */
 export async function insist<T>(call: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + patience;
+  const deadline = performance.now() + hangTimeout;
   for (;;) {
     try {
       return await call();

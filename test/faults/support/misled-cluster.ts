@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll } from "@jest/globals";
 import type { Member } from "../../support/replica-set-member.js";
-import { until } from "../../support/until.js";
+import { hangTimeout, until } from "../../support/until.js";
 import { type Cluster, startCluster } from "./cluster.js";
 import { createTally, type Door, type Tally } from "./tally.js";
 
@@ -24,16 +24,13 @@ export interface MisledCluster extends Cluster {
  */
 const electionTimeout = 120_000;
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-
 /** Starts it before the tests of a file, heals it after each of them, and stops it after the last. */
 export function useMisledCluster(): MisledCluster {
   const it = {} as MisledCluster;
   const tally = createTally();
 
   async function untilDone(door: Door, make: Parameters<Tally["call"]>[2]): Promise<void> {
-    await until(async () => (await tally.call(door, "", make)).end === "done", patience);
+    await until(async () => (await tally.call(door, "", make)).end === "done", hangTimeout);
   }
 
   async function untilAllWell(): Promise<void> {

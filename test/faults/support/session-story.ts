@@ -1,5 +1,5 @@
 import { createGrpcApi } from "../../support/api-grpc.js";
-import { until } from "../../support/until.js";
+import { hangTimeout, until } from "../../support/until.js";
 import { openCheckStream } from "./asked-stream.js";
 import { openSession, sessionEnds, sessionPermission } from "./ending-sessions.js";
 import type { MisledCluster } from "./misled-cluster.js";
@@ -26,9 +26,6 @@ export interface SessionStory {
 
 type Answers = readonly (boolean | string)[];
 
-/** Only ends a hang, in milliseconds. */
-const patience = 120_000;
-
 export async function tellSessionStory(cluster: MisledCluster): Promise<SessionStory> {
   const { keys, informed, instances, set } = cluster;
   const { root } = keys;
@@ -43,11 +40,13 @@ export async function tellSessionStory(cluster: MisledCluster): Promise<SessionS
   const waysKnownTo = ({ knows }: typeof misledWatch) =>
     ways.filter((_, at) => knows(sessions[at]?.applicationId ?? "")).map(([way]) => way);
   const untilAllKnownTo = (watch: typeof misledWatch) =>
-    until(async () => waysKnownTo(watch).length === ways.length, patience).catch(() => undefined);
+    until(async () => waysKnownTo(watch).length === ways.length, hangTimeout).catch(
+      () => undefined,
+    );
 
   try {
     const before = [await ask(misledChecks), await ask(informedChecks)];
-    await until(async () => misledWatch.messages() * informedWatch.messages() > 0, patience);
+    await until(async () => misledWatch.messages() * informedWatch.messages() > 0, hangTimeout);
     const past = await cluster.mislead();
     const endedAt = await Promise.all(
       ways.map(async ([, end], at) => {
