@@ -21,29 +21,34 @@ export interface Connections extends Iterable<Connection> {
   readonly size: number;
 }
 
-/** Connections that share a limit, those that came first in front. */
+/** Connections that share a limit, the oldest first. */
 interface Pool {
   readonly limit: number;
-  /** Those over which no key that works has come. */
-  readonly strangers: Set<Connection>;
-  readonly known: Set<Connection>;
-  /** The era in which room was last made: whoever could go then is gone. */
+  /** Those over which no valid key has come. */
+  readonly unauthenticated: Set<Connection>;
+  readonly authenticated: Set<Connection>;
+  /** The era in which excess connections were last closed: whatever could be closed then is gone. */
   clearedIn: number;
 }
 
-/** How often those that are too many are sent away. */
+/** How often excess connections are closed, in milliseconds. */
 const interval = 100;
 
 /**
- * Keeps connections within their limits: all of them, and those of one
- * address. Good callers may share an address with a bad one, so it is not the
- * newcomer that goes where there are too many. Strangers go first, the oldest
- * before the others, those first that are held back and not modest and those
- * last that are busy: whoever comes with a key is none for long. Where the
- * known alone are too many, those go that have been idle longest. A newcomer is
- * given the time to say what it wants, for which there may be up to twice as
- * many for a moment. The newest, half as many as the limit, never make room for
- * older ones that are busy: those may be busy on purpose.
+ * Keeps connections within their limits: one for all of them, and one for each
+ * address. A good client may share its address with an attacker, so the service
+ * closes old connections rather than refuse a new one:
+ *
+ * 1. unauthenticated ones that are held back, unless they make one call at a time,
+ * 2. unauthenticated ones that are idle,
+ * 3. any other unauthenticated ones,
+ * 4. authenticated ones that are idle,
+ *
+ * the oldest first, and of the authenticated ones those idle longest. A new
+ * connection has time to send its request: it is not closed before the next
+ * interval, so there may be twice as many as the limit for a moment, and step 2
+ * spares the newest, half as many as the limit: an attacker can keep older ones
+ * busy on purpose.
  */
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
   const all = createPool(limits.connections);
@@ -52,7 +57,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
   const createFlow = createFlowsOfAll();
   const byHome = new Map<string, Pool>();
   const crowded = new Set<Pool>();
-  /** Counts up whenever those that are too many were sent away. */
+  /** Counts how often excess connections were closed. */
   let era = 0;
 
   function clear(): void {
@@ -119,21 +124,21 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
         bodyBudget,
         createFlow,
         onGoodKey(it) {
-          for (const { strangers, known } of pools) {
-            strangers.delete(it);
-            known.add(it);
+          for (const { unauthenticated, authenticated } of pools) {
+            unauthenticated.delete(it);
+            authenticated.add(it);
           }
         },
         onGone(it) {
-          for (const { strangers, known } of pools) {
-            strangers.delete(it);
-            known.delete(it);
+          for (const { unauthenticated, authenticated } of pools) {
+            unauthenticated.delete(it);
+            authenticated.delete(it);
           }
           forgetIfEmpty(home);
         },
       });
       for (const pool of pools) {
-        pool.strangers.add(connection);
+        pool.unauthenticated.add(connection);
         noteCrowd(pool);
       }
       return connection;
@@ -144,18 +149,18 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
     },
 
     *[Symbol.iterator]() {
-      yield* all.strangers;
-      yield* all.known;
+      yield* all.unauthenticated;
+      yield* all.authenticated;
     },
   };
 }
 
 function createPool(limit: number): Pool {
-  return { limit, strangers: new Set(), known: new Set(), clearedIn: -1 };
+  return { limit, unauthenticated: new Set(), authenticated: new Set(), clearedIn: -1 };
 }
 
-function sizeOf({ strangers, known }: Pool): number {
-  return strangers.size + known.size;
+function sizeOf({ unauthenticated, authenticated }: Pool): number {
+  return unauthenticated.size + authenticated.size;
 }
 
 function excessOf(pool: Pool): number {
@@ -171,31 +176,31 @@ function hasRoom(pool: Pool, era: number): boolean {
     makeRoom(pool, era);
   }
   if (excessOf(pool) >= pool.limit) {
-    const [oldest] = pool.strangers;
+    const [oldest] = pool.unauthenticated;
     oldest?.drop();
   }
   return excessOf(pool) < pool.limit;
 }
 
-/** Sends those away that are too many and can go. Answers whether no more are than may be. */
+/** Closes excess connections where it can. Returns whether the pool is within its limit. */
 function makeRoom(pool: Pool, era: number): boolean {
   pool.clearedIn = era;
-  dropStrangers(pool, era, isHeldBack);
-  dropStrangers(pool, era, isIdle, Math.floor(pool.limit / 2));
-  dropStrangers(pool, era, () => true);
-  dropIdle(pool);
+  dropUnauthenticated(pool, era, isHeldBack);
+  dropUnauthenticated(pool, era, isIdle, Math.floor(pool.limit / 2));
+  dropUnauthenticated(pool, era, () => true);
+  dropIdleAuthenticated(pool);
   return excessOf(pool) <= 0;
 }
 
-function dropStrangers(
+function dropUnauthenticated(
   pool: Pool,
   era: number,
   mayGo: (connection: Connection) => boolean,
   sparedNewest = 0,
 ): void {
-  let remaining = pool.strangers.size - sparedNewest;
-  for (const connection of pool.strangers) {
-    // What those have said that came since the last time may not have been read.
+  let remaining = pool.unauthenticated.size - sparedNewest;
+  for (const connection of pool.unauthenticated) {
+    // What newer connections have sent may not have been read yet.
     if (excessOf(pool) <= 0 || connection.era === era || remaining <= 0) {
       return;
     }
@@ -206,13 +211,13 @@ function dropStrangers(
   }
 }
 
-/** Sends those of the known away that are idle and too many, those that have been so longest first. */
-function dropIdle({ known, limit }: Pool): void {
-  const excess = known.size - limit;
+/** Closes excess authenticated connections that are idle, the longest idle first. */
+function dropIdleAuthenticated({ authenticated, limit }: Pool): void {
+  const excess = authenticated.size - limit;
   if (excess <= 0) {
     return;
   }
-  const idle = [...known].filter(isIdle);
+  const idle = [...authenticated].filter(isIdle);
   idle.sort((one, other) => (one.usedAt ?? 0) - (other.usedAt ?? 0));
   for (const connection of idle.slice(0, excess)) {
     connection.drop();
