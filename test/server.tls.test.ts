@@ -127,6 +127,16 @@ describe("with a certificate", () => {
     expect(answer?.toString()).toContain(root.applicationId);
   });
 
+  it("requests in several TLS records are answered while earlier answers are being sent", async () => {
+    const requests = 100;
+    // Each is padded, as a record holds 16 kB: all of them take several.
+    const padding = "a".repeat(500);
+    const one = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
+    const text = `${one}\r\n`.repeat(requests - 1);
+    const answers = parseAnswers(await ask(`${text}${one}connection: close\r\n\r\n`));
+    expect(answers.map(({ status }) => status)).toEqual(Array(requests).fill(200));
+  });
+
   it.each<[what: string, text: string, status: number, code: string]>([
     ["nonsense", "nonsense\r\n\r\n", 400, "invalid_request"],
     ["no host", "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n", 400, "invalid_request"],

@@ -59,6 +59,7 @@ export function createListener(options: ListenerOptions): Listener {
   server.on("timeout", endSilent);
   server.prependListener("connection", take);
   server.prependListener("secureConnection", carryOver);
+  server.on("secureConnection", readAsStream);
   server.once("close", endOverdue(connections, limits));
 
   return {
@@ -85,6 +86,18 @@ function carryOver(socket: TLSSocket & Connected & { readonly _parent?: Connecte
     if (socket.alpnProtocol === "h2") {
       connection.flow.begin();
     }
+  }
+}
+
+/**
+ * Node pauses HTTP/1.1 while a client does not take its answers. With TLS its
+ * parser is then still given the records that came along, which it refuses, and
+ * the connection is lost. Where a socket is read as a stream, they wait in its
+ * buffer: a listener for data is what has Node read it so.
+ */
+function readAsStream(socket: TLSSocket): void {
+  if (socket.alpnProtocol !== "h2") {
+    socket.on("data", () => {});
   }
 }
 
