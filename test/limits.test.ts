@@ -5,7 +5,7 @@ import { askRaw, expectProblem, send } from "./support/http.js";
 import { endHeaders, endStream, frame, frameType, request } from "./support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "./support/raw-connection.js";
 import { startServer, type TestServer } from "./support/server.js";
-import { hangTimeout, until } from "./support/until.js";
+import { until } from "./support/until.js";
 
 /** Less than the default each, so that none of them is kept by chance. */
 const small = {
@@ -120,7 +120,7 @@ describe("what is set is kept", () => {
     kept.write(Buffer.concat(pings));
     await cutOff.ended;
     // What follows is answered: 9 bytes before the 8 of each, after settings of the server.
-    await until(async () => kept.received().length > 30 * 17, hangTimeout);
+    await until(async () => kept.received().length > 30 * 17);
     expect(kept.socket.destroyed).toBe(false);
     kept.socket.destroy();
   });
@@ -129,11 +129,11 @@ describe("what is set is kept", () => {
     const open = (server: TestServer) => Array.from({ length: 40 }, () => openRaw(server.port));
     const [crowd, few] = [open(limited), open(usual)];
     const left = (some: typeof crowd) => some.filter(({ socket }) => !socket.destroyed).length;
-    await until(async () => left(crowd) <= 20, hangTimeout);
+    await until(async () => left(crowd) <= 20);
     // Once the last of them is answered, the server has accepted all of them.
     const last = few.at(-1) as (typeof few)[number];
     last.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
-    await until(async () => last.received().includes("HTTP/1.1 200"), hangTimeout);
+    await until(async () => last.received().includes("HTTP/1.1 200"));
     expect(left(few)).toBe(40);
     for (const { socket } of [...crowd, ...few]) {
       socket.destroy();
@@ -148,7 +148,7 @@ describe("what is set is kept", () => {
       ways.map(async ([what, begin]) => ({ what, ...(await begin(target, target)) })),
     );
     const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ what }) => what);
-    await until(async () => open().length === 0, hangTimeout).catch(() => {});
+    await until(async () => open().length === 0).catch(() => {});
     const left = open();
     for (const { hangUp } of callers) {
       hangUp();

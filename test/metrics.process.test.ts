@@ -70,7 +70,7 @@ describe("the metrics of two workers", () => {
       const [, victim] = /"worker_pid":(\d+)/.exec(await killOne(service)) ?? [];
       expect(Number(victim)).toBeGreaterThan(0);
       const isReplaced = async () => (await scrape(metrics)).sum("latchkey_workers") === 2;
-      await until(isReplaced, hangTimeout);
+      await until(isReplaced);
       expect(await calls()).toBe(10);
       await askTimes(4, service);
       expect(await calls()).toBe(14);

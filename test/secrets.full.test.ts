@@ -64,7 +64,7 @@ async function useAll(run: Run): Promise<void> {
     }
     // Refused calls are written to the trail a little later.
     const denials = { kind: "access.denied" };
-    await until(async () => (await grpc.listEvents(root, denials)).data.length > 0, hangTimeout);
+    await until(async () => (await grpc.listEvents(root, denials)).data.length > 0);
     written.push(["the trail", textOf(await grpc.listEvents(root))]);
   });
   grpc.close();

@@ -14,7 +14,7 @@ jest.setTimeout(2 * hangTimeout);
 const folder = useLmdbFolder();
 const start = useChildren();
 const follow = useFollowers();
-const { child, run } = useLmdbProcesses(folder, hangTimeout);
+const { child, run } = useLmdbProcesses(folder);
 
 describe("what LMDB acknowledged", () => {
   it("was told in the log of changes, and nothing else was, when the process was killed", async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../src/ids.js";
 import { StoreUnavailable } from "../src/store/store.js";
 import { anApplication, createBoth, must, times } from "./store-contract/fixtures.js";
+import { itIf } from "./support/can-run.js";
 import { useChildren } from "./support/child.js";
 import { useFollowers } from "./support/follow.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
@@ -16,18 +17,12 @@ jest.setTimeout(2 * hangTimeout);
 const folder = useLmdbFolder();
 const start = useChildren();
 const follow = useFollowers();
-const { child, run } = useLmdbProcesses(folder, hangTimeout);
+const { child, run } = useLmdbProcesses(folder);
 
 describe("what LMDB acknowledged", () => {
   const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
   const claim = "was synced to the disk before, once for all that waited at the same time";
-  if (canTrace) {
-    it(claim, expectSyncs);
-  } else {
-    it.skip(`${claim} (not run: strace is missing or may not trace)`, expectSyncs);
-  }
-
-  async function expectSyncs(): Promise<void> {
+  itIf(canTrace, claim, "strace is missing or may not trace", async () => {
     const [node, args] = child("markWrites");
     const file = join(folder.path(), "trace");
     const calls = "trace=openat,fdatasync,write,writev,pwrite64,pwritev";
@@ -38,7 +33,7 @@ describe("what LMDB acknowledged", () => {
       expect(events).toMatch(new RegExp(`<${number}>(write )+sync commit </${number}>`));
     }
     expect(events).toMatch(/<many>((write )+sync commit ){1,3}<\/many>/);
-  }
+  });
 
   /** What a trace shows to have been done to the data, between the words of the process. */
   function eventsOf(trace: string): string {

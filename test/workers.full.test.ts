@@ -68,7 +68,7 @@ describe("a worker that dies", () => {
       const [line] = await service.until(/.*a worker ended with exit code 0.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
-      await until(async () => service.workers().length === 2, hangTimeout);
+      await until(async () => service.workers().length === 2);
       expect(service.workers()).not.toContain(victim);
       expect(count(service.output.stdout, everyListeningLine)).toBe(1);
     }));
@@ -84,7 +84,7 @@ describe("a worker that dies", () => {
         const status = await ask(url, "/applications/key", service.key).catch(() => undefined);
         return status === 200;
       };
-      await until(answers, hangTimeout);
+      await until(answers);
       expect(new Set(service.output.stdout.match(everyFirstKey)).size).toBe(1);
     }));
 });
@@ -119,7 +119,7 @@ describe("a service of workers that is told to stop", () => {
     withFolder(async (DATA_DIR) => {
       const service = runLatchkey(["serve"], { DATA_DIR, PORT: "0", WORKERS: "2" });
       stopAfterTest(() => service.child.kill("SIGKILL"));
-      await until(async () => childrenOf(service.child.pid as number).length === 2, hangTimeout);
+      await until(async () => childrenOf(service.child.pid as number).length === 2);
       service.child.kill("SIGTERM");
       expect(await service.ended()).toBe(0);
       expect(service.output.stderr).toBe("");
@@ -130,7 +130,7 @@ describe("a service of workers that is told to stop", () => {
       const workers = service.workers();
       service.child.kill("SIGKILL");
       await service.ended();
-      await until(async () => !workers.some(isRunning), hangTimeout);
+      await until(async () => !workers.some(isRunning));
     }));
 });
 
@@ -164,7 +164,7 @@ describe("the log of several workers", () => {
         stdio: ["ignore", fd, "inherit"],
       });
       stopAfterTest(() => child.kill("SIGKILL"));
-      await until(async () => listeningLine.test(text), hangTimeout);
+      await until(async () => listeningLine.test(text));
       const [, url = ""] = listeningLine.exec(text) ?? [];
       stream.pause();
       const total = 600;
@@ -176,7 +176,7 @@ describe("the log of several workers", () => {
       stream.resume();
       child.kill("SIGTERM");
       await once(child, "exit");
-      await until(async () => text.includes('"msg":"stopped"'), hangTimeout);
+      await until(async () => text.includes('"msg":"stopped"'));
       stream.destroy();
 
       const lines = text.split("\n").filter((line) => line.startsWith("{"));

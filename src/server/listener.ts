@@ -90,10 +90,10 @@ function carryOver(socket: TLSSocket & Connected & { readonly _parent?: Connecte
 }
 
 /**
- * Node pauses HTTP/1.1 while a client does not take its answers. With TLS its
- * parser is then still given the records that came along, which it refuses, and
- * the connection is lost. Where a socket is read as a stream, they wait in its
- * buffer: a listener for data is what has Node read it so.
+ * Node pauses its HTTP/1.1 parser while a client does not read its answers. Over
+ * TLS, records that have already arrived still go to the paused parser, which
+ * fails, and the connection is lost. With a listener for data, Node reads the
+ * socket as a stream, and they wait in its buffer.
  */
 function readAsStream(socket: TLSSocket): void {
   if (socket.alpnProtocol !== "h2") {

@@ -224,7 +224,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       const before = await eventsOf(tenant);
       const call = api().deleteApplication(backend.key, shop);
       const { requestId } = await refused(call, "permission_denied");
-      await until(async () => (await eventsOf(tenant)).length > before.length, 20_000);
+      await until(async () => (await eventsOf(tenant)).length > before.length);
       const [event, ...others] = await eventsOf(tenant);
       expect(others).toEqual(before);
       expect(event).toMatchObject({

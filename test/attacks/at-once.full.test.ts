@@ -10,7 +10,7 @@ import { endHeaders, endStream, frame, frameType, request } from "../support/htt
 import { answerOf, grpcHeaders } from "../support/http2-wire.js";
 import { onFrames, openRaw, openRawHttp2, twoLooks } from "../support/raw-connection.js";
 import { envelope } from "../support/raw-grpc.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 
 // What is sent here is little, and within every limit. It is prepared on many
 // connections, so that all of it is to be served in one moment.
@@ -31,10 +31,7 @@ function arrival(session: ClientHttp2Session): Promise<void> {
 
 /** Waits until the service has accepted so many connections. */
 function accepted(count: number): Promise<void> {
-  return until(
-    async () => (await scrape(attacked)).sum("latchkey_connections_open") >= count,
-    hangTimeout,
-  );
+  return until(async () => (await scrape(attacked)).sum("latchkey_connections_open") >= count);
 }
 
 describe("bodies that all end in one moment keep nobody waiting", () => {
@@ -102,7 +99,7 @@ describe("streams on which nothing comes", () => {
         stream.resume();
       }
       const open = () => streams.filter(({ closed }) => !closed).length;
-      await until(async () => open() <= 1_000, hangTimeout);
+      await until(async () => open() <= 1_000);
       await others.areServed(10);
       expect(open()).toBeGreaterThan(0);
       for (const session of sessions) {
@@ -123,9 +120,8 @@ describe("calls that are made on hundreds of connections in one moment", () => {
       for (const { write } of connections) {
         write(call.repeat(16));
       }
-      await until(
-        async () => connections.every(({ received }) => received().includes("HTTP/1.1 401")),
-        hangTimeout,
+      await until(async () =>
+        connections.every(({ received }) => received().includes("HTTP/1.1 401")),
       );
       for (const { socket } of connections) {
         socket.destroy();
@@ -175,9 +171,7 @@ describe("calls over HTTP/2 that are made on hundreds of connections in one mome
   it("are all answered, take little memory and keep nobody waiting, though none has a key", async () => {
     await attacked.during(async () => {
       for (let round = 0; round < 2; round++) {
-        await flood(plain, accepted, (answered) =>
-          until(async () => answered() === calls, hangTimeout),
-        );
+        await flood(plain, accepted, (answered) => until(async () => answered() === calls));
       }
       // Where nobody takes turns it is 1,800 and more.
     }, 1_000);
@@ -186,9 +180,7 @@ describe("calls over HTTP/2 that are made on hundreds of connections in one mome
   it("take no more where they are given up while they wait", async () => {
     await attacked.during(async () => {
       for (let round = 0; round < 2; round++) {
-        await flood(compressed, accepted, (answered) =>
-          until(async () => answered() > calls / 10, hangTimeout),
-        );
+        await flood(compressed, accepted, (answered) => until(async () => answered() > calls / 10));
       }
     });
   });
@@ -274,7 +266,7 @@ describe("streams of checks that are asked without a pause, hundreds of them", (
       const checks = Buffer.concat(Array.from({ length: 200 }, () => one));
       const streams = Array.from({ length: 200 }, () => ask(checks));
       await others.areServed(40);
-      await until(async () => streams.every(({ received }) => received() > 0), hangTimeout);
+      await until(async () => streams.every(({ received }) => received() > 0));
       for (const { end } of streams) {
         end();
       }

@@ -7,7 +7,7 @@ import { scrape } from "../support/exposition.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
 import { callRaw, envelope } from "../support/raw-grpc.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 
 const attacked = useAttacked(noTimeouts);
 
@@ -219,7 +219,7 @@ describe("a caller that does not read its answers is cut off", () => {
       }
       await Promise.all(connections.map(({ socket }) => once(socket, "connect")));
       // What is asked now is answered when all of them are accepted.
-      await until(areAllGone, hangTimeout);
+      await until(areAllGone);
       for (const { socket, ended } of connections) {
         socket.resume();
         await ended;

@@ -7,7 +7,7 @@ import { scrape } from "../support/exposition.js";
 import { frame, frameType } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2, type RawConnection } from "../support/raw-connection.js";
 import { openRawTls, tlsEnvironment } from "../support/raw-tls.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 
 const wanted = 10_000;
 /** What this process and the service have open beside connections. */
@@ -72,7 +72,7 @@ describe("thousands of connections from one address", () => {
   ])("%s leave room for others of that address", async (_what, count, start) => {
     await attacked.during(async (others) => {
       const connections = await openMany(attacked.port, count, start);
-      await until(async () => open(connections) <= 1_000, hangTimeout);
+      await until(async () => open(connections) <= 1_000);
       await others.areServed(10);
       await closeAll(connections);
     });
@@ -90,10 +90,7 @@ describe("ten thousand connections where so many may be", () => {
     const most = mostConnections();
     await attacked.during(async (others) => {
       const connections = await openMany(attacked.port, most, "");
-      await until(
-        async () => (await scrape(attacked)).sum("latchkey_connections_open") >= most,
-        hangTimeout,
-      );
+      await until(async () => (await scrape(attacked)).sum("latchkey_connections_open") >= most);
       await others.areServed(10);
       expect(open(connections)).toBe(most);
       await closeAll(connections);
@@ -111,7 +108,7 @@ describe("connections over the limit of an address, with TLS", () => {
       ...Array.from({ length: 30 }, () => openRaw(attacked.port)),
       ...Array.from({ length: 30 }, () => openRawTls(attacked.port)),
     ];
-    await until(async () => open(connections) <= 20, hangTimeout);
+    await until(async () => open(connections) <= 20);
     await closeAll(connections);
   });
 });
@@ -137,12 +134,12 @@ describe("connections that wait for ever with calls that need no key", () => {
   it("make room for a new client that is slow to send its request", async () => {
     const connections = await openMany(attacked.port, limit, unfinished);
     const newClient = openRaw(attacked.port);
-    await until(async () => open([...connections, newClient]) <= limit, hangTimeout);
+    await until(async () => open([...connections, newClient]) <= limit);
     expect(newClient.socket.destroyed).toBe(false);
     newClient.write(
       `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${attacked.firstKey}\r\n\r\n`,
     );
-    await until(async () => newClient.received().includes("200 OK"), hangTimeout);
+    await until(async () => newClient.received().includes("200 OK"));
     newClient.socket.destroy();
     await closeAll(connections);
   });
@@ -182,7 +179,6 @@ describe("connections over the limit of an address", () => {
     const connections = await openMany(attacked.port, 3 * limit, "");
     await until(
       async () => connections.filter(({ socket }) => socket.destroyed).length >= 2 * limit,
-      hangTimeout,
     );
     expect(await statusOver(known.agent, attacked.firstKey)).toBe(200);
     expect(known.ports.size).toBe(1);
@@ -202,19 +198,13 @@ describe("connections over the limit of an address", () => {
           "content-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n",
       );
     }
-    await until(
-      async () => waiting.every(({ received }) => received().includes("100 Cont")),
-      hangTimeout,
-    );
+    await until(async () => waiting.every(({ received }) => received().includes("100 Cont")));
     const late = openRaw(attacked.port);
     await late.ended;
     for (const { write } of waiting) {
       write("{}");
     }
-    await until(
-      async () => waiting.every(({ received }) => received().includes("HTTP/1.1 400")),
-      hangTimeout,
-    );
+    await until(async () => waiting.every(({ received }) => received().includes("HTTP/1.1 400")));
     await closeAll(waiting);
   });
 });
@@ -227,7 +217,7 @@ describe("connections from a proxy that is trusted", () => {
 
   it("have the limit of all connections alone", async () => {
     const connections = await openMany(attacked.port, 40, "");
-    await until(async () => open(connections) === 30, hangTimeout);
+    await until(async () => open(connections) === 30);
     await attacked.during((others) => others.areServed(10));
     await closeAll(connections);
   });

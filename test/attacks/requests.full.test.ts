@@ -9,7 +9,7 @@ import { answerOf, grpcHeaders } from "../support/http2-wire.js";
 import { inLanes } from "../support/in-lanes.js";
 import { openRaw } from "../support/raw-connection.js";
 import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 
 const attacked = useAttacked({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 
@@ -206,7 +206,7 @@ describe("streams of one caller", () => {
     expect(streams.map(({ closed }) => closed)).toEqual([false, false, false]);
     expect(await isLetIn()).toBe(false);
     streams[0]?.close();
-    await until(isLetIn, hangTimeout);
+    await until(isLetIn);
     session.destroy();
   });
 });

@@ -9,7 +9,7 @@ import {
 } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2, type RawConnection } from "../support/raw-connection.js";
 import { openRawTls } from "../support/raw-tls.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 
 /** A caller that sends slowly, for as long as it is let. */
 export interface SlowCaller {
@@ -57,7 +57,7 @@ function dripBytes(connection: RawConnection, bytes: Buffer): SlowCaller {
 
 async function callFirstHttp1(connection: RawConnection): Promise<RawConnection> {
   connection.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
-  await until(async () => connection.received().includes("\r\n\r\n"), hangTimeout);
+  await until(async () => connection.received().includes("\r\n\r\n"));
   return connection;
 }
 
@@ -65,7 +65,7 @@ async function callFirst(connection: RawConnection, key: string): Promise<RawCon
   const fields = request("/applications/key", { "svc-api-key": key });
   connection.write(frame(frameType.headers, endHeaders | endStream, 1, fields));
   // More than the settings of the server: an answer.
-  await until(async () => connection.received().length > 100, hangTimeout);
+  await until(async () => connection.received().length > 100);
   return connection;
 }
 

@@ -210,7 +210,7 @@ describeInBrowser("the console, while the service is away", (browser) => {
     await page.getByLabel("Keep it until this tab is closed").check();
     await signIn(opened, root.key);
     await page.getByText("● Live").waitFor();
-    await until(() => page.evaluate<boolean>(isLoaded("sessions-page")), 60_000);
+    await until(() => page.evaluate<boolean>(isLoaded("sessions-page")));
 
     await before.close();
     running.pop();

@@ -53,8 +53,8 @@ async function live(begin: (proxy: TcpProxy) => void): Promise<Story> {
   await until(async () => {
     const after = await callAll(target);
     return after.every(({ outcome }) => outcome === "ok");
-  }, hangTimeout);
-  await until(async () => (await send(target, "/readyz")).status === 200, hangTimeout);
+  });
+  await until(async () => (await send(target, "/readyz")).status === 200);
   return {
     ...{ before, during, pages },
     streamEnds: await Promise.all(streams.map((stream) => stream())),
@@ -98,12 +98,12 @@ function follow(open: (signal: AbortSignal) => AsyncIterable<unknown>) {
     }
   })();
   return {
-    first: until(async () => count > 0 || end !== undefined, hangTimeout),
+    first: until(async () => count > 0 || end !== undefined),
 
     /** How it has ended, or nothing where it goes on; whoever does neither is silent for good. */
     async whatBecame(): Promise<string | undefined> {
       const heard = count;
-      await until(async () => count > heard || end !== undefined, hangTimeout);
+      await until(async () => count > heard || end !== undefined);
       const ended = end;
       leaving.abort();
       await reading;

@@ -59,7 +59,7 @@ function stopUnderLoad(WORKERS: string): Promise<DrainTally & { readonly stopped
     const load = callUntilRefused({ url, key: firstKey }, tally);
     const isUnderWay = async () =>
       ["HTTP 200", "HTTP 201", "gRPC 0"].every((kind) => (tally.answers[kind] ?? 0) > 10);
-    await until(isUnderWay, hangTimeout);
+    await until(isUnderWay);
     // Much of what may go wrong lasts but a moment.
     await delay(random() * 50);
     const stoppedAt = performance.now();
@@ -157,7 +157,7 @@ describe("a service that is told to stop while it reads requests", () => {
       const finishGrpc = await beginGrpc(session, firstKey);
       process.child.kill("SIGTERM");
       await process.until(/stopping on SIGTERM/);
-      await until(() => isRefused(port), hangTimeout);
+      await until(() => isRefused(port));
       // By then it has closed all connections on which nothing is under way.
       await delay(2 * farewell);
 

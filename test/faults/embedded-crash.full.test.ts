@@ -3,7 +3,7 @@ import { keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { inLanes } from "../support/in-lanes.js";
 import { withFolder } from "../support/process.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 import { auditApplication, auditSession } from "./support/crash-audit.js";
 import type { CrashLedger } from "./support/crash-ledger.js";
 import { type CrashLoadKeys, grants, writeUntilCut } from "./support/crash-load.js";
@@ -51,7 +51,7 @@ describe("a service on the embedded store that is killed while it writes", () =>
               Math.min(applications.length, sessions.length) >= 1 &&
               applications.length + sessions.length >= enough
             );
-          }, hangTimeout);
+          });
           await service.kill();
           await writing;
 

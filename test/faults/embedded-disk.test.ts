@@ -1,18 +1,17 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, jest } from "@jest/globals";
 import { type Api, ApiFailure, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
+import { itIf } from "../support/can-run.js";
 import { runLatchkey, withFolder } from "../support/process.js";
 import { useServices } from "../support/service-process.js";
-import { until } from "../support/until.js";
+import { hangTimeout, until } from "../support/until.js";
 import { commandBoundByModes } from "./support/bound-by-modes.js";
 import { useEmbeddedServices } from "./support/embedded-service.js";
 
-/** Only ends a hang. */
-const ceiling = 60_000;
-jest.setTimeout(4 * ceiling);
+jest.setTimeout(2 * hangTimeout);
 
 const start = useEmbeddedServices();
 const startService = useServices();
@@ -48,14 +47,9 @@ async function createUntilRefused(
 
 describe("a service whose disk is full", () => {
   const title = "refuses writes with 503, goes on reading, and writes again when there is room";
-  if (spawnSync("prlimit", ["--version"]).status === 0) {
-    it(title, expectRecovery);
-  } else {
-    it.skip(`${title} (not run: prlimit is missing)`, expectRecovery);
-  }
-
-  function expectRecovery(): Promise<void> {
-    return withFolder(async (folder) => {
+  const canLimit = spawnSync("prlimit", ["--version"]).status === 0;
+  itIf(canLimit, title, "prlimit is missing", () =>
+    withFolder(async (folder) => {
       const service = await start(folder);
       const { child, output } = service.process;
       const api = createRestApi(service.url);
@@ -76,36 +70,32 @@ describe("a service whose disk is full", () => {
         limitFiles(child.pid as number, "unlimited");
         all.push(keyOf(await api.createApplication(manager, request)));
       }
-      await until(async () => output.stdout.includes("Make room on its disk"), ceiling);
+      await until(async () => output.stdout.includes("Make room on its disk"));
 
       await service.kill();
       const again = createRestApi((await start(folder)).url);
       for (const key of all) {
         expect(await again.whoAmI(key)).toBeDefined();
       }
-    });
-  }
+    }),
+  );
 });
 
 describe("a data folder that may not be written", () => {
-  const prefix = commandBoundByModes();
+  const command = commandBoundByModes();
+  const bound = { prefix: command ?? [] };
   const title =
     "stops the start with one line, changes nothing for a running service, and loses nothing";
-  if (prefix) {
-    it(title, () => expectRefusedStart(prefix));
-  } else {
-    it.skip(`${title} (not run: setpriv is missing, without which the superuser may write everywhere)`, () => {});
-  }
-
-  function expectRefusedStart(prefix: readonly string[]): Promise<void> {
-    return withFolder(async (folder) => {
+  const whyNot = "setpriv is missing, without which the superuser may write everywhere";
+  itIf(command !== undefined, title, whyNot, () =>
+    withFolder(async (folder) => {
       const environment = { DATA_DIR: folder, PORT: "0" };
-      const { url, firstKey, process: first } = await startService(environment, { prefix });
+      const { url, firstKey, process: first } = await startService(environment, bound);
       await chmod(folder, 0o500);
       try {
         const made = keyOf(await createRestApi(url).createApplication(firstKey, request));
 
-        const second = runLatchkey(["serve"], environment, { prefix });
+        const second = runLatchkey(["serve"], environment, bound);
         expect(await second.ended()).toBe(1);
         expect(second.output.stdout).toBe("");
         expect(second.output.stderr).toMatch(
@@ -115,12 +105,12 @@ describe("a data folder that may not be written", () => {
         expect(await first.ended()).toBe(0);
 
         await chmod(folder, 0o700);
-        const again = createRestApi((await startService(environment, { prefix })).url);
+        const again = createRestApi((await startService(environment, bound)).url);
         expect(await again.whoAmI(made)).toMatchObject({ name: "large" });
       } finally {
         // An ordinary user cannot remove what is in it otherwise.
         await chmod(folder, 0o700);
       }
-    });
-  }
+    }),
+  );
 });

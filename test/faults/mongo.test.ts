@@ -64,7 +64,7 @@ async function suffer({ name: fault, strike, lasts, spares }: Fault): Promise<vo
 async function untilWritten(names: readonly string[], when: string): Promise<void> {
   const since = performance.now();
   const missing = () => names.filter((name) => !hasWritten(tally.outcomes, name, since));
-  await until(async () => missing().length === 0, hangTimeout).catch(() => {
+  await until(async () => missing().length === 0).catch(() => {
     throw new Error(`${missing().join(" and ")} did not write again ${when}`);
   });
 }
@@ -73,7 +73,7 @@ async function untilWritten(names: readonly string[], when: string): Promise<voi
 async function untilReached(since: number): Promise<void> {
   const haveAll = async () =>
     cluster.doors.every((door) => hasAnswered(tally.outcomes, door, since));
-  await until(haveAll, hangTimeout);
+  await until(haveAll);
 }
 
 /** Waits until the load has done enough for its answers to prove something. */
@@ -82,7 +82,7 @@ async function untilLoadIsEnough(): Promise<void> {
     [ledger.applications, ledger.sessions, ledger.endedKeys].every(({ length }) => length > 30) &&
     (endedKeys.answers.unauthenticated ?? 0) > 100 &&
     Object.keys(endedKeys.ends).length === 4;
-  await until(isEnough, hangTimeout);
+  await until(isEnough);
 }
 
 async function timeStart(instance: Instance): Promise<number> {

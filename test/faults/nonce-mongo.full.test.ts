@@ -3,7 +3,7 @@ import type { CreateSessionResponse } from "../../gen/latchkey/v1/session_servic
 import { times } from "../store-contract/fixtures.js";
 import type { ReplicaSet } from "../support/replica-set.js";
 import type { Member } from "../support/replica-set-member.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 import { type Cluster, startCluster } from "./support/cluster.js";
 import { unexpected } from "./support/findings.js";
 import { createTally, type Door, type Tally, unavailable } from "./support/tally.js";
@@ -35,7 +35,7 @@ async function open(at: number): Promise<Opened> {
     const { value } = await tally.call(doorAt(at), "open", (api) => api.createSession(opener));
     session = value;
     return session !== undefined;
-  }, hangTimeout);
+  });
   const { id, sessionKey, nonce } = session as CreateSessionResponse;
   return { id, sessionKey, nonce, ends: [] };
 }
@@ -88,7 +88,7 @@ async function spendWhilePrimaryChanges(): Promise<void> {
 
 async function untilMoreAnswers(count: number): Promise<void> {
   const enough = tally.outcomes.length + count;
-  await until(async () => tally.outcomes.length >= enough, hangTimeout);
+  await until(async () => tally.outcomes.length >= enough);
 }
 
 /** Whether a session is authorized, by itself and by its key; asks until both answer. */
@@ -102,7 +102,7 @@ async function findOut({ id, sessionKey }: Opened, at: number): Promise<boolean>
       found.push(read.value.state === "authorized", asked.value.authorized);
     }
     return found.length > 0;
-  }, hangTimeout);
+  });
   expect(found[0]).toBe(found[1]);
   return found[0] === true;
 }

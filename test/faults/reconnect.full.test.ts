@@ -30,10 +30,10 @@ describe("a service that is called on and on", () => {
       const attemptsBefore = proxy.attempts().length;
       const begun = performance.now();
       begin(proxy);
-      await until(async () => calls.made() >= callsWhileAway, hangTimeout);
+      await until(async () => calls.made() >= callsWhileAway);
       proxy.mend();
       const served = calls.outcomes.ok ?? 0;
-      await until(async () => (calls.outcomes.ok ?? 0) >= served + callsAfter, hangTimeout);
+      await until(async () => (calls.outcomes.ok ?? 0) >= served + callsAfter);
       const outcomes = await calls.stop();
       const seconds = (performance.now() - begun) / 1_000;
       const attempts = proxy.attempts().length - attemptsBefore;

@@ -6,7 +6,7 @@ import { times } from "../store-contract/fixtures.js";
 import { anAnswerId } from "../store-contract/trailed-changes.js";
 import { keyOf } from "../support/api.js";
 import type { Member } from "../support/replica-set-member.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 import { sessionEnds } from "./support/ending-sessions.js";
 import { insist } from "./support/insist.js";
 import { useMisledCluster } from "./support/misled-cluster.js";
@@ -84,7 +84,7 @@ describe("an instance that reaches only a primary of the past", () => {
 
   it("is not ready, and reads nothing of what follows a look-up either", async () => {
     const id = newId(Date.now());
-    await until(() => isDone(misledStore.ping()), hangTimeout);
+    await until(() => isDone(misledStore.ping()));
     const past = await cluster.mislead();
     expect(await past.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
     const { url } = cluster.instances[0];

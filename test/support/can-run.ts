@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { describe } from "@jest/globals";
+import { describe, it } from "@jest/globals";
 
-/** Tests of what takes a tool. Where the machine does not have it they are passed over, and say so. */
+/** Tests that need a tool. A machine without it skips them, and says so. */
 export function describeWith(
   [command, ...args]: readonly [string, ...string[]],
   title: string,
@@ -11,5 +11,14 @@ export function describeWith(
     describe(title, tests);
   } else {
     describe.skip(`${title} (not run: ${command} is missing or incomplete)`, tests);
+  }
+}
+
+/** A test that a machine may be unable to run. It is then skipped, and says why. */
+export function itIf(canRun: boolean, title: string, whyNot: string, test: () => Promise<void>) {
+  if (canRun) {
+    it(title, test);
+  } else {
+    it.skip(`${title} (not run: ${whyNot})`, test);
   }
 }

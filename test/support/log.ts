@@ -6,6 +6,6 @@ import { until } from "./until.js";
 export async function linesBeforeNext(server: TestServer): Promise<Record<string, unknown>[]> {
   const { headers } = await send(server, "/healthz");
   const isOfNext = (line: Record<string, unknown>) => line.request_id === headers["x-request-id"];
-  await until(async () => server.logs.some(isOfNext), 5_000);
+  await until(async () => server.logs.some(isOfNext));
   return server.logs.filter((line) => !isOfNext(line));
 }

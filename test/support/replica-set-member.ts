@@ -5,7 +5,7 @@ import { type Document, MongoClient } from "mongodb";
 import { type Bridge, startBridge } from "./bridge.js";
 import { dieWithUs } from "./guardian.js";
 import { type MongodBinary, mongodArgs } from "./mongod.js";
-import { hangTimeout, until } from "./until.js";
+import { until } from "./until.js";
 
 /** A member of a replica set, which all others, and all clients, reach over a bridge. */
 export interface Member {
@@ -72,7 +72,7 @@ export async function createMember({ binary, port, folder, set }: MemberOptions)
           throw new Error(`mongod at port ${port} ended with ${child?.exitCode}.`);
         }
         return answers();
-      }, hangTimeout);
+      });
     },
 
     async kill() {

@@ -53,7 +53,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
     await until(async () => {
       found = await primaryOf(members);
       return found !== undefined;
-    }, hangTimeout);
+    });
     return found as Member;
   }
 
@@ -82,7 +82,6 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
       async () =>
         (await isDone(member.command({ replSetStepUp: 1 }))) &&
         (await primaryOf(members)) === member,
-      hangTimeout,
     );
   }
 
@@ -124,7 +123,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
       }
       undo = [];
       await Promise.all(members.map(revive));
-      await until(async () => (await Promise.all(members.map(isWell))).every(Boolean), hangTimeout);
+      await until(async () => (await Promise.all(members.map(isWell))).every(Boolean));
     },
 
     stop,

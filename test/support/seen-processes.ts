@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { familyOf } from "../../bench/processes.js";
 import type { LatchkeyProcess } from "./process.js";
 import type { Written } from "./recorded-run.js";
-import { hangTimeout, until } from "./until.js";
+import { until } from "./until.js";
 
 /** What can be seen of a service from outside: of the process that was started, and of its workers. */
 export interface SeenProcesses {
@@ -42,7 +42,7 @@ export function createSeenProcesses(folder: string): SeenProcesses {
       for (const pid of pids) {
         process.kill(pid, "SIGUSR2");
       }
-      await until(async () => files.every((path) => existsSync(path)), hangTimeout);
+      await until(async () => files.every((path) => existsSync(path)));
       return readAll(files);
     },
 

@@ -18,7 +18,7 @@ import {
 import { useMongo } from "../support/mongo.js";
 import { uri } from "../support/mongo-uri.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
-import { hangTimeout, until } from "../support/until.js";
+import { until } from "../support/until.js";
 
 /** The settings of a store of its own. */
 export type Environment = Readonly<Record<string, string>>;
@@ -143,7 +143,7 @@ export function useTransfer() {
         halfway.child.stdin?.on("error", () => {});
         halfway.child.stdin?.write(lines.slice(0, 1_100).join(""));
         await withOpened(target, (store) =>
-          until(async () => !(await store.applications.isEmpty()), hangTimeout),
+          until(async () => !(await store.applications.isEmpty())),
         );
         halfway.child.kill("SIGKILL");
         await halfway.ended();

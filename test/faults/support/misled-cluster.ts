@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll } from "@jest/globals";
 import type { Member } from "../../support/replica-set-member.js";
-import { hangTimeout, until } from "../../support/until.js";
+import { until } from "../../support/until.js";
 import { type Cluster, startCluster } from "./cluster.js";
 import { createTally, type Door, type Tally } from "./tally.js";
 
@@ -30,7 +30,7 @@ export function useMisledCluster(): MisledCluster {
   const tally = createTally();
 
   async function untilDone(door: Door, make: Parameters<Tally["call"]>[2]): Promise<void> {
-    await until(async () => (await tally.call(door, "", make)).end === "done", hangTimeout);
+    await until(async () => (await tally.call(door, "", make)).end === "done");
   }
 
   async function untilAllWell(): Promise<void> {

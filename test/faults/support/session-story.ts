@@ -1,5 +1,5 @@
 import { createGrpcApi } from "../../support/api-grpc.js";
-import { hangTimeout, until } from "../../support/until.js";
+import { until } from "../../support/until.js";
 import { openCheckStream } from "./asked-stream.js";
 import { openSession, sessionEnds, sessionPermission } from "./ending-sessions.js";
 import type { MisledCluster } from "./misled-cluster.js";
@@ -40,13 +40,11 @@ export async function tellSessionStory(cluster: MisledCluster): Promise<SessionS
   const waysKnownTo = ({ knows }: typeof misledWatch) =>
     ways.filter((_, at) => knows(sessions[at]?.applicationId ?? "")).map(([way]) => way);
   const untilAllKnownTo = (watch: typeof misledWatch) =>
-    until(async () => waysKnownTo(watch).length === ways.length, hangTimeout).catch(
-      () => undefined,
-    );
+    until(async () => waysKnownTo(watch).length === ways.length).catch(() => undefined);
 
   try {
     const before = [await ask(misledChecks), await ask(informedChecks)];
-    await until(async () => misledWatch.messages() * informedWatch.messages() > 0, hangTimeout);
+    await until(async () => misledWatch.messages() * informedWatch.messages() > 0);
     const past = await cluster.mislead();
     const endedAt = await Promise.all(
       ways.map(async ([, end], at) => {
