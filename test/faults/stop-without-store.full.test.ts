@@ -4,13 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { dieWithUs } from "../support/guardian.js";
 import { send } from "../support/http.js";
 import { useMongo } from "../support/mongo.js";
-import { uri } from "../support/mongo-uri.js";
+import { mongodPort } from "../support/mongo-uri.js";
 import { runLatchkey } from "../support/process.js";
 import { startProxy, type TcpProxy } from "../support/proxy.js";
 import { bootstrapKey } from "./support/instance.js";
 
 const mongo = useMongo();
-const mongodPort = Number(/:(\d+)/.exec(uri.replace("mongodb://", ""))?.[1]);
 let proxy: TcpProxy;
 let store: Readonly<Record<string, string>>;
 let key: string;

@@ -12,6 +12,7 @@ import {
   MongoStalePrimaryError,
   MongoTopologyClosedError,
 } from "mongodb";
+import { createTimeouts } from "../../timeouts.js";
 import { StoreUnavailable } from "../store.js";
 
 /** For every call: the server gives up before the socket does. */
@@ -22,19 +23,35 @@ export const limitsIn = (session: ClientSession | undefined) =>
   session ? { session, ...limits } : limits;
 
 /**
+ * Longer than the driver's own timeouts for both of its attempts, in
+ * milliseconds. The driver never answers a call that it sends on a connection
+ * which MongoDB has just closed: none of its timeouts covers that.
+ */
+const hangTimeouts = createTimeouts(30_000);
+
+/**
  * Calls the driver; where the data cannot be reached, throws
  * {@link StoreUnavailable}. It never calls again: the driver retries once, and
  * knows whether the first attempt took effect, which we do not.
  */
 export async function reach<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return await call();
+    return await withTimeout(call());
   } catch (error) {
     if (!meansUnreachable(error)) {
       throw error;
     }
     throw new StoreUnavailable("MongoDB cannot be reached now.", { cause: error });
   }
+}
+
+function withTimeout<T>(answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timeout = hangTimeouts.start(() =>
+      reject(new StoreUnavailable("MongoDB did not answer in time.")),
+    );
+    answer.then(resolve, reject).finally(() => timeout.cancel());
+  });
 }
 
 const unreachableErrors = [
@@ -91,6 +108,9 @@ const unreachableCodes = new Set<unknown>([
   13436, // NotPrimaryOrSecondary
 ]);
 
+/** Node's codes for sockets that do not work, such as EPIPE and ERR_STREAM_DESTROYED. */
+const brokenSocket = /^(E[A-Z]+|ERR_STREAM_[A-Z_]+)$/;
+
 const unreachableLabels = ["HandshakeError", "RetryableError", "RetryableWriteError"];
 
 function meansUnreachable(error: unknown): boolean {
@@ -108,7 +128,7 @@ function meansUnreachable(error: unknown): boolean {
       unreachableLabels.some((label) => error.hasErrorLabel(label))
     );
   }
-  // A primary that dies may break a socket under the driver, whose error (such
-  // as EPIPE) then comes as Node made it.
-  return typeof error === "object" && error !== null && "syscall" in error;
+  // A primary that dies may break a socket under the driver, whose error then comes as Node made it.
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === "string" && brokenSocket.test(code);
 }

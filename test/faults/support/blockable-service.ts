@@ -1,5 +1,5 @@
 import { openMongoStore } from "../../../src/store/mongo.js";
-import { uri } from "../../support/mongo-uri.js";
+import { mongodPort } from "../../support/mongo-uri.js";
 import { startProxy, type TcpProxy } from "../../support/proxy.js";
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/server.js";
@@ -17,8 +17,6 @@ export const outages: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
   "lets nothing through": (proxy) => proxy.pause(),
   "takes calls and does not answer": (proxy) => proxy.holdAnswers(),
 };
-
-const mongodPort = Number(/:(\d+)/.exec(uri.replace("mongodb://", ""))?.[1]);
 
 export async function startBlockableService(database: string): Promise<BlockableService> {
   const proxy = await startProxy(mongodPort);
