@@ -263,7 +263,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await revoke();
       const gone = await checkUntil(() => guard.check(subject.key, read), isUnavailable);
       expect(gone).toMatchObject({ allowed: false, source: "guard" });
-      proxy.mend();
+      proxy.restore();
       const back = await checkUntil(() => guard.check(subject.key, read), isCached);
       expect(back).toMatchObject({ allowed: false, reason: "permission_missing" });
     });
@@ -274,7 +274,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       proxy.pause();
       await revoke();
       await checkUntil(() => guard.check(subject.key, read), isUnavailable);
-      proxy.mend();
+      proxy.restore();
       const back = await checkUntil(() => guard.check(subject.key, read), isCached);
       expect(back).toMatchObject({ allowed: false });
     });
@@ -296,7 +296,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
         allowed: false,
         reason: "unavailable",
       });
-      proxy.mend();
+      proxy.restore();
       await guard.ready();
       await checkUntil(() => guard.check(subject.key, read), isCached);
     });

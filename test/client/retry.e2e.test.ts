@@ -47,7 +47,7 @@ describe.each([
     const call = applications.createApplication(request);
     await until(async () => answers().length === 1);
     proxy.cut();
-    proxy.mend();
+    proxy.restore();
 
     const { id, key: newKey = "" } = await call;
     expect(answers()).toHaveLength(2);

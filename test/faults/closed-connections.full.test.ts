@@ -5,9 +5,9 @@ import { openMongoStore } from "../../src/store/mongo.js";
 import { type Store, StoreUnavailable } from "../../src/store/store.js";
 import { times } from "../store-contract/fixtures.js";
 import { useMongo } from "../support/mongo.js";
-import { mongodPort } from "../support/mongo-uri.js";
-import { startProxy, type TcpProxy } from "../support/proxy.js";
+import type { TcpProxy } from "../support/proxy.js";
 import { until } from "../support/until.js";
+import { startMongoProxy } from "./support/mongo-proxy.js";
 
 const mongo = useMongo();
 /** Sockets of the store's client, among others. */
@@ -15,51 +15,54 @@ const sockets: Socket[] = [];
 let proxy: TcpProxy;
 let store: Store;
 
-const note = (message: unknown) => {
+const addSocket = (message: unknown) => {
   sockets.push((message as { socket: Socket }).socket);
 };
 
 beforeAll(async () => {
-  subscribe("net.client.socket", note);
-  proxy = await startProxy(mongodPort);
-  const uri = `mongodb://127.0.0.1:${new URL(proxy.url).port}/?directConnection=true`;
-  store = await openMongoStore({ uri, database: mongo.createDatabase().databaseName });
+  subscribe("net.client.socket", addSocket);
+  const started = await startMongoProxy();
+  proxy = started.proxy;
+  store = await openMongoStore({
+    uri: started.uri,
+    database: mongo.createDatabase().databaseName,
+  });
 });
 
 afterAll(async () => {
-  unsubscribe("net.client.socket", note);
+  unsubscribe("net.client.socket", addSocket);
   await store?.close();
   await proxy?.close();
 });
 
-it("fails a call that is sent on a connection which MongoDB has just closed", async () => {
-  const outcomes: Promise<unknown>[] = [];
-  // The driver hears of it later, when the socket is closed.
-  const isEmpty = () => {
-    outcomes.push(
-      store.applications.isEmpty().then(
-        () => "answered",
-        (error) => (error instanceof StoreUnavailable ? "unavailable" : error),
-      ),
-    );
-  };
-  await Promise.all(times(20, () => store.applications.isEmpty()));
-  const proxyPort = Number(new URL(proxy.url).port);
-  for (const socket of sockets.filter(({ remotePort }) => remotePort === proxyPort)) {
-    socket.once("finish", () => process.nextTick(isEmpty));
-  }
+/** Calls the store, and resolves with how that ended. */
+const callStore = () =>
+  store.applications.isEmpty().then(
+    () => "answered",
+    (error) => (error instanceof StoreUnavailable ? "unavailable" : error),
+  );
 
-  proxy.cut();
-  await until(async () => outcomes.length > 0);
-  const ended = await Promise.all(outcomes);
-  expect(new Set(ended)).toEqual(new Set(["unavailable"]));
+/** Moments at which a socket no longer works, and the driver does not know it yet. */
+const moments: Readonly<Record<string, (socket: Socket, call: () => void) => void>> = {
+  "has just ended": (socket, call) => socket.once("end", call),
+  "has just closed": (socket, call) => socket.once("finish", () => process.nextTick(call)),
+};
 
-  proxy.mend();
-  await until(async () => {
-    const answer = store.applications.isEmpty();
-    return answer.then(
-      () => true,
-      () => false,
-    );
-  });
-});
+it.each(Object.entries(moments))(
+  "fails a call that is sent on a connection which MongoDB %s",
+  async (_name, at) => {
+    await Promise.all(times(20, callStore));
+    const calls: Promise<unknown>[] = [];
+    const proxyPort = Number(new URL(proxy.url).port);
+    for (const socket of sockets.filter(({ remotePort }) => remotePort === proxyPort)) {
+      at(socket, () => calls.push(callStore()));
+    }
+
+    proxy.cut();
+    await until(async () => calls.length > 0);
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(["unavailable"]));
+
+    proxy.restore();
+    await until(async () => (await callStore()) === "answered");
+  },
+);

@@ -49,7 +49,7 @@ async function live(begin: (proxy: TcpProxy) => void): Promise<Story> {
   during.push(...(await callAll(target)));
   const pages = [await askPages(target)];
 
-  proxy.mend();
+  proxy.restore();
   await until(async () => {
     const after = await callAll(target);
     return after.every(({ outcome }) => outcome === "ok");

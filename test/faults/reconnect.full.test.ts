@@ -31,7 +31,7 @@ describe("a service that is called on and on", () => {
       const begun = performance.now();
       begin(proxy);
       await until(async () => calls.made() >= callsWhileAway);
-      proxy.mend();
+      proxy.restore();
       const served = calls.outcomes.ok ?? 0;
       await until(async () => (calls.outcomes.ok ?? 0) >= served + callsAfter);
       const outcomes = await calls.stop();

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { dieWithUs } from "../support/guardian.js";
 import { send } from "../support/http.js";
 import { useMongo } from "../support/mongo.js";
-import { mongodPort } from "../support/mongo-uri.js";
 import { runLatchkey } from "../support/process.js";
-import { startProxy, type TcpProxy } from "../support/proxy.js";
+import type { TcpProxy } from "../support/proxy.js";
 import { bootstrapKey } from "./support/instance.js";
+import { startMongoProxy } from "./support/mongo-proxy.js";
 
 const mongo = useMongo();
 let proxy: TcpProxy;
@@ -15,9 +15,10 @@ let store: Readonly<Record<string, string>>;
 let key: string;
 
 beforeAll(async () => {
-  proxy = await startProxy(mongodPort);
+  const started = await startMongoProxy();
+  proxy = started.proxy;
   store = {
-    MONGODB_URI: `mongodb://127.0.0.1:${new URL(proxy.url).port}/?directConnection=true`,
+    MONGODB_URI: started.uri,
     MONGODB_DATABASE: mongo.createDatabase().databaseName,
   };
   key = await bootstrapKey(store);
@@ -66,7 +67,7 @@ async function startWithWrites() {
       return services;
     }
     // The machine was so slow that they may have written already.
-    proxy.mend();
+    proxy.restore();
     for (const { service } of services) {
       service.child.kill("SIGKILL");
     }

@@ -1,8 +1,6 @@
 /** The MongoDB of this test run; see mongod.ts. */
 export const uri = process.env.MONGODB_TEST_URI ?? "";
 
-export const mongodPort = Number(/:(\d+)/.exec(uri.replace("mongodb://", ""))?.[1]);
-
 /** A URI with other options; it may name several hosts. */
 export function withOptions(base: string, options: Readonly<Record<string, string>>): string {
   const [address = "", query] = base.split("?");

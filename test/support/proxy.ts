@@ -11,16 +11,16 @@ export interface TcpProxy {
   attempts(): readonly number[];
   /** The most connections at any one time that were open and had not been answered yet. */
   mostUnanswered(): number;
-  /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `mend`. */
+  /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `restore`. */
   pause(): void;
-  /** Lets requests pass, and holds back all that is answered. It passes on `mend`. */
+  /** Lets requests pass, and holds back all that is answered. It passes on `restore`. */
   holdAnswers(): void;
   /** Ends all connections, and each new one at once. */
   cut(): void;
   /** Lets nothing pass on the connections that there are, ever again; new ones work. */
   abandon(): void;
   /** Works again. */
-  mend(): void;
+  restore(): void;
   /** Leads new connections to another port, and ends those that there are. */
   leadTo(port: number): void;
   close(): Promise<void>;
@@ -103,7 +103,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
       pairs.clear();
     },
 
-    mend() {
+    restore() {
       state = "open";
       for (const socket of [...pairs].flat()) {
         socket.resume();

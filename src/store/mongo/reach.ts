@@ -45,6 +45,7 @@ export async function reach<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Every authentication on MongoDB waits here, so all calls share one timer. */
 function withTimeout<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timeout = hangTimeouts.start(() =>
@@ -108,8 +109,8 @@ const unreachableCodes = new Set<unknown>([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** Node's codes for sockets that do not work, such as EPIPE and ERR_STREAM_DESTROYED. */
-const brokenSocket = /^(E[A-Z]+|ERR_STREAM_[A-Z_]+)$/;
+/** Node's codes for writes to a socket that was closed. Not all of them name a system call. */
+const closedSocket = /^(EPIPE|ERR_STREAM_[A-Z_]+)$/;
 
 const unreachableLabels = ["HandshakeError", "RetryableError", "RetryableWriteError"];
 
@@ -129,6 +130,6 @@ function meansUnreachable(error: unknown): boolean {
     );
   }
   // A primary that dies may break a socket under the driver, whose error then comes as Node made it.
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === "string" && brokenSocket.test(code);
+  const { syscall, code } = Object(error) as Partial<NodeJS.ErrnoException>;
+  return syscall !== undefined || closedSocket.test(String(code));
 }

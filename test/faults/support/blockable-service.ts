@@ -1,8 +1,8 @@
 import { openMongoStore } from "../../../src/store/mongo.js";
-import { mongodPort } from "../../support/mongo-uri.js";
-import { startProxy, type TcpProxy } from "../../support/proxy.js";
+import type { TcpProxy } from "../../support/proxy.js";
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/server.js";
+import { startMongoProxy } from "./mongo-proxy.js";
 
 /** A service whose store is behind a way that can be blocked. */
 export interface BlockableService {
@@ -19,10 +19,8 @@ export const outages: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
 };
 
 export async function startBlockableService(database: string): Promise<BlockableService> {
-  const proxy = await startProxy(mongodPort);
-  const { port } = new URL(proxy.url);
-  const ownUri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
-  const store = await openMongoStore({ uri: ownUri, database });
+  const { proxy, uri } = await startMongoProxy();
+  const store = await openMongoStore({ uri, database });
   const server = await startServer("mongo", { store, environment: rateLimitsOff });
   return {
     ...{ proxy, server },
