@@ -38,10 +38,10 @@ export interface Call {
   protocol: ProtocolName;
   /** Set by authentication. */
   caller?: Caller | undefined;
-  /** Lets the caller in once more, or throws: a stream can outlive the right to it. Set for streams. */
+  /** The turn of the event loop in which the caller was last authenticated. */
+  authenticatedIn?: number;
+  /** Authenticates and authorizes the caller again, or throws. Set for streams, and for calls whose answers can be given again. */
   readmit?: () => Promise<void>;
-  /** Set for streams, which are let in many times and count as one call. */
-  isCounted?: boolean;
   /** Set where the call is refused before anything of its message is read. */
   refusal?: Error;
   /** Whom the call is about, where its handler has said so: a refusal tells it. */
@@ -85,11 +85,11 @@ export function aboutApplication(context: Pick<HandlerContext, "values">, id: st
   return applicationId;
 }
 
-/** What lets the caller of a stream in once more, or throws. */
+/** What authenticates and authorizes the caller of a stream, or of a call that can be answered again, once more. It throws where the caller may no longer. */
 export function readmissionOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
   const { readmit } = context.values.get(callKey);
   if (!readmit) {
-    throw new Error("a stream was opened without admission");
+    throw new Error("a call was begun without admission");
   }
   return readmit;
 }

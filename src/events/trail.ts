@@ -1,6 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { type Caller, callerOf, callKey } from "../caller.js";
 import type { AddressOf } from "../caller-address.js";
+import { changeCallerOf } from "../change-caller.js";
 import type { CredentialState, NewEvent, Party } from "../store/events.js";
 import type { ApplicationRecord, SessionRecord } from "../store/store.js";
 import type { Trail } from "../store/trail.js";
@@ -41,6 +42,7 @@ export function createTrailOf(addressOf: AddressOf): TrailOf {
     } as const;
 
     return {
+      caller: changeCallerOf(caller),
       answerId: keepAnswer?.id,
       isGivenUp: () => ending.reason !== undefined,
       entriesFor(outcome) {

@@ -2,6 +2,7 @@ import { whenThere } from "../awaitable.js";
 import { callKey } from "../caller.js";
 import { unauthenticated } from "../errors.js";
 import type { Identify } from "../identify.js";
+import { currentTurn } from "../once-per-turn.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
@@ -22,6 +23,7 @@ export function createAuthenticateInterceptor(
       const call = request.contextValues.get(callKey);
       if (caller) {
         call.caller = caller;
+        call.authenticatedIn = currentTurn();
         call.peer.connection?.noteGoodKey();
         return next(request);
       }

@@ -19,6 +19,7 @@ import { createLimitRateInterceptor } from "./limit-rate.js";
 import { createLimitStreamsInterceptor } from "./limit-streams.js";
 import { createNoteUseInterceptor } from "./note-use.js";
 import { createObserveInterceptor } from "./observe.js";
+import { createReadmitInterceptor } from "./readmit.js";
 import { createValidateInterceptor } from "./validate.js";
 
 interface InterceptorOptions {
@@ -42,6 +43,8 @@ export interface Interceptors {
   readonly deadline: Interceptor;
   /** Those that tell by the headers alone whether a call may be made. */
   readonly admission: readonly Interceptor[];
+  /** Those of them that tell whether it still may. They count nothing. */
+  readonly readmission: readonly Interceptor[];
   /** Lets a caller that may make a call have so many streams. */
   readonly limitStreams: Interceptor;
   /** Those that need the message. */
@@ -52,18 +55,30 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
   const { store, keyring, addressOf, readAddressOf, rateLimits, settings, uses, log, methods } =
     options;
   const { keyHeader, requestTimeout, limits } = settings;
+  const authenticate = createAuthenticateInterceptor(
+    createIdentify(store, keyring),
+    keyHeader,
+    rateLimits,
+  );
+  const checkPlace = createCheckPlaceInterceptor(addressOf);
+  const authorize = createAuthorizeInterceptor(methods);
+  const readmission = [authenticate, checkPlace, authorize];
   return {
     observe: createObserveInterceptor(log, options),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [
-      createAuthenticateInterceptor(createIdentify(store, keyring), keyHeader, rateLimits),
-      createCheckPlaceInterceptor(addressOf),
+      authenticate,
+      checkPlace,
       // Whoever uses a key from where it may not be used takes nothing of what its owner may do.
       createLimitRateInterceptor(rateLimits),
       createNoteUseInterceptor(uses),
-      createAuthorizeInterceptor(methods),
+      authorize,
     ],
+    readmission,
     limitStreams: createLimitStreamsInterceptor(limits.streams, readAddressOf),
-    inspection: [createValidateInterceptor(limits.listItems)],
+    inspection: [
+      createReadmitInterceptor(readmission, methods),
+      createValidateInterceptor(limits.listItems),
+    ],
   };
 }

@@ -3,17 +3,11 @@ import { callKey } from "../caller.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Refuses calls that come faster than their key may be used. A stream is one call, however long it lasts. */
+/** Refuses calls that come faster than their key may be used. */
 export function createLimitRateInterceptor(rateLimits: RateLimits): Interceptor {
   return (next) => (request) => {
-    const call = request.contextValues.get(callKey);
-    if (request.method.methodKind !== "unary") {
-      if (call.isCounted) {
-        return next(request);
-      }
-      call.isCounted = true;
-    }
-    const refusal = call.caller && rateLimits.countCall(call.caller, request.contextValues);
+    const { caller } = request.contextValues.get(callKey);
+    const refusal = caller && rateLimits.countCall(caller, request.contextValues);
     if (!refusal) {
       return next(request);
     }

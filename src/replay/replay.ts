@@ -11,7 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { Awaitable } from "../awaitable.js";
-import { type Caller, callerOf, callKey } from "../caller.js";
+import { type Caller, callerOf, callKey, readmissionOf } from "../caller.js";
 import { isReplayable } from "../contract.js";
 import {
   idempotencyConflict,
@@ -59,6 +59,7 @@ export function createReplay(answers: AnswerStore, keyHeader: string): Replay {
 
       const sealed = await answers.find(id);
       if (sealed) {
+        await readmissionOf(context)();
         const message = answerIn(method.output, seal, sealed, fingerprint);
         context.responseHeader.set(replayedHeader, "true");
         return message;

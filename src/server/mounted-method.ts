@@ -13,6 +13,8 @@ export interface MountedMethod {
   readonly codecs: Codecs;
   /** Those that tell by the headers alone whether a call may be made. */
   readonly admission: readonly Interceptor[];
+  /** Those of them that tell whether it still may. */
+  readonly readmission: readonly Interceptor[];
   /** Those that need the message. */
   readonly inspection: readonly Interceptor[];
   /** How many bytes a message may have. */
@@ -21,12 +23,12 @@ export interface MountedMethod {
 
 export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
   const { implementations, openImplementations, bodyLimit } = options;
-  const { admission, inspection } = options.interceptors;
+  const { admission, readmission, inspection } = options.interceptors;
   const codecsOf = createCodecs(jsonOptions);
 
   function mount(
     implementation: Implementation,
-    rest: Pick<MountedMethod, "admission" | "inspection" | "bodyLimit">,
+    rest: Pick<MountedMethod, "admission" | "readmission" | "inspection" | "bodyLimit">,
   ): MountedMethod[] {
     const { service } = implementation;
     return service.methods.map((method) => ({
@@ -39,9 +41,11 @@ export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): Mou
   }
 
   return [
-    ...implementations.flatMap((it) => mount(it, { admission, inspection, bodyLimit })),
+    ...implementations.flatMap((it) =>
+      mount(it, { admission, readmission, inspection, bodyLimit }),
+    ),
     ...openImplementations.flatMap((it) =>
-      mount(it, { admission: [], inspection: [], bodyLimit: openBodyLimit }),
+      mount(it, { admission: [], readmission: [], inspection: [], bodyLimit: openBodyLimit }),
     ),
   ];
 }

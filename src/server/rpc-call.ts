@@ -18,6 +18,8 @@ interface RpcCallOptions {
   readonly observe: Interceptor;
   /** Run on the headers alone, before anything of the message is read. */
   readonly admission: readonly Interceptor[];
+  /** Run on them again while a stream goes on. */
+  readonly readmission: readonly Interceptor[];
   readonly bodyLimit: number;
 }
 
@@ -37,9 +39,11 @@ export interface RpcCall {
  * and what it would refuse by itself is refused in our own words.
  */
 export function createRpcCall(options: RpcCallOptions): RpcCall {
-  const { handler, observe, admission, bodyLimit } = options;
+  const { handler, observe, admission, readmission, bodyLimit } = options;
   const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
-  const admit = chain<Next>(admission, (request) => request as unknown as UnaryResponse);
+  const pass: Next = (request) => request as unknown as UnaryResponse;
+  const admit = chain(admission, pass);
+  const admitAgain = chain(readmission, pass);
 
   /** Throws where the caller may not make the call, or its time for it runs out. */
   async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {
@@ -96,7 +100,7 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
       }
       if (handler.method.methodKind !== "unary") {
         const readmit = async () => {
-          await admit(asked);
+          await admitAgain(asked);
         };
         call.readmit = readmit;
       }

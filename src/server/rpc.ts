@@ -90,7 +90,7 @@ const endWithSignal: Interceptor = (next) => (request) => {
 /** The calls that are served, by their paths. */
 function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap<string, RpcCall> {
   const { implementations, openImplementations, interceptors, bodyLimit } = options;
-  const { deadline, admission, inspection } = interceptors;
+  const { deadline, admission, readmission, inspection } = interceptors;
   return new Map([
     ...mount(options, {
       implementations,
@@ -101,6 +101,7 @@ function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap
       },
       first: [refuseFirst],
       admission: [deadline, ...admission],
+      readmission: [deadline, ...readmission],
       inspection,
     }),
     ...mount(options, {
@@ -109,12 +110,13 @@ function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap
       router: { readMaxBytes: openBodyLimit, acceptCompression: [], jsonOptions },
       first: [],
       admission: [],
+      readmission: [],
       inspection: [],
     }),
   ]);
 }
 
-interface Mounting extends Pick<Interceptors, "admission" | "inspection"> {
+interface Mounting extends Pick<Interceptors, "admission" | "readmission" | "inspection"> {
   readonly implementations: readonly Implementation[];
   readonly router: ConnectRouterOptions & { readonly readMaxBytes: number };
   /** Those that go before all others. */
@@ -123,7 +125,7 @@ interface Mounting extends Pick<Interceptors, "admission" | "inspection"> {
 
 function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, RpcCall][] {
   const { observe, limitStreams, deadline } = interceptors;
-  const { implementations, first, admission, inspection } = mounting;
+  const { implementations, first, admission, readmission, inspection } = mounting;
   const bodyLimit = mounting.router.readMaxBytes;
   const readStream = createReadStreamInterceptor(bodyLimit);
   const all = [...first, endWithSignal, observe, limitStreams, deadline, readStream, ...inspection];
@@ -132,7 +134,7 @@ function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, RpcCa
     router.service(service, handlers, { interceptors: all.map(forConnect) });
   }
   return router.handlers.map((handler) => {
-    const call = createRpcCall({ handler, observe, admission, bodyLimit });
+    const call = createRpcCall({ handler, observe, admission, readmission, bodyLimit });
     return [handler.requestPath, call];
   });
 }

@@ -54,9 +54,9 @@ export async function openLmdbStore({
   const eventIndex = createEventIndex(tables);
   const eventLog = createEventLog(environment, eventIndex, clock, eventRetention);
   const answers = createAnswers(environment, clock);
-  const trails = createTrailWriter(eventLog, answers);
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
+  const trails = createTrailWriter({ events: eventLog, answers, applications, sessions, clock });
   const shared = { environment, log, clock };
   const everything = { ...shared, applications, sessions, index, ends, foreignKeys, sessionIndex };
   const sweeper = startSweeper({

@@ -8,6 +8,7 @@ import { answersName, eventsName, marksName } from "./mongo/event-collections.js
 import { createEventWriter } from "./mongo/event-writer.js";
 import { createEventStore } from "./mongo/events.js";
 import { createTakeExpired } from "./mongo/expired-sessions.js";
+import { createFindCaller } from "./mongo/find-caller.js";
 import { watchPool } from "./mongo/pool-use.js";
 import { createRateCounts, rateCountsName } from "./mongo/rate-counts.js";
 import { limits, reach } from "./mongo/reach.js";
@@ -59,7 +60,17 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
   const answers = createAnswerDocuments(db.collection(answersName), time, freshRead);
   const runTransaction = createTransactionRunner(client);
-  const transactions = createTransactions({ runTransaction, events: eventWriter, answers });
+  const transactions = createTransactions({
+    runTransaction,
+    events: eventWriter,
+    answers,
+    findCaller: createFindCaller(
+      db.collection(applicationsName),
+      db.collection(sessionsName),
+      time,
+    ),
+    now,
+  });
   const sessionSweep = createSessionSweep(db.collection(sessionsName));
   const applications = createApplicationStore({
     documents: db.collection(applicationsName),

@@ -1,10 +1,14 @@
 import type { NewEvent } from "./events.js";
+import type { ApplicationRecord, SessionRecord } from "./store.js";
 
 /**
  * What is written in one step with a change: all of it takes effect, or
  * nothing does, whatever happens to the process in between.
  */
 export interface Trail<R> {
+  /** Who makes the change: it is made only while the caller has the authority that was decided on. */
+  readonly caller?: ChangeCaller | undefined;
+
   /** An answer that is kept under this id refuses the change with {@link AnswerKept}, before anything of it is tried. */
   readonly answerId?: string | undefined;
 
@@ -13,6 +17,22 @@ export interface Trail<R> {
 
   /** What to write, once the outcome of the change is known. It may be asked again if the change is tried again. */
   entriesFor(outcome: R): TrailEntries;
+}
+
+/** The caller whose authority a change rests on. */
+export interface ChangeCaller {
+  readonly applicationId: string;
+  /** Where the key is that of a session. */
+  readonly sessionId?: string | undefined;
+
+  /** Sees the records of the caller as they are when the change is written, if they are there. Throws {@link CallerChanged}. */
+  check(found: CallerRecords | undefined, now: number): void;
+}
+
+export interface CallerRecords {
+  readonly application: ApplicationRecord;
+  /** Where the key is that of a session. */
+  readonly session?: SessionRecord | undefined;
 }
 
 export interface TrailEntries {
@@ -31,6 +51,11 @@ export interface NewAnswer {
 export interface AnswerStore {
   /** Reads an answer that is kept. Ids are 64 hexadecimal digits. */
   find(id: string): Promise<Uint8Array | undefined>;
+}
+
+/** The caller of a change was revoked, or has other rights than when the change was decided on. Nothing is written. */
+export class CallerChanged extends Error {
+  override readonly name = "CallerChanged";
 }
 
 /** The change was made before, by a call that came at the same time. */

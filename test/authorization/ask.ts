@@ -1,4 +1,7 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
+import { text } from "node:stream/consumers";
 import {
   type DescMethod,
   type Message,
@@ -21,12 +24,20 @@ export interface Answer {
 
 const keyHeader = "svc-api-key";
 
+/** What goes with the message of a call. */
+export interface AskOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called when the server asks for the body, which is sent when this resolves. */
+  readonly beforeBody?: () => Promise<unknown>;
+}
+
 /** Makes a call at the path of its method. */
 export async function askRest(
   url: string,
   { method, verb, segments, hasBody, status }: Binding,
   message: Message,
   key: string | undefined,
+  { headers = {}, beforeBody }: AskOptions = {},
 ): Promise<Answer> {
   const fields = toJson(method.input, message as MessageShape<typeof method.input>, {
     useProtoFieldName: true,
@@ -37,16 +48,32 @@ export async function askRest(
     throw new Error(`${withHeader} goes in a header, which no sample needs yet`);
   }
   const query = hasBody ? "" : `?${new URLSearchParams(fields)}`;
-  const response = await fetch(`${url}/${path.join("/")}${query}`, {
+  const outgoing = request(`${url}/${path.join("/")}${query}`, {
     method: verb,
     headers: {
       ...(key !== undefined && { [keyHeader]: key }),
       ...(hasBody && { "content-type": "application/json" }),
+      ...(beforeBody && { expect: "100-continue" }),
+      ...headers,
     },
-    ...(hasBody && { body: JSON.stringify(fields) }),
   });
-  const text = await response.text();
-  return response.status === status ? { text } : { text, refusal: response.status };
+  const body = hasBody ? JSON.stringify(fields) : undefined;
+  if (beforeBody) {
+    outgoing.flushHeaders();
+    outgoing.once("continue", () =>
+      beforeBody().then(
+        () => outgoing.end(body),
+        (reason) => outgoing.destroy(reason),
+      ),
+    );
+  } else {
+    outgoing.end(body);
+  }
+  const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+  const answer = await text(incoming);
+  return incoming.statusCode === status
+    ? { text: answer }
+    : { text: answer, refusal: incoming.statusCode ?? 0 };
 }
 
 function take(fields: Record<string, string>, name: string): string {
@@ -61,6 +88,7 @@ export function askGrpc(
   method: DescMethod,
   message: Message,
   key: string | undefined,
+  { headers = {}, beforeBody }: AskOptions = {},
 ): Promise<Answer> {
   const isStream =
     method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
@@ -70,8 +98,20 @@ export function askGrpc(
     "content-type": "application/grpc",
     te: "trailers",
     ...(key !== undefined && { [keyHeader]: key }),
+    ...(beforeBody && { expect: "100-continue" }),
+    ...headers,
   });
-  stream.end(envelope(toBinary(method.input, message as MessageShape<typeof method.input>)));
+  const body = envelope(toBinary(method.input, message as MessageShape<typeof method.input>));
+  if (beforeBody) {
+    stream.once("continue", () =>
+      beforeBody().then(
+        () => stream.end(body),
+        (reason) => stream.destroy(reason),
+      ),
+    );
+  } else {
+    stream.end(body);
+  }
   return new Promise((resolve, reject) => {
     let text = "";
     const finish = (headers: Record<string, unknown>) => {

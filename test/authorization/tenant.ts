@@ -19,7 +19,11 @@ export interface MatrixTenant {
   readonly id: string;
   readonly api: Api;
   readonly root: { readonly key: string };
+  /** The application that sessions are opened with. */
+  readonly shop: MadeApplication;
   now(): number;
+  /** Lets time go by, for all tenants of the server. */
+  advance(milliseconds: number): void;
   application(
     type: ApplicationType,
     permissions: string[],
@@ -38,7 +42,7 @@ const day = 86_400_000;
 export async function createMatrixTenant(server: TestServer): Promise<MatrixTenant> {
   const api = createRestApi(server.url);
   const root = await server.createTenant();
-  const { now } = server.clock;
+  const { now, advance } = server.clock;
 
   const application: MatrixTenant["application"] = async (type, permissions, more = {}) => {
     const request = { name: `${type} one`, type, permissions, ...more };
@@ -54,7 +58,9 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
     id: root.tenantId,
     api,
     root,
+    shop,
     now,
+    advance,
     application,
 
     async session(permissions, more = { expiresAt: timestampFromMs(now() + day) }) {

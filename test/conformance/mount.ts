@@ -33,6 +33,7 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [],
+    readmission: [],
     limitStreams: createLimitStreamsInterceptor(limits.streams, () => undefined),
     inspection: [],
   };

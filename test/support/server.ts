@@ -36,6 +36,8 @@ export interface TestServerOptions {
   readonly environment?: Environment;
   /** The store to serve, which is left open when the server is closed. */
   readonly store?: Store | undefined;
+  /** Puts something before the store that the server uses. */
+  readonly wrapStore?: (store: Store) => Store;
   /** How often an embedded store of its own removes what has expired, in milliseconds. */
   readonly sweepInterval?: number;
   /**
@@ -57,6 +59,7 @@ export async function startServer(
   {
     environment = {},
     store: given,
+    wrapStore = (store) => store,
     sweepInterval,
     usesInterval = hour,
     tracing,
@@ -78,7 +81,7 @@ export async function startServer(
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
-    ...{ store, settings, log, clock: clock.now, tracing, usesInterval },
+    ...{ store: wrapStore(store), settings, log, clock: clock.now, tracing, usesInterval },
   });
   const { port } = await server.listen();
   return {

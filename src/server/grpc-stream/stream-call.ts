@@ -13,8 +13,10 @@ interface StreamCallOptions {
   readonly method: DescMethodStreaming;
   readonly handler: StreamHandler;
   readonly observe: Interceptor;
-  /** Run when the stream is opened, and whenever its handler wants to know whether it may go on. */
+  /** Run when the stream is opened. */
   readonly admission: readonly Interceptor[];
+  /** Run whenever its handler wants to know whether it may go on. */
+  readonly readmission: readonly Interceptor[];
   readonly limitStreams: Interceptor;
   /** Run on the messages. */
   readonly inspection: readonly Interceptor[];
@@ -25,15 +27,17 @@ type RunStream = (call: StreamCallRequest) => Awaitable<StreamResponse>;
 
 /** Creates what takes streams of a method through the interceptors to its handler. */
 export function createStreamCall(options: StreamCallOptions): RunStream {
-  const { method, handler, observe, admission, limitStreams, inspection } = options;
-  const admit = chain<Next>(admission, (request) => request as never);
+  const { method, handler, observe, admission, readmission, limitStreams, inspection } = options;
+  const pass: Next = (request) => request as never;
+  const admit = chain(admission, pass);
+  const admitAgain = chain(readmission, pass);
 
   const admitFirst: Interceptor = (next) => async (request) => {
     const { exchange } = request as StreamCallRequest;
     // To those who admit it, it is one call, which is over when they are done.
     const asked = new UnaryCallRequest(method as never as DescMethodUnary, exchange, "grpc", never);
     const readmit = async () => {
-      await admit(asked);
+      await admitAgain(asked);
     };
     exchange.call.readmit = readmit;
     await admit(asked);

@@ -34,6 +34,7 @@ function createServe(
     implementation,
     codecs: { binary },
     admission,
+    readmission,
     inspection,
     bodyLimit,
     ...mounted
@@ -46,6 +47,7 @@ function createServe(
     handler: streamHandler(implementation, method),
     observe: interceptors.observe,
     admission: [interceptors.deadline, ...admission],
+    readmission: [interceptors.deadline, ...readmission],
     limitStreams: interceptors.limitStreams,
     inspection,
   });

@@ -71,7 +71,10 @@ export function createApplicationStore({
   return {
     async create(application, trail) {
       const created = await write(() => {
-        trails.open(trail);
+        const refused = trails.open(trail);
+        if (refused) {
+          return refused;
+        }
         if (records.find(application.id)) {
           return undefined;
         }
@@ -122,7 +125,10 @@ export function createApplicationStore({
 
     async update(tenantId, id, change, trail) {
       return write(() => {
-        trails.open(trail);
+        const refused = trails.open(trail);
+        if (refused) {
+          return refused;
+        }
         const now = clock();
         const current = getAlive(tenantId, id, now);
         if (!current) {
@@ -150,15 +156,18 @@ export function createApplicationStore({
 
     async delete(tenantId, id, check, trail) {
       return write(() => {
-        trails.open(trail);
+        const refused = trails.open(trail);
+        if (refused) {
+          return refused;
+        }
         const now = clock();
         const record = getAlive(tenantId, id, now);
         if (!record) {
           return false;
         }
-        const refused = askFirst(() => check?.(record));
-        if (refused instanceof Refused) {
-          return refused;
+        const checked = askFirst(() => check?.(record));
+        if (checked instanceof Refused) {
+          return checked;
         }
         records.remove(id);
         index.remove(record);

@@ -65,7 +65,10 @@ export function createSessionStore({
   return {
     async create(session, trail) {
       return write(() => {
-        trails.open(trail);
+        const refused = trails.open(trail);
+        if (refused) {
+          return refused;
+        }
         const now = clock();
         const application = applications.find(session.applicationId);
         if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
@@ -106,7 +109,10 @@ export function createSessionStore({
 
     async authorize(grant, trail) {
       return write(() => {
-        trails.open(trail);
+        const refused = trails.open(trail);
+        if (refused) {
+          return refused;
+        }
         const now = clock();
         const session = getAlive(grant.tenantId, grant.sessionId, now);
         if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
@@ -146,7 +152,10 @@ export function createSessionStore({
 
     async delete(tenantId, id, trail) {
       return write(() => {
-        trails.open(trail);
+        const refused = trails.open(trail);
+        if (refused) {
+          return refused;
+        }
         const now = clock();
         const session = getAlive(tenantId, id, now);
         if (!session) {

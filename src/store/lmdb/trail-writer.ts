@@ -1,27 +1,67 @@
-import { StoreUnavailable } from "../store.js";
-import { AnswerKept, type Trail } from "../trail.js";
+import {
+  type ApplicationRecord,
+  type Clock,
+  type SessionRecord,
+  StoreUnavailable,
+} from "../store.js";
+import { AnswerKept, type CallerRecords, type ChangeCaller, type Trail } from "../trail.js";
+import { isAlive, isSessionThere } from "./alive.js";
 import type { Answers } from "./answers.js";
-import { callBack } from "./callback.js";
+import { askFirst, callBack, type Refused } from "./callback.js";
 import type { EventLog } from "./event-log.js";
+import type { Records } from "./records.js";
 
 /** Writes the trail of a change in the transaction that makes the change. */
 export interface TrailWriter {
-  /** Inside `write`, before the change: throws where nobody waits for it any more, and {@link AnswerKept} where the answer of the trail is kept. */
-  open(trail: Trail<never> | undefined): void;
+  /**
+   * Inside `write`, before the change: refuses it where nobody waits for it any
+   * more, where its caller may no longer make it, and with {@link AnswerKept}
+   * where the answer of the trail is kept.
+   */
+  open(trail: Trail<never> | undefined): Refused | undefined;
 
   /** Inside `write`, after the change. */
   close<R>(trail: Trail<R> | undefined, outcome: R): void;
 }
 
-export function createTrailWriter(events: EventLog, answers: Answers): TrailWriter {
+interface TrailWriterParts {
+  readonly events: EventLog;
+  readonly answers: Answers;
+  readonly applications: Records<ApplicationRecord>;
+  readonly sessions: Records<SessionRecord>;
+  readonly clock: Clock;
+}
+
+export function createTrailWriter(parts: TrailWriterParts): TrailWriter {
+  const { events, answers, applications, sessions, clock } = parts;
+
+  function findCaller(caller: ChangeCaller, now: number): CallerRecords | undefined {
+    const application = applications.find(caller.applicationId);
+    if (caller.sessionId === undefined) {
+      return isAlive(application, now) ? { application } : undefined;
+    }
+    const session = sessions.find(caller.sessionId);
+    return session && application && isSessionThere(session, application, now)
+      ? { application, session }
+      : undefined;
+  }
+
   return {
     open(trail) {
-      if (trail?.isGivenUp?.()) {
-        throw new StoreUnavailable("The change was given up before it was made.");
-      }
-      if (trail?.answerId !== undefined && answers.has(trail.answerId)) {
-        throw new AnswerKept("The change was made before, and its answer is kept.");
-      }
+      return (
+        trail &&
+        askFirst(() => {
+          if (trail.isGivenUp?.()) {
+            throw new StoreUnavailable("The change was given up before it was made.");
+          }
+          const now = clock();
+          trail.caller?.check(findCaller(trail.caller, now), now);
+          if (trail.answerId !== undefined && answers.has(trail.answerId)) {
+            throw new AnswerKept("The change was made before, and its answer is kept.");
+          }
+          return undefined;
+        })
+      );
     },
 
     close(trail, outcome) {

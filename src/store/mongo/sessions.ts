@@ -159,6 +159,6 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   };
 }
 
-function isOfEpoch({ epoch }: SessionRecord, { sessionEpoch }: ApplicationRecord): boolean {
+export function isOfEpoch({ epoch }: SessionRecord, { sessionEpoch }: ApplicationRecord): boolean {
   return epoch === sessionEpoch;
 }

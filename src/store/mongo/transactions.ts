@@ -1,6 +1,7 @@
 import { type ClientSession, MongoError } from "mongodb";
+import type { Awaitable } from "../../awaitable.js";
 import { StoreUnavailable } from "../store.js";
-import { AnswerKept, type Trail } from "../trail.js";
+import { AnswerKept, type CallerRecords, type ChangeCaller, type Trail } from "../trail.js";
 import type { AnswerDocuments } from "./answers.js";
 import type { EventWriter } from "./event-writer.js";
 import type { RunTransaction } from "./run-transaction.js";
@@ -36,10 +37,38 @@ export interface TransactionParts {
   readonly runTransaction: RunTransaction;
   readonly events: EventWriter;
   readonly answers: AnswerDocuments;
+  /** Reads the caller of a change, outside of its transaction: in there it would be seen as it was when that began. */
+  readonly findCaller: (caller: ChangeCaller) => Promise<CallerRecords | undefined>;
+  readonly now: () => Awaitable<number>;
 }
 
+/** How long before its commit the caller of a change may have been read, in milliseconds. */
+const freshness = 20;
+
 export function createTransactions(parts: TransactionParts): Transactions {
-  const { runTransaction, events, answers } = parts;
+  const { runTransaction, events, answers, findCaller, now } = parts;
+
+  async function checkCaller(caller: ChangeCaller): Promise<void> {
+    const found = await findCaller(caller);
+    // Only keys that were replaced end before their application.
+    const hasEnds = found?.application.keys.some(({ expiresAt }) => expiresAt !== undefined);
+    caller.check(found, hasEnds ? await now() : 0);
+  }
+
+  /** Checks the caller while the last of its change is written, and again where that took long. */
+  async function checkWhile(caller: ChangeCaller, writing: () => Promise<void>): Promise<void> {
+    const startedAt = performance.now();
+    // A transaction is not ended while something is written in it.
+    const [checked, written] = await Promise.allSettled([checkCaller(caller), writing()]);
+    for (const outcome of [written, checked]) {
+      if (outcome.status === "rejected") {
+        throw outcome.reason;
+      }
+    }
+    if (performance.now() - startedAt > freshness) {
+      await checkCaller(caller);
+    }
+  }
 
   return {
     async change(subject, trail, work) {
@@ -49,20 +78,29 @@ export function createTransactions(parts: TransactionParts): Transactions {
       const { answerId } = trail;
       const isGivenUp = () => trail.isGivenUp?.() ?? false;
       const workAndTrail = async (session: ClientSession, commit: () => Promise<void>) => {
+        const settled = async () => {
+          await commit();
+          if (trail.caller) {
+            await checkCaller(trail.caller);
+          }
+        };
         if (answerId !== undefined && (await answers.isKept(answerId, session))) {
           // So that whoever is told so finds it: what was read here may have been yet to reach a majority.
-          await commit();
+          await settled();
           throw new AnswerKept("The change was made before.");
         }
-        const outcome = await settledIfRefused(work(session, commit), commit);
+        const outcome = await settledIfRefused(work(session, settled), settled);
         if (outcome === undefined) {
           return undefined;
         }
         const entries = trail.entriesFor(outcome);
-        await events.insert(entries.events, session);
-        if (answerId !== undefined && entries.answer) {
-          await answers.keep(answerId, entries.answer, session);
-        }
+        const writeTrail = async () => {
+          await events.insert(entries.events, session);
+          if (answerId !== undefined && entries.answer) {
+            await answers.keep(answerId, entries.answer, session);
+          }
+        };
+        await (trail.caller ? checkWhile(trail.caller, writeTrail) : writeTrail());
         await commit();
         return outcome;
       };

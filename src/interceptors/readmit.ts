@@ -1,0 +1,49 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { type Call, callKey } from "../caller.js";
+import { isReplayable } from "../contract.js";
+import { currentTurn } from "../once-per-turn.js";
+import { CallerChanged } from "../store/trail.js";
+import type { Interceptor, Next } from "./interceptor.js";
+
+/**
+ * Authenticates and authorizes the caller of a unary call again where it may
+ * have lost its authority meanwhile: when the message came later than the
+ * headers, and when the store found the caller changed as the call's own change
+ * was to be written. Streams see to it themselves.
+ */
+export function createReadmitInterceptor(
+  readmission: readonly Interceptor[],
+  methods: readonly DescMethod[],
+): Interceptor {
+  const replayable = new Set<DescMethod>(methods.filter(isReplayable));
+  const before = (next: Next) => readmission.reduceRight((after, it) => it(after), next);
+  const readmit = before((request) => request as never);
+  return (next) => {
+    const nextAgain = before(next);
+    return (request) => {
+      if (request.stream) {
+        return next(request);
+      }
+      const call = request.contextValues.get(callKey);
+      if (replayable.has(request.method)) {
+        call.readmit = async () => {
+          await readmit(request);
+        };
+      }
+      const answer = call.authenticatedIn === currentTurn() ? next(request) : nextAgain(request);
+      return answer instanceof Promise ? answer.catch(again) : answer;
+
+      function again(reason: unknown): ReturnType<typeof next> {
+        if (reason instanceof CallerChanged && !isGivenUp(call)) {
+          const answer = nextAgain(request);
+          return answer instanceof Promise ? answer.catch(again) : answer;
+        }
+        throw reason;
+      }
+    };
+  };
+}
+
+function isGivenUp({ ending }: Call): boolean {
+  return ending.reason !== undefined;
+}

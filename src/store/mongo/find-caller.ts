@@ -1,0 +1,37 @@
+import { type Collection, ReadConcern } from "mongodb";
+import type { CallerRecords, ChangeCaller } from "../trail.js";
+import {
+  type ApplicationDocument,
+  type SessionDocument,
+  toApplication,
+  toSession,
+} from "./documents.js";
+import { createLookup } from "./lookup.js";
+import { isOfEpoch } from "./sessions.js";
+import type { Time } from "./time.js";
+
+/** The latest that the primary knows. One that was replaced cannot commit what rests on it. */
+const latest = { readConcern: new ReadConcern("local") };
+
+/** Reads the caller of a change as it is now. */
+export function createFindCaller(
+  applications: Collection<ApplicationDocument>,
+  sessions: Collection<SessionDocument>,
+  time: Time,
+): (caller: ChangeCaller) => Promise<CallerRecords | undefined> {
+  const findApplication = createLookup(applications, time, () => latest, toApplication);
+  const findSession = createLookup(sessions, time, () => latest, toSession);
+  return async ({ applicationId, sessionId }) => {
+    if (sessionId === undefined) {
+      const application = await findApplication(applicationId);
+      return application && { application };
+    }
+    const [application, session] = await Promise.all([
+      findApplication(applicationId),
+      findSession(sessionId),
+    ]);
+    return application && session && isOfEpoch(session, application)
+      ? { application, session }
+      : undefined;
+  };
+}

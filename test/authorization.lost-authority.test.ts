@@ -1,0 +1,131 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
+import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
+import { isReplayable } from "../src/contract.js";
+import { newId } from "../src/ids.js";
+import { type Binding, readBinding } from "../src/server/rest/binding.js";
+import { type Answer, type AskOptions, askGrpc, askRest } from "./authorization/ask.js";
+import { createChangeGate, type Loss, losses } from "./authorization/lost-authority.js";
+import { sampleOf, type Target } from "./authorization/samples.js";
+import { createMatrixTenant, type MatrixTenant } from "./authorization/tenant.js";
+import { rateLimitsOff } from "./support/rate-limits-off.js";
+import { engines, startServer, type TestServer } from "./support/server.js";
+
+const changes = [ApplicationService, SessionService]
+  .flatMap((service): DescMethod[] => service.methods)
+  .filter(({ idempotency }) => idempotency !== Level.NO_SIDE_EFFECTS);
+
+type Ask = (target: Target, key: string, options?: AskOptions) => Promise<Answer>;
+
+describe.each(engines)("a call that changes something, on %s", (engine) => {
+  let server: TestServer;
+  let session: ClientHttp2Session;
+  let tenant: MatrixTenant;
+  const gate = createChangeGate();
+
+  beforeAll(async () => {
+    server = await startServer(engine, { environment: rateLimitsOff, wrapStore: gate.wrap });
+    session = connect(server.url);
+    tenant = await createMatrixTenant(server);
+  });
+
+  afterAll(async () => {
+    session?.destroy();
+    await server?.close();
+  });
+
+  function asksOf(method: DescMethod): { ask: Ask; hasBody: boolean }[] {
+    const binding = readBinding(method) as Binding;
+    return [
+      {
+        hasBody: true,
+        ask: (target, key, options) =>
+          askGrpc(session, method, sampleOf(method, target), key, options),
+      },
+      {
+        hasBody: binding.hasBody,
+        ask: (target, key, options) =>
+          askRest(server.url, binding, sampleOf(method, target), key, options),
+      },
+    ];
+  }
+
+  /** All that a call could have changed. */
+  async function stateOf({ applicationId, sessionId }: Target): Promise<unknown> {
+    const { api, root } = tenant;
+    const { pagination } = await api.listApplications(root.key, { size: 1 });
+    const { data: sessions } = await api.listSessions(root.key, { applicationId, size: 100 });
+    return {
+      applications: pagination?.totalItems,
+      version: (await api.getApplication(root.key, { id: applicationId })).version,
+      sessions: sessions.map(({ id, state }) => [id, state]),
+      session: (await api.getSession(root.key, { id: sessionId })).state,
+    };
+  }
+
+  /** Stops a call for something to happen: before its body is sent, or before the store is asked for the change. */
+  const stops = {
+    beforeBody: (happen: () => Promise<unknown>): AskOptions => ({ beforeBody: happen }),
+    beforeCommit(happen: () => Promise<unknown>): AskOptions {
+      gate.stopNext(happen);
+      return {};
+    },
+  };
+
+  async function expectRefused(
+    ask: Ask,
+    method: DescMethod,
+    loss: Loss,
+    stop: keyof typeof stops,
+  ): Promise<void> {
+    const target = await tenant.target();
+    const caller = await loss.make(tenant, method);
+    let before: unknown;
+    const options = stops[stop](async () => {
+      await caller.lose();
+      before = await stateOf(target);
+    });
+    const { refusal } = await ask(target, caller.key, options);
+    expect(refusal).toBe(loss.refusal);
+    expect(before).toBeDefined();
+    expect(await stateOf(target)).toEqual(before);
+  }
+
+  describe.each(Object.entries(losses))("whose caller %s", (_name, loss) => {
+    const tried = changes
+      .filter((method) => loss.appliesTo(method))
+      .map((method) => [method.name, method] as const);
+
+    it.each(tried)("before its body arrives is refused: %s", async (_name, method) => {
+      for (const { ask } of asksOf(method).filter(({ hasBody }) => hasBody)) {
+        await expectRefused(ask, method, loss, "beforeBody");
+      }
+    });
+
+    it.each(tried)("before it is committed is refused: %s", async (_name, method) => {
+      for (const { ask } of asksOf(method)) {
+        await expectRefused(ask, method, loss, "beforeCommit");
+      }
+    });
+
+    it.each(tried.filter(([, method]) => isReplayable(method)))(
+      "before it is answered again is refused: %s",
+      async (_name, method) => {
+        for (const { ask } of asksOf(method)) {
+          for (const stop of Object.values(stops)) {
+            const headers = { "idempotency-key": newId(0) };
+            const target = await tenant.target();
+            const caller = await loss.make(tenant, method);
+            expect(await ask(target, caller.key, { headers })).not.toHaveProperty("refusal");
+            const options = stop(caller.lose);
+            const { refusal } = await ask(target, caller.key, { headers, ...options });
+            expect(refusal).toBe(loss.refusal);
+          }
+        }
+      },
+    );
+  });
+});
