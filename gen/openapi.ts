@@ -53,7 +53,7 @@ export const openapi = {
           "Access"
         ],
         "summary": "Decides whether a key may do something, with a token or without, and says why",
-        "description": "The key in the body is the subject, the key of an application or session of the caller's tenant. That it may not is an answer like any other, with `allowed` false, and not an error.\n\nNeeds the permission `access:check`, which only private and management applications can be given.",
+        "description": "The key in the body is the subject, the key of an application or session of the caller's tenant. That it may not is an answer like any other, with `allowed` false, and not an error.\n\nNeeds the permission `access:check`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -108,7 +108,33 @@ export const openapi = {
                   "expires_at": "2028-01-01T00:00:00.000Z",
                   "checked_at": "2027-01-01T00:00:00.000Z",
                   "depends_on_origin": true,
-                  "depends_on_address": true
+                  "depends_on_address": true,
+                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "by_session": {
+                    "allowed": true,
+                    "transform": "mask",
+                    "decided_by": {
+                      "rule": {
+                        "place": 0,
+                        "priority": 1,
+                        "description": "Cards may be read, masked"
+                      }
+                    },
+                    "reason": "no_rule_matches"
+                  },
+                  "by_authorizer": {
+                    "allowed": true,
+                    "transform": "mask",
+                    "decided_by": {
+                      "rule": {
+                        "place": 0,
+                        "priority": 1,
+                        "description": "Cards may be read, masked"
+                      }
+                    },
+                    "reason": "no_rule_matches"
+                  },
+                  "limited_by": "session"
                 }
               }
             }
@@ -261,7 +287,7 @@ export const openapi = {
           "Access"
         ],
         "summary": "Decides up to 1,000 checks at once, and answers in their order",
-        "description": "A check that breaks a rule is answered with `invalid_request` and does not spoil the others.\n\nNeeds the permission `access:check`, which only private and management applications can be given.",
+        "description": "A check that breaks a rule is answered with `invalid_request` and does not spoil the others.\n\nNeeds the permission `access:check`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -322,7 +348,33 @@ export const openapi = {
                       "expires_at": "2028-01-01T00:00:00.000Z",
                       "checked_at": "2027-01-01T00:00:00.000Z",
                       "depends_on_origin": true,
-                      "depends_on_address": true
+                      "depends_on_address": true,
+                      "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                      "by_session": {
+                        "allowed": true,
+                        "transform": "mask",
+                        "decided_by": {
+                          "rule": {
+                            "place": 0,
+                            "priority": 1,
+                            "description": "Cards may be read, masked"
+                          }
+                        },
+                        "reason": "no_rule_matches"
+                      },
+                      "by_authorizer": {
+                        "allowed": true,
+                        "transform": "mask",
+                        "decided_by": {
+                          "rule": {
+                            "place": 0,
+                            "priority": 1,
+                            "description": "Cards may be read, masked"
+                          }
+                        },
+                        "reason": "no_rule_matches"
+                      },
+                      "limited_by": "session"
                     }
                   ]
                 }
@@ -525,7 +577,28 @@ export const openapi = {
                   ],
                   "allowed_cidrs": [
                     "203.0.113.0/24"
-                  ]
+                  ],
+                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "authorizer": {
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [
+                      {
+                        "description": "Cards may be read, masked",
+                        "priority": 1,
+                        "container": "/pci/",
+                        "conditions": [],
+                        "transform": "mask",
+                        "permissions": [
+                          "token:read"
+                        ]
+                      }
+                    ],
+                    "missing_permissions": [
+                      "token:read"
+                    ]
+                  }
                 }
               }
             }
@@ -768,12 +841,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Creates an application and answers with its key, which is shown here and never again",
-        "description": "Permissions of this service itself can be given only by a caller that holds them; those of other services can be given freely.\n\nNeeds the permission `application:create`, which only private and management applications can be given.",
+        "description": "Permissions of this service itself can be given only by a caller that holds them; those of other services can be given freely.\n\nNeeds the permission `application:create`, which only private applications and management applications can be given.",
         "x-required-permission": "application:create",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -1555,12 +1627,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions, the rules, and the origins and networks of an application as a whole",
-        "description": "Its type, keys, status, expiry and tenant stay as they are.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "description": "Its type, keys, status, expiry and tenant stay as they are.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -1852,12 +1923,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Deletes an application",
-        "description": "Its keys and those of its sessions stop working at once.\n\nNeeds the permission `application:delete`, which only private and management applications can be given.",
+        "description": "Its keys and those of its sessions stop working at once.\n\nNeeds the permission `application:delete`, which only private applications and management applications can be given.",
         "x-required-permission": "application:delete",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -2171,12 +2241,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Gives an application a new key, shown here and never again",
-        "description": "Sessions opened with the old one live on.\n\nWithout a grace period every earlier key stops working at once. With one, the present key goes on working until it is over and then ends by itself, so that the new key can be rolled out meanwhile. An application has at most three keys that work.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "description": "Sessions opened with the old one live on.\n\nWithout a grace period every earlier key stops working at once. With one, the present key goes on working until it is over and then ends by itself, so that the new key can be rolled out meanwhile. An application has at most three keys that work.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -2646,12 +2715,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Ends one key of an application at once",
-        "description": "The others go on working.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "description": "The others go on working.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -2850,12 +2918,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Refuses the keys of an application, and those of its sessions, until it is enabled again",
-        "description": "Nothing else about it changes.\n\nNeeds the permission `application:update`, which only private and management applications can be given.",
+        "description": "Nothing else about it changes.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -3071,12 +3138,11 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Lets the keys of an application work again, and those of its sessions that have not ended meanwhile",
-        "description": "Needs the permission `application:update`, which only private and management applications can be given.",
+        "description": "Needs the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
-          "management",
-          "session"
+          "management"
         ],
         "parameters": [
           {
@@ -3292,7 +3358,7 @@ export const openapi = {
           "Events"
         ],
         "summary": "Lists what happened in the tenant, newest first, for as long as the operator keeps it",
-        "description": "Walk by cursor: pass the `pagination.next` of each answer as the `start` of the next call. A page of large events holds fewer than were asked for.\n\nNeeds the permission `event:read`, which only private and management applications can be given.",
+        "description": "Walk by cursor: pass the `pagination.next` of each answer as the `start` of the next call. A page of large events holds fewer than were asked for.\n\nNeeds the permission `event:read`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "event:read",
         "x-callers": [
           "private",
@@ -3759,7 +3825,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Lists the sessions of the tenant that have not ended, newest first",
-        "description": "Walk them by cursor: pass the `pagination.next` of each answer as the `start` of the next call.\n\nNeeds the permission `session:read`, which only private and management applications can be given.",
+        "description": "Walk them by cursor: pass the `pagination.next` of each answer as the `start` of the next call.\n\nNeeds the permission `session:read`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "session:read",
         "x-callers": [
           "private",
@@ -3823,6 +3889,19 @@ export const openapi = {
                 "AZjIon8-fB2bWi9ObYwLGo5yGq8"
               ]
             }
+          },
+          {
+            "name": "authorized_by",
+            "in": "query",
+            "required": false,
+            "description": "Only the sessions that this private application authorized.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+              ]
+            }
           }
         ],
         "responses": {
@@ -3867,7 +3946,8 @@ export const openapi = {
                       "created_at": "2027-01-01T00:00:00.000Z",
                       "expires_at": "2027-01-01T00:03:00.000Z",
                       "authorized_at": "2027-01-01T00:00:05.000Z",
-                      "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+                      "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                      "limited_by_authorizer": true
                     }
                   ]
                 }
@@ -3977,7 +4057,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Gives a session its access and spends the nonce",
-        "description": "The caller is a private application of the same tenant and can grant no permission that it does not hold itself. A call that is refused leaves the nonce good.\n\nNeeds the key of a private application.",
+        "description": "The caller is a private application of the same tenant and can grant no permission that it does not hold itself. Whatever is granted, the session may do only what its authorizer may do at that moment, and ends with it. A call that is refused leaves the nonce good.\n\nNeeds the key of a private application.",
         "x-callers": [
           "private"
         ],
@@ -4237,7 +4317,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Gets one session",
-        "description": "Needs the permission `session:read`, which only private and management applications can be given.",
+        "description": "Needs the permission `session:read`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "session:read",
         "x-callers": [
           "private",
@@ -4296,7 +4376,8 @@ export const openapi = {
                   "created_at": "2027-01-01T00:00:00.000Z",
                   "expires_at": "2027-01-01T00:03:00.000Z",
                   "authorized_at": "2027-01-01T00:00:05.000Z",
-                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "limited_by_authorizer": true
                 }
               }
             }
@@ -4405,7 +4486,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Ends a session",
-        "description": "Its key and its nonce stop working at once.\n\nNeeds the permission `session:delete`, which only private and management applications can be given.",
+        "description": "Its key and its nonce stop working at once.\n\nNeeds the permission `session:delete`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",
@@ -4543,7 +4624,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Ends every session of an application at once, however many there are",
-        "description": "Its own keys go on working, and new sessions can be opened.\n\nNeeds the permission `session:delete`, which only private and management applications can be given.",
+        "description": "Its own keys go on working, and new sessions can be opened.\n\nNeeds the permission `session:delete`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",
@@ -5326,7 +5407,7 @@ export const openapi = {
       },
       "DecidingRule": {
         "type": "object",
-        "description": "Which of the subject's rules decided a check.",
+        "description": "Which rule decided a check.",
         "properties": {
           "place": {
             "type": "integer",
@@ -5334,7 +5415,7 @@ export const openapi = {
             "examples": [
               0
             ],
-            "description": "The place of the rule in the list of the subject's rules. The first is 0."
+            "description": "The place of the rule in the list that it is in. The first is 0."
           },
           "priority": {
             "type": "integer",
@@ -5374,6 +5455,44 @@ export const openapi = {
           }
         }
       },
+      "GrantDecision": {
+        "type": "object",
+        "description": "What one side says: the grants of a session, or those of its authorizer.",
+        "properties": {
+          "allowed": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether they allow it."
+          },
+          "transform": {
+            "type": "string",
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of the token they allow to be seen. Absent where they do not."
+          },
+          "decided_by": {
+            "$ref": "#/components/schemas/DecidedBy",
+            "description": "The grant that decided. Absent where they do not."
+          },
+          "reason": {
+            "type": "string",
+            "enum": [
+              "permission_missing",
+              "no_rule_matches"
+            ],
+            "examples": [
+              "no_rule_matches"
+            ],
+            "description": "Why they do not: `permission_missing` or `no_rule_matches`."
+          }
+        },
+        "required": [
+          "allowed"
+        ]
+      },
       "CheckAccessResponse": {
         "type": "object",
         "description": "The answer to a check, and the reason for it.",
@@ -5399,7 +5518,7 @@ export const openapi = {
           },
           "decided_by": {
             "$ref": "#/components/schemas/DecidedBy",
-            "description": "The grant that decided. Absent where the subject may not."
+            "description": "The grant that decided. Absent where the subject may not. It is one of the authorizer's where `limited_by` says so."
           },
           "reason": {
             "type": "string",
@@ -5417,7 +5536,7 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "Why the subject may not, in a word that never changes its meaning. `unknown_key`: no key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `disabled`: its application is disabled; told to callers with `application:read`, to others the key is unknown. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or you did not say from where it is. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none of them is about this token. `invalid_request`: the check breaks a rule; only in batches and streams."
+            "description": "Why the subject may not, in a word that never changes its meaning. `unknown_key`: no key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `disabled`: its application, or the one that authorized its session, is disabled; told to callers with `application:read`, to others the key is unknown. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or you did not say from where it is. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none of them is about this token. Of a session both can be said of its authorizer; `limited_by` tells. `invalid_request`: the check breaks a rule; only in batches and streams."
           },
           "detail": {
             "type": "string",
@@ -5471,6 +5590,33 @@ export const openapi = {
               true
             ],
             "description": "True where the answer is about this address only, as the subject's application has `allowed_cidrs`. Absent otherwise."
+          },
+          "authorized_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "The private application that authorized the session of the subject's key, where one did. The answer changes with it."
+          },
+          "by_session": {
+            "$ref": "#/components/schemas/GrantDecision",
+            "description": "What the session was granted says. A session may do only what its authorizer may do too, so both sides are told, and the answer is the stricter of the two. Absent for the keys of applications."
+          },
+          "by_authorizer": {
+            "$ref": "#/components/schemas/GrantDecision",
+            "description": "What its authorizer is granted now says."
+          },
+          "limited_by": {
+            "type": "string",
+            "enum": [
+              "session",
+              "authorizer"
+            ],
+            "examples": [
+              "session"
+            ],
+            "description": "Which side decided: `session`, or `authorizer` where that allows less."
           }
         },
         "required": [
@@ -5680,6 +5826,44 @@ export const openapi = {
           "permissions"
         ]
       },
+      "AuthorizerGrants": {
+        "type": "object",
+        "description": "What the authorizer of a session is granted of the session's permissions.",
+        "properties": {
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that it has on everything.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:create"
+              ]
+            }
+          },
+          "rules": {
+            "type": "array",
+            "description": "Its access rules, as far as they list permissions of the session.",
+            "items": {
+              "$ref": "#/components/schemas/AccessRule"
+            }
+          },
+          "missing_permissions": {
+            "type": "array",
+            "description": "The permissions of the session that it no longer holds. The session cannot use them.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:read"
+              ]
+            }
+          }
+        },
+        "required": [
+          "permissions",
+          "rules",
+          "missing_permissions"
+        ]
+      },
       "WhoAmIResponse": {
         "type": "object",
         "description": "Whose key it is and what it may do.",
@@ -5768,7 +5952,7 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "When the key ends by itself. Absent where it does not. A session never outlives its application."
+            "description": "When the key ends by itself. Absent where it does not. A session never outlives its application or its authorizer."
           },
           "allowed_origins": {
             "type": "array",
@@ -5789,6 +5973,18 @@ export const openapi = {
                 "203.0.113.0/24"
               ]
             }
+          },
+          "authorized_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "The private application that authorized the session, where one did."
+          },
+          "authorizer": {
+            "$ref": "#/components/schemas/AuthorizerGrants",
+            "description": "What that application is granted of the session's permissions now. The session may do only what both its own grants and these allow, and sees of a token what both show."
           }
         },
         "required": [
@@ -6869,7 +7065,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:03:00.000Z"
             ],
-            "description": "When it expires and is deleted. It ends before, where its application does."
+            "description": "When it expires and is deleted. It is never later than the end of its application or of its authorizer."
           },
           "authorized_at": {
             "type": "string",
@@ -6886,6 +7082,13 @@ export const openapi = {
               "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
             ],
             "description": "The private application that authorized it. Absent until one does."
+          },
+          "limited_by_authorizer": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "True where it may do only what that application may do too. Absent until it is authorized, and where the operator set `GRANT_POLICY=open`."
           }
         },
         "required": [

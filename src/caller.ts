@@ -10,6 +10,10 @@ export interface Caller {
   /** The application of the key, or the one that the session was opened with. */
   readonly application: ApplicationRecord;
   readonly session?: SessionRecord | undefined;
+  /** The application that authorized the session. The session ends with it. */
+  readonly authorizer?: ApplicationRecord | undefined;
+  /** The authorizer, where the session may do only what the authorizer may do too. */
+  readonly boundary?: ApplicationRecord | undefined;
   /** Which of the application's keys it is; absent where it is that of a session. */
   readonly key?: KeyRecord | undefined;
 }
@@ -94,21 +98,28 @@ export function readmissionOf(context: Pick<HandlerContext, "values">): () => Pr
   return readmit;
 }
 
-/** What the caller's key may do. A session has no access until it is authorized. */
+/** What the caller's key was granted. A session has no access until it is authorized. */
 export function grantsOf({ application, session }: Caller): Grants {
   return session ?? application;
 }
 
-/** When the caller's key ends by itself. A session never outlives its application. */
-export function endOf({ application, session, key }: Caller): number | undefined {
+/** When the caller's key ends by itself. A session never outlives its application or its authorizer. */
+export function endOf({ application, session, authorizer, key }: Caller): number | undefined {
   const end = Math.min(
     application.expiresAt ?? Number.POSITIVE_INFINITY,
+    authorizer?.expiresAt ?? Number.POSITIVE_INFINITY,
     (session ?? key)?.expiresAt ?? Number.POSITIVE_INFINITY,
   );
   return Number.isFinite(end) ? end : undefined;
 }
 
-/** Whether a permission is held, directly or by a rule. The rules, which may be dear to read, are asked last. */
+/** Whether a caller holds a permission: of a session its authorizer must hold it too. */
+export function callerHolds(caller: Caller, permission: string): boolean {
+  const { boundary } = caller;
+  return holds(grantsOf(caller), permission) && (!boundary || holds(boundary, permission));
+}
+
+/** Whether a permission is granted, directly or by a rule. The rules, which may be dear to read, are asked last. */
 export function holds(grants: Grants, permission: string): boolean {
   return (
     grants.permissions.includes(permission) ||

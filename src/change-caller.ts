@@ -9,6 +9,7 @@ export function changeCallerOf(caller: Caller): ChangeCaller {
   return {
     applicationId: application.id,
     sessionId: session?.id,
+    authorizerId: session?.authorizedBy,
     check(found, now) {
       if (!found || !hasSameAuthority(caller, found, now)) {
         throw new CallerChanged("The caller of the change has other rights now.");
@@ -22,7 +23,11 @@ function hasSameAuthority(before: Caller, found: CallerRecords, now: number): bo
   return (
     isSameApplication(before.application, found.application) &&
     (before.key === undefined || isStillKey(before.key, found.application, now)) &&
-    (before.session === undefined || hasSameGrants(before.session, found.session))
+    (before.session === undefined ||
+      (before.session.authorizedBy === found.session?.authorizedBy &&
+        hasSameGrants(before.session, found.session))) &&
+    (before.authorizer === undefined ||
+      (found.authorizer !== undefined && isSameApplication(before.authorizer, found.authorizer)))
   );
 }
 

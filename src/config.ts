@@ -36,7 +36,7 @@ export interface Settings {
   /** The header that carries the key, in the spelling that answers use. */
   readonly keyHeader: string;
   readonly sessionTtl: number;
-  readonly sessionMaxTtl: number | undefined;
+  readonly sessionMaxTtl: number;
   /** How long events are kept. */
   readonly eventRetention: number;
   /** Whether keys that were made elsewhere, and imported, are looked up. */
@@ -104,7 +104,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     peppers: read("KEY_PEPPER", peppers) ?? [""],
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
     sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
-    sessionMaxTtl: read("SESSION_MAX_TTL", lifetime),
+    sessionMaxTtl: read("SESSION_MAX_TTL", lifetime) ?? 30 * 24 * 3_600_000,
     eventRetention: read("EVENT_RETENTION", lifetime) ?? defaultEventRetention,
     foreignKeys: read("FOREIGN_KEYS", oneOf("accept", "refuse")) === "accept",
     grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",
@@ -125,7 +125,7 @@ export function readSettings(environment: Environment = process.env): Settings {
   if (settings.rateLimits.areShared && settings.store.kind !== "mongodb") {
     read.problems.push("RATE_LIMIT_SCOPE=shared needs MONGODB_URI: processes count together there");
   }
-  if (settings.sessionMaxTtl !== undefined && settings.sessionMaxTtl < settings.sessionTtl) {
+  if (settings.sessionMaxTtl < settings.sessionTtl) {
     read.problems.push("SESSION_MAX_TTL must be at least as long as SESSION_TTL");
   }
   if (settings.limits.bodyBudget < settings.bodyLimit) {

@@ -60,10 +60,10 @@ export function isOwnPermission(name: string): boolean {
   return ownNamespaces.has(namespaceOf(name));
 }
 
-/** Whether an application of this type may be given the permission. */
-export function mayHold(type: ApplicationType, permission: string): boolean {
+/** Whether an application of this type, or a session, may be given the permission. */
+export function mayHold(holder: ApplicationType | "session", permission: string): boolean {
   const holders = ownByName.get(permission)?.holders ?? [];
-  return holders.length === 0 || holders.includes(callerKinds[type]);
+  return holders.length === 0 || holders.includes(callerKinds[holder]);
 }
 
 export const callerKinds = {

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AccessRule, AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
-import { type Caller, grantsOf, holds, nameOf } from "./caller.js";
+import { type Caller, callerHolds, nameOf } from "./caller.js";
 import type { GrantPolicy } from "./config.js";
-import { isOwnPermission } from "./contract.js";
+import { isOwnPermission, mayHold } from "./contract.js";
 import { invalidRequest, permissionDenied } from "./errors.js";
 import { heldPermissions } from "./store/application-search.js";
 import { ruleFields } from "./store/rule-fields.js";
@@ -39,6 +39,16 @@ export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
   }
 }
 
+/** Refuses grants that no session can have. */
+export function checkSessionMayHold(grants: Grants): void {
+  const refused = heldPermissions(grants).filter((permission) => !mayHold("session", permission));
+  if (refused.length > 0) {
+    throw permissionDenied(
+      `A session cannot be given ${refused.join(", ")}: its key lives in browsers. Leave it out, and do that from your backend.`,
+    );
+  }
+}
+
 /**
  * The rules against escalation: nobody hands out, or takes over with a
  * regenerated key, more than it holds itself.
@@ -67,7 +77,7 @@ const mostTold = 10;
 
 function checkHeld(caller: Caller, permissions: readonly string[]): void {
   const missing = permissions
-    .filter((permission) => !holds(grantsOf(caller), permission))
+    .filter((permission) => !callerHolds(caller, permission))
     .slice(0, mostTold);
   if (missing.length > 0) {
     throw permissionDenied(

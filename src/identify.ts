@@ -1,5 +1,6 @@
 import { type Awaitable, whenThere } from "./awaitable.js";
 import type { Caller } from "./caller.js";
+import type { GrantPolicy } from "./config.js";
 import { type Keyring, kindFor, type ParsedKey, parseKey } from "./keys.js";
 import type { ApplicationRecord, SessionWithApplication, Store } from "./store/store.js";
 
@@ -29,9 +30,14 @@ export interface Named {
 export type FindNamed = (key: string) => Awaitable<Named | undefined>;
 
 /** Identifies keys that work. */
-export function createIdentify(store: Store, keyring: Keyring): Identify {
+export function createIdentify(
+  store: Store,
+  keyring: Keyring,
+  grantPolicy: GrantPolicy = "held",
+): Identify {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
+  const bound = createBound(grantPolicy);
   const identifyForeign = createIdentifyForeign(store, keyring);
   return (key) => {
     const parsed = parseOwned(key);
@@ -40,7 +46,7 @@ export function createIdentify(store: Store, keyring: Keyring): Identify {
     }
     return parsed.kind === "ses"
       ? whenThere(sessions.find(parsed.id), (found) =>
-          worksNow(ownerOfSession(found, key, keyring)),
+          worksNow(bound(ownerOfSession(found, key, keyring))),
         )
       : whenThere(applications.find(parsed.id), (found) =>
           worksNow(ownerOfApplication(found, parsed, key, keyring)),
@@ -49,9 +55,14 @@ export function createIdentify(store: Store, keyring: Keyring): Identify {
 }
 
 /** Identifies many keys that work. A key that is there several times is looked up once. */
-export function createIdentifyMany(store: Store, keyring: Keyring): IdentifyMany {
+export function createIdentifyMany(
+  store: Store,
+  keyring: Keyring,
+  grantPolicy: GrantPolicy = "held",
+): IdentifyMany {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
+  const bound = createBound(grantPolicy);
   const identifyForeign = createIdentifyForeign(store, keyring);
   return async (keys) => {
     const owners = new Map<string, Awaitable<Caller | undefined>>();
@@ -78,7 +89,7 @@ export function createIdentifyMany(store: Store, keyring: Keyring): IdentifyMany
       owners.set(key, worksNow(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
     }
     for (const [at, { key }] of ofSessions.entries()) {
-      owners.set(key, worksNow(ownerOfSession(foundSessions[at], key, keyring)));
+      owners.set(key, worksNow(bound(ownerOfSession(foundSessions[at], key, keyring))));
     }
     for (const key of others) {
       owners.set(key, identifyForeign(key));
@@ -90,7 +101,7 @@ export function createIdentifyMany(store: Store, keyring: Keyring): IdentifyMany
   };
 }
 
-/** Identifies keys that have expired, or whose application is disabled. */
+/** Identifies keys that have expired, or whose application or authorizer is disabled. */
 export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyRefused {
   const findNamed = createFindNamed(store, keyring);
   return (key) =>
@@ -106,7 +117,7 @@ export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
       if (hasEnded) {
         return "expired";
       }
-      return owner.application.disabled ? "disabled" : undefined;
+      return isDisabled(owner) ? "disabled" : undefined;
     });
   }
 
@@ -194,7 +205,7 @@ function parseOwned(key: string): ParsedKey | undefined {
 /** Lets only an owner pass whose key is not refused for now and has not ended. */
 function createWorksNow(store: Store) {
   return (owner: Caller | undefined): Awaitable<Caller | undefined> => {
-    if (!owner || owner.application.disabled) {
+    if (!owner || isDisabled(owner)) {
       return undefined;
     }
     if (owner.key?.expiresAt === undefined) {
@@ -202,6 +213,17 @@ function createWorksNow(store: Store) {
     }
     return whenThere(hasEnded(store, owner), (hasEnded) => (hasEnded ? undefined : owner));
   };
+}
+
+/** Sees to it that a session may do only what its authorizer may do too, where the policy says so. */
+function createBound(grantPolicy: GrantPolicy) {
+  return (owner: SessionWithApplication | undefined): Caller | undefined =>
+    owner?.authorizer && grantPolicy === "held" ? { ...owner, boundary: owner.authorizer } : owner;
+}
+
+/** Whether a key is refused for now. */
+function isDisabled({ application, authorizer }: Caller): boolean {
+  return application.disabled || authorizer?.disabled === true;
 }
 
 /** Whether a key that was replaced has come to its end; the store, which knows the time, keeps it a while longer. */
@@ -214,7 +236,7 @@ function ownerOfSession(
   found: SessionWithApplication | undefined,
   key: string,
   keyring: Keyring,
-): Caller | undefined {
+): SessionWithApplication | undefined {
   return found && keyring.matches(key, found.session.keyHash) ? found : undefined;
 }
 

@@ -12,6 +12,7 @@ import { describeKeyRotation } from "./api-contract/key-rotation.js";
 import { describeLocking } from "./api-contract/locking.js";
 import { describePlaces } from "./api-contract/origins-networks.js";
 import { expectRefused, type Statuses } from "./api-contract/refused.js";
+import { describeSessionLimits } from "./api-contract/session-limits.js";
 import { describeSessions } from "./api-contract/sessions.js";
 import { describeManagedSessions } from "./api-contract/sessions-manage.js";
 import type { ApiSubject } from "./api-contract/subject.js";
@@ -53,6 +54,7 @@ const everyCase: readonly DescribeCases[] = [
   describeDisabling,
   describeSessions,
   describeManagedSessions,
+  describeSessionLimits,
   describeCallers,
   describePlaces,
   describeAccess,

@@ -9,7 +9,7 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, it } from "@jest/globals";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { CheckAccessRequestSchema } from "../gen/latchkey/v1/access_service_pb.js";
-import { access, CallerKind } from "../gen/latchkey/v1/options_pb.js";
+import { access } from "../gen/latchkey/v1/options_pb.js";
 import {
   accessOf,
   isOwnPermission,
@@ -91,9 +91,18 @@ describe("the permissions of this service", () => {
       "access:check",
       "event:read",
     ]);
-    for (const { holders } of closed) {
-      expect(holders).toEqual([CallerKind.PRIVATE, CallerKind.MANAGEMENT]);
+    for (const { name } of closed) {
+      expect(mayHold("private", name) && mayHold("management", name)).toBe(true);
     }
+  });
+
+  it("that change applications are not for sessions", () => {
+    const closed = ownPermissions.filter(({ name }) => !mayHold("session", name));
+    expect(closed.map(({ name }) => name)).toEqual([
+      "application:create",
+      "application:update",
+      "application:delete",
+    ]);
   });
 
   it("include names in their namespace that mean nothing yet", () => {

@@ -173,6 +173,36 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
+  it("sweeping removes the sessions that a deleted application authorized, and leaves others", async () => {
+    const store = await folder.open();
+    const tables = openTables();
+    const application = await store.applications.create(anApplication());
+    const { tenantId } = application;
+    const [gone, staying] = [
+      await store.applications.create(anApplication({ tenantId, type: "private" })),
+      await store.applications.create(anApplication({ tenantId, type: "private" })),
+    ];
+    for (const { id: authorizedBy } of [gone, staying]) {
+      const sessions = times(250, () => aSession(application));
+      await Promise.all(sessions.map((session) => store.sessions.create(session)));
+      await Promise.all(
+        sessions.map((session) => store.sessions.authorize(aGrant(session, { authorizedBy }))),
+      );
+    }
+    await store.applications.delete(tenantId, gone.id);
+    await folder.open({ sweepInterval: 5 });
+    await until(async () => tables.rows().sessions === 250);
+    // Each is listed by its application and by its authorizer.
+    await until(async () => tables.rows()["sessions-by-application"] === 500);
+    const { items } = await store.sessions.list({
+      tenantId,
+      authorizedBy: staying.id,
+      size: 1_000,
+    });
+    expect(items).toHaveLength(250);
+    await tables.close();
+  });
+
   it("sweeping removes sessions that were revoked, and leaves those opened since", async () => {
     const store = await folder.open();
     const tables = openTables();
@@ -244,7 +274,7 @@ describe("in LMDB", () => {
     let counting = setImmediate(count);
     const page = await store.sessions.list({ tenantId, size: 1 });
     clearImmediate(counting);
-    expect(page).toEqual({ items: [first], more: false });
+    expect([idsOf(page.items), page.more]).toEqual([[first.id], false]);
     expect(turns).toBeGreaterThan(1);
   });
 
@@ -337,12 +367,12 @@ describe("opening LMDB", () => {
       await database.openDB({ name: "meta", encoding: "string" }).put("schema", schema);
       await database.close();
     };
-    await write("5");
+    await write("6");
     await expect(folder.open()).rejects.toThrow(
-      `The data folder ${path} was written by a newer version (schema 5, this version knows 4): ` +
+      `The data folder ${path} was written by a newer version (schema 6, this version knows 5): ` +
         "run that version, or choose another folder.",
     );
-    await write("4");
+    await write("5");
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
   });
 });
@@ -596,6 +626,7 @@ describe("a folder of an earlier version", () => {
     expect(await list()).toEqual(both);
     expect(await list({ applicationId: old.id })).toEqual(both);
     expect(await list({ applicationId: changed.id })).toEqual([]);
+    expect(await list({ authorizedBy: changed.id })).toEqual([authorized.id]);
     await applications.update(tenantId, old.id, () => ({ sessionEpoch: 1, modifiedBy: old.id }));
     expect(await list()).toEqual([]);
   });
@@ -656,6 +687,14 @@ describe("a folder of schema 3", () => {
       expect(contentOf(updated)).toEqual({ ...contentOf(used), ...stamps });
       expect(must(updated?.document).toString()).toBe(shown(must(updated)));
     }
+  });
+
+  it("has its sessions listed by the application that authorized them", async () => {
+    const { tenantId, sessions: known } = await loadFolder("data-folder-schema-3", folder.path());
+    const { sessions } = await folder.open();
+    const { authorizedBy } = must(await sessions.find(known.authorized.id)).session;
+    const { items } = await sessions.list({ tenantId, authorizedBy, size: 9 });
+    expect(idsOf(items)).toEqual([known.authorized.id]);
   });
 
   it("is made ready again where one that did so was stopped halfway", async () => {

@@ -35,6 +35,7 @@ const follow = useFollowers();
 const byId = '{"_id":1}';
 const byTenant = '{"tenant_id":1,"_id":-1}';
 const byApplication = '{"application_id":1,"_id":-1}';
+const byAuthorizer = '{"authorized_by":1,"_id":-1}';
 const byExpiry = '{"expires_at":1}';
 
 /** A scan of a whole collection, or a sort in memory, be it of a plan or of a pipeline. */
@@ -186,12 +187,16 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     "find a session": [() => store.sessions.find(sessionAt(0).id), [findOneSession, findOne]],
     "find out whether a session has expired": [
       () => store.sessions.findExpired(sessionAt(0).id),
-      [findOneSession, findOne, findOne, findOneSession],
+      [findOneSession, findOne, findOneSession],
     ],
     "list sessions": [() => listSessions({}), [["find sessions", byTenant, 6, 6], findOne]],
     "list sessions of an application": [
       () => listSessions({ applicationId: owner.id, authorized: false }),
       [["find sessions", byApplication, 6, 6], findOne],
+    ],
+    "list sessions that an application authorized": [
+      () => listSessions({ authorizedBy: owner.id }),
+      [["find sessions", byAuthorizer, 1, 0]],
     ],
     "list what sessions follow one": [
       () => listSessions({ after: sessionAt(20).id }),

@@ -238,7 +238,7 @@ describe("an application of an older version", () => {
     await sessions.updateOne({ _id: new UUID(session.id) }, { $unset: { epoch: 1 } });
     expect(await store.sessions.find(session.id)).toMatchObject({ session: { epoch: 0 } });
     const { items } = await store.sessions.list({ tenantId, size: 5 });
-    expect(items).toMatchObject([{ id: session.id, epoch: 0 }]);
+    expect(items).toMatchObject([{ session: { id: session.id, epoch: 0 } }]);
     const revoke = () => ({ sessionEpoch: 1, modifiedBy: id });
     await store.applications.update(tenantId, id, revoke);
     expect(await store.sessions.find(session.id)).toBeUndefined();

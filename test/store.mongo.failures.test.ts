@@ -5,7 +5,7 @@ import { newId } from "../src/ids.js";
 import { reach } from "../src/store/mongo/reach.js";
 import { openMongoStore } from "../src/store/mongo.js";
 import { type Store, StoreUnavailable } from "../src/store/store.js";
-import { AnswerKept, type Trail } from "../src/store/trail.js";
+import { AnswerKept, CallerChanged, type Trail } from "../src/store/trail.js";
 import { anEvent, listEvents } from "./store-contract/event-fixtures.js";
 import {
   aGrant,
@@ -81,6 +81,38 @@ const allEndAs = (end: "done" | "unavailable") =>
       ...["listSessions", "deleteSession", "now", "ping"],
     ].map((name) => [name, end]),
   );
+
+describe("a change whose caller is deleted while MongoDB writes the last of it", () => {
+  it.each(["an application", "a session"])("does not create %s", async (kind) => {
+    const caller = await store.applications.create(anApplication());
+    const events = [anEvent()];
+    const trail: Trail<unknown> = {
+      caller: {
+        applicationId: caller.id,
+        check(found) {
+          if (!found) {
+            throw new CallerChanged("The caller is gone.");
+          }
+        },
+      },
+      entriesFor: () => ({ events }),
+    };
+    const [application, session] = [anApplication(), aSession(owner)];
+    const hasCome = await failing.lag("update");
+    const change = Promise.allSettled([
+      kind === "an application"
+        ? store.applications.create(application, trail)
+        : store.sessions.create(session, trail),
+    ]);
+    await hasCome();
+    await store.applications.delete(caller.tenantId, caller.id);
+    const [{ status, reason }] = (await change) as [PromiseRejectedResult];
+    expect([status, reason]).toEqual(["rejected", expect.any(CallerChanged)]);
+    expect(await store.applications.find(application.id)).toBeUndefined();
+    expect(await store.sessions.find(session.id)).toBeUndefined();
+    expect(await listEvents(store, { tenantId: must(events[0]).tenantId })).toEqual([]);
+  });
+});
 
 describe("a MongoDB that fails", () => {
   it.each([

@@ -29,6 +29,7 @@ import {
   createBoth,
   grants,
   hour,
+  idsOf,
   must,
   times,
   update,
@@ -604,7 +605,7 @@ describe("sessions that are dead in MongoDB", () => {
       applicationId: doomed.id,
       size: 9,
     });
-    expect(new Set(items.map(({ id }) => id))).toEqual(new Set(opened.map(({ id }) => id)));
+    expect(new Set(idsOf(items))).toEqual(new Set(opened.map(({ id }) => id)));
   }, 400_000);
 
   it("are all swept, however many", async () => {
@@ -652,12 +653,12 @@ describe("a list of sessions in MongoDB", () => {
   ])("passes over the dead, be they %s", async (_, applications, each) => {
     const { store, tenantId, ids } = await createUnswept(applications, each);
     const all = await store.sessions.list({ tenantId, size: 2 });
-    expect(all.items.map(({ id }) => id)).toEqual(ids);
+    expect(idsOf(all.items)).toEqual(ids);
     expect(all.more).toBe(false);
     const first = await store.sessions.list({ tenantId, size: 1 });
-    expect([first.items.map(({ id }) => id), first.more]).toEqual([ids.slice(0, 1), true]);
+    expect([idsOf(first.items), first.more]).toEqual([ids.slice(0, 1), true]);
     const second = await store.sessions.list({ tenantId, size: 1, after: must(ids[0]) });
-    expect([second.items.map(({ id }) => id), second.more]).toEqual([ids.slice(1), false]);
+    expect([idsOf(second.items), second.more]).toEqual([ids.slice(1), false]);
   });
 
   it("reads once more where the dead are of one application, however many they are", async () => {

@@ -20,6 +20,7 @@ describe("opening", () => {
   const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":600}';
   const listing = '{"key":{"tenant_id":1,"_id":-1}}';
   const ofApplication = '{"key":{"application_id":1,"_id":-1}}';
+  const ofAuthorizer = '{"key":{"authorized_by":1,"_id":-1}}';
   const ofApplications = [
     sweep,
     listing,
@@ -44,7 +45,12 @@ describe("opening", () => {
     const db = createDatabase();
     await Promise.all(Array.from({ length: 8 }, () => open(db)));
     expect((await indexesOf(db, "applications")).slice(1)).toEqual(ofApplications);
-    expect((await indexesOf(db, "sessions")).slice(1)).toEqual([sweep, listing, ofApplication]);
+    expect((await indexesOf(db, "sessions")).slice(1)).toEqual([
+      sweep,
+      listing,
+      ofApplication,
+      ofAuthorizer,
+    ]);
     expect(await validatorOf(db, "sessions")).toMatchObject({
       validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },
       validationLevel: "strict",

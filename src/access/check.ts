@@ -5,7 +5,8 @@ import type {
   CheckAccessResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type Awaitable, whenThere } from "../awaitable.js";
-import { type Caller, endOf, grantsOf, holds } from "../caller.js";
+import { type Caller, callerHolds, endOf } from "../caller.js";
+import type { GrantPolicy } from "../config.js";
 import { isOwnPermission } from "../contract.js";
 import { Problem } from "../errors.js";
 import {
@@ -20,8 +21,8 @@ import { createPlaceCheck } from "../restrictions.js";
 import type { Store } from "../store/store.js";
 import type { Uses } from "../uses.js";
 import { createCheckedAt } from "./checked-at.js";
-import { createCompiledGrants } from "./compiled-grants.js";
-import { type Decision, decide } from "./decide.js";
+import { createCompiledGrants, type GrantsRecord } from "./compiled-grants.js";
+import { type Decision, decide, type LimitedBy, meet } from "./decide.js";
 import { type DenialReason, explainDenial } from "./explain.js";
 
 export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
@@ -38,11 +39,12 @@ interface CheckOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly uses: Pick<Uses, "note">;
+  readonly grantPolicy: GrantPolicy;
 }
 
-export function createChecks({ store, keyring, uses }: CheckOptions): Checks {
-  const identify = createIdentify(store, keyring);
-  const identifyMany = createIdentifyMany(store, keyring);
+export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions): Checks {
+  const identify = createIdentify(store, keyring, grantPolicy);
+  const identifyMany = createIdentifyMany(store, keyring, grantPolicy);
   const identifyRefused = createIdentifyRefused(store, keyring);
   const compiledGrantsOf = createCompiledGrants();
   const placeCheck = createPlaceCheck();
@@ -61,9 +63,17 @@ export function createChecks({ store, keyring, uses }: CheckOptions): Checks {
     if (subject.session && subject.session.authorizedAt === undefined) {
       return { allowed: false, reason: "not_authorized" };
     }
-    const grants = compiledGrantsOf(subject.session ?? subject.application);
-    const { permission, token } = request;
-    return decide(grants, permission, token, isOwnPermission(permission));
+    const own = decideBy(subject.session ?? subject.application, request);
+    if (!subject.boundary) {
+      return own;
+    }
+    const byAuthorizer = decideBy(subject.boundary, request);
+    const { decision, limitedBy } = meet(own, byAuthorizer);
+    return { ...decision, sides: { bySession: own, byAuthorizer, limitedBy } };
+  }
+
+  function decideBy(record: GrantsRecord, { permission, token }: CheckAccessRequest): Decision {
+    return decide(compiledGrantsOf(record), permission, token, isOwnPermission(permission));
   }
 
   function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckAnswer {
@@ -78,9 +88,17 @@ export function createChecks({ store, keyring, uses }: CheckOptions): Checks {
       transform: grant?.transform,
       decidedBy: grant?.decidedBy,
       reason: denial?.reason,
-      detail: denial && explainDenial(denial.reason, subject, request),
+      detail:
+        denial &&
+        explainDenial(
+          { reason: denial.reason, limitedBy: denial.sides?.limitedBy },
+          subject,
+          request,
+        ),
       applicationId: subject?.application.id,
       sessionId: subject?.session?.id,
+      authorizedBy: subject?.session?.authorizedBy,
+      ...judgement.sides,
       expiresAt: toTimestamp(subject && endOf(subject)),
       checkedAt,
       dependsOnOrigin: isLimited(limits?.allowedOrigins),
@@ -152,7 +170,16 @@ function isLimited(list: readonly string[] | undefined): true | undefined {
 
 /** That an application is disabled is for those who could look it up. */
 function mayBeTold(asker: Caller, why: Refused["why"]): boolean {
-  return why !== "disabled" || holds(grantsOf(asker), "application:read");
+  return why !== "disabled" || callerHolds(asker, "application:read");
 }
 
-type Judgement = Decision | { readonly allowed: false; readonly reason: DenialReason };
+type Judgement = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
+  /** Where the subject is a session that may do only what its authorizer may do too. */
+  readonly sides?: Sides;
+};
+
+interface Sides {
+  readonly bySession: Decision;
+  readonly byAuthorizer: Decision;
+  readonly limitedBy: LimitedBy;
+}

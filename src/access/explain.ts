@@ -2,6 +2,7 @@ import type { CheckAccessRequest } from "../../gen/latchkey/v1/access_service_pb
 import { type Named, nameOf } from "../caller.js";
 import { quote } from "../errors.js";
 import type { PlaceRefusal } from "../restrictions.js";
+import type { LimitedBy } from "./decide.js";
 
 /** Why a check is denied, by words that never change their meaning. */
 export type DenialReason =
@@ -13,24 +14,43 @@ export type DenialReason =
   | "permission_missing"
   | "no_rule_matches";
 
+/** A denial, and on which side it is where its subject is a session. */
+export interface DenialFacts {
+  readonly reason: DenialReason;
+  readonly limitedBy?: LimitedBy | undefined;
+}
+
+/** Whom a check is about. */
+export interface DeniedSubject extends Named {
+  readonly authorizer?: (Named["application"] & { readonly disabled: boolean }) | undefined;
+}
+
 /** What a person is told of a denial: why, and what would have to be granted. */
 export function explainDenial(
-  reason: DenialReason,
-  subject: Named | undefined,
-  { permission, token, origin, address }: Omit<CheckAccessRequest, "key" | "$typeName">,
+  { reason, limitedBy }: DenialFacts,
+  subject: DeniedSubject | undefined,
+  request: Omit<CheckAccessRequest, "key" | "$typeName">,
 ): string {
+  const { permission, token, origin, address } = request;
   if (!subject) {
     return (
       "The key is none of this tenant that works: mistyped, replaced, deleted or long expired. " +
       "Ask its owner for the present one."
     );
   }
+  const { authorizer } = subject;
+  if (authorizer && limitedBy === "authorizer") {
+    const why = explainDenial({ reason }, { application: authorizer }, request);
+    return `${why} It authorized the session, which may do no more than its authorizer.`;
+  }
   const name = nameOf(subject);
   switch (reason) {
     case "expired":
       return `The key has expired; it belonged to ${name}. Ask for a new one.`;
     case "disabled":
-      return `The key belongs to ${name}, which is disabled for now. Enable the application to let it work again.`;
+      return authorizer?.disabled
+        ? `The key belongs to ${name}, and ${nameOf({ application: authorizer })}, which authorized it, is disabled for now. Enable that application to let it work again.`
+        : `The key belongs to ${name}, which is disabled for now. Enable the application to let it work again.`;
     case "origin_not_allowed":
       return origin === undefined
         ? `The key belongs to ${name}, which may be used from certain origins only: pass the Origin header that came with it as origin.`

@@ -1,12 +1,15 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type AccessService,
+  type AuthorizerGrantsSchema,
   type CheckAccessRequest,
   CheckAccessRequestSchema,
   type StreamCheckAccessRequest,
   StreamCheckAccessRequestSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
-import { callerOf, endOf, grantsOf, readmissionOf } from "../caller.js";
+import { type Caller, callerOf, endOf, grantsOf, holds, readmissionOf } from "../caller.js";
+import type { Settings } from "../config.js";
 import type { Problem } from "../errors.js";
 import { showGrants } from "../grants.js";
 import type { Keyring } from "../keys.js";
@@ -14,6 +17,8 @@ import { toTimestamp } from "../moments.js";
 import { nextTurn } from "../next-turn.js";
 import { createOpenStream } from "../open-stream.js";
 import { createResumeTokens } from "../resume-token.js";
+import { heldPermissions } from "../store/application-search.js";
+import { ruleFields } from "../store/rule-fields.js";
 import type { ApplicationType, Store } from "../store/store.js";
 import type { Uses } from "../uses.js";
 import { faultIn } from "../validation.js";
@@ -34,6 +39,7 @@ interface AccessHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly uses: Pick<Uses, "note">;
+  readonly settings: Pick<Settings, "grantPolicy">;
   /** Given when the server stops: it ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -42,9 +48,10 @@ export function createAccessHandlers({
   store,
   keyring,
   uses,
+  settings,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const checks = createChecks({ store, keyring, uses });
+  const checks = createChecks({ store, keyring, uses, grantPolicy: settings.grantPolicy });
   const resumeTokens = createResumeTokens(store.id, "credentials");
   const stream = createOpenStream(stopping);
   const window = createWindow(streamWindow);
@@ -99,6 +106,8 @@ export function createAccessHandlers({
         expiresAt: toTimestamp(endOf(caller)),
         allowedOrigins: [...application.allowedOrigins],
         allowedCidrs: [...application.allowedCidrs],
+        authorizedBy: session?.authorizedBy,
+        authorizer: boundaryOf(caller),
       };
     },
 
@@ -112,5 +121,26 @@ export function createAccessHandlers({
         watch({ changes, resumeTokens, tenantId, request, readmit, signal }),
       );
     },
+  };
+}
+
+/** What limits a session beside its own grants: of those of its authorizer all that concern its permissions. */
+function boundaryOf({
+  session,
+  boundary,
+}: Caller): MessageInitShape<typeof AuthorizerGrantsSchema> | undefined {
+  if (!session || !boundary) {
+    return undefined;
+  }
+  const granted = heldPermissions(session);
+  const isGranted = (permission: string) => granted.includes(permission);
+  return {
+    ...showGrants({
+      permissions: boundary.permissions.filter(isGranted),
+      rules: boundary.rules
+        .map((rule) => ({ ...ruleFields(rule), permissions: rule.permissions.filter(isGranted) }))
+        .filter(({ permissions }) => permissions.length > 0),
+    }),
+    missingPermissions: granted.filter((permission) => !holds(boundary, permission)),
   };
 }

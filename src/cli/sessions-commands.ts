@@ -50,6 +50,7 @@ function addManaging(sessions: Command): void {
     .command("ls")
     .description("list the sessions that have not ended, newest first")
     .option(...ofApplication)
+    .option("--authorized-by <application>", "authorized by this application, by its id or name")
     .addOption(
       choice(
         "--state <state>",

@@ -41,6 +41,10 @@ export interface GuardAnswer {
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
+  /** The application that authorized the session. */
+  readonly authorizedBy?: string | undefined;
+  /** Which of them decided, where the key is that of a session: what it was granted, or what its authorizer is. */
+  readonly limitedBy?: string | undefined;
   readonly expiresAt?: Date | undefined;
   /** Whether the answer is about this origin only. Absent where it is not. */
   readonly dependsOnOrigin?: boolean | undefined;
@@ -144,7 +148,7 @@ export function createGuardFromParts(parts: GuardParts): Guard {
     const request = { key, permission, ...(token && { token }), ...place };
     const response = await access.checkAccess(request, { timeoutMs: timeout });
     const answer = toAnswer(response);
-    const subjects = [subject, answer.applicationId, answer.sessionId];
+    const subjects = [subject, answer.applicationId, answer.sessionId, answer.authorizedBy];
     // What was told meanwhile may have happened before the service looked, or after.
     if (!isClosed && !watch.changedSince(epoch, subjects)) {
       remember(cache, question, { answer, subjects, asked, lifetime: lifetimeOf(response) });
@@ -188,10 +192,10 @@ export function createGuardFromParts(parts: GuardParts): Guard {
 
 function toAnswer(response: CheckAccessResponse): GuardAnswer {
   const { allowed, transform, decidedBy, reason, detail, applicationId, sessionId } = response;
-  const { dependsOnOrigin, dependsOnAddress } = response;
+  const { authorizedBy, limitedBy, dependsOnOrigin, dependsOnAddress } = response;
   return {
     ...{ allowed, transform, decidedBy, reason, detail, applicationId, sessionId },
-    ...{ dependsOnOrigin, dependsOnAddress },
+    ...{ authorizedBy, limitedBy, dependsOnOrigin, dependsOnAddress },
     expiresAt: response.expiresAt && timestampDate(response.expiresAt),
     source: "service",
     staleness: 0,

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type Access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
-import { type Caller, callKey, grantsOf, holds, nameOf } from "../caller.js";
+import { type Caller, callerHolds, callKey, holds, nameOf } from "../caller.js";
 import { accessOf, callerKinds } from "../contract.js";
 import { type Problem, permissionDenied } from "../errors.js";
 import type { Interceptor } from "./interceptor.js";
@@ -29,15 +29,22 @@ function refuse({ callers, permission }: Access, caller: Caller): Problem | unde
       `This needs the key of a ${callers.map(labelOf).join(" or ")}. Yours belongs to ${nameOf(caller)}.`,
     );
   }
-  if (permission === "" || holds(grantsOf(caller), permission)) {
+  if (permission === "" || callerHolds(caller, permission)) {
     return undefined;
   }
-  const isPending = caller.session !== undefined && caller.session.authorizedAt === undefined;
-  const why = isPending ? "is not authorized yet" : "does not hold it";
   return permissionDenied(
-    `This needs the permission ${permission}, and ${nameOf(caller)} ${why}.`,
+    `This needs the permission ${permission}, and ${nameOf(caller)} ${whyNot(caller, permission)}.`,
     [permission],
   );
+}
+
+function whyNot({ session, boundary }: Caller, permission: string): string {
+  if (session && session.authorizedAt === undefined) {
+    return "is not authorized yet";
+  }
+  return session && boundary && holds(session, permission)
+    ? `was authorized by ${nameOf({ application: boundary })}, which does not hold it`
+    : "does not hold it";
 }
 
 function labelOf(kind: CallerKind): string {

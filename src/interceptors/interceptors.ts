@@ -56,7 +56,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     options;
   const { keyHeader, requestTimeout, limits } = settings;
   const authenticate = createAuthenticateInterceptor(
-    createIdentify(store, keyring),
+    createIdentify(store, keyring, settings.grantPolicy),
     keyHeader,
     rateLimits,
   );

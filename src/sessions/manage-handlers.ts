@@ -3,6 +3,7 @@ import { createChangeApplication } from "../change-application.js";
 import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
 import { sessionNotFound } from "../errors.js";
 import { stateOfSession } from "../events/trail.js";
+import type { SessionWithApplication } from "../store/store.js";
 import type { SessionHandlerOptions, SessionHandlers } from "./handlers.js";
 import { toSession } from "./to-session.js";
 
@@ -13,19 +14,22 @@ const list = "sessions";
 export function createManageHandlers({
   store,
   trailOf,
-}: Pick<SessionHandlerOptions, "store" | "trailOf">): Pick<
+  settings,
+}: Pick<SessionHandlerOptions, "store" | "trailOf" | "settings">): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
   const { applications, sessions } = store;
+  const show = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
   const changeApplication = createChangeApplication({ applications, trailOf });
   return {
     async listSessions(request, context) {
       const { tenantId } = callerOf(context).application;
-      const { applicationId, state, size = defaultPageSize, start } = request;
+      const { applicationId, authorizedBy, state, size = defaultPageSize, start } = request;
       const { items, more } = await sessions.list({
         tenantId,
         applicationId: applicationId?.toLowerCase(),
+        authorizedBy: authorizedBy?.toLowerCase(),
         authorized: state === undefined ? undefined : state === "authorized",
         size,
         after: start === undefined ? undefined : readStart(tenantId, start, list).after,
@@ -34,9 +38,9 @@ export function createManageHandlers({
       return {
         pagination: {
           pageSize: size,
-          ...(more && last && { next: encodeCursor(tenantId, { after: last.id }, list) }),
+          ...(more && last && { next: encodeCursor(tenantId, { after: last.session.id }, list) }),
         },
-        data: items.map(toSession),
+        data: items.map(show),
       };
     },
 
@@ -46,7 +50,7 @@ export function createManageHandlers({
       if (found?.session.tenantId !== callerOf(context).application.tenantId) {
         throw sessionNotFound(id);
       }
-      return toSession(found.session);
+      return show(found);
     },
 
     async deleteSession(request, context) {

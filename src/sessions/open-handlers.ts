@@ -1,7 +1,7 @@
-import { callerOf } from "../caller.js";
+import { callerOf, endOf } from "../caller.js";
 import { nonceNotFound, nonceUsed, unauthenticated } from "../errors.js";
 import { stateOfSession } from "../events/trail.js";
-import { readGrants } from "../grants.js";
+import { checkSessionMayHold, readGrants } from "../grants.js";
 import { newId } from "../ids.js";
 import { makeKey, parseKey } from "../keys.js";
 import { readExpiry, toTimestamp } from "../moments.js";
@@ -23,10 +23,10 @@ export function createOpenHandlers({
       const id = newId(clock());
       const sessionKey = makeKey("ses", id);
       const nonce = makeKey("non", id);
-      const answer = ({ expiresAt }: SessionRecord) => ({
+      const answer = (session: SessionRecord) => ({
         sessionKey,
         nonce,
-        expiresAt: toTimestamp(expiresAt),
+        expiresAt: toTimestamp(endOf({ application, session })),
         id,
       });
       const session = await store.sessions.create(
@@ -54,6 +54,7 @@ export function createOpenHandlers({
     async authorizeSession(request, context) {
       const caller = callerOf(context);
       const grants = readGrants(request);
+      checkSessionMayHold(grants);
       grantGuard.checkMayDelegate(caller, grants);
       const expiresAt = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
 

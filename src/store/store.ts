@@ -15,8 +15,8 @@ import type { TransferStore } from "./transfer.js";
  *   process that shares the store.
  * - The store's own clock stamps records and judges expiry, to the
  *   millisecond. What has expired is not there, whether swept or not.
- * - A session whose application is gone is gone too, and one that was opened
- *   before its application's sessions were last revoked.
+ * - A session is gone with its application and with its authorizer, and where
+ *   it was opened before its application's sessions were last revoked.
  * - A record of another tenant is not there.
  *
  * Ids, `createdBy` and its like included, are UUIDs in lower case. Moments are
@@ -120,13 +120,13 @@ export interface SessionStore {
   /** Adds a session that ends `ttl` milliseconds from now, or answers `undefined` where its application is gone. */
   create(session: NewSession, trail?: Trail<SessionRecord>): Promise<SessionRecord | undefined>;
 
-  /** Reads a session together with its application. */
+  /** Reads a session together with its application and its authorizer. */
   find(id: string): Awaitable<SessionWithApplication | undefined>;
 
   /** Reads sessions as {@link find} does, all at once; each is answered at the place of its id. */
   findMany(ids: readonly string[]): Awaitable<readonly (SessionWithApplication | undefined)[]>;
 
-  /** Reads a session that has expired, or whose application has, where both are still kept. */
+  /** Reads a session that has expired, or whose application or authorizer has, where all are still kept. */
   findExpired(id: string): Awaitable<SessionWithApplication | undefined>;
 
   /**
@@ -309,6 +309,8 @@ export interface NewSession {
 export interface SessionQuery {
   readonly tenantId: string;
   readonly applicationId?: string | undefined;
+  /** Only those that this application authorized. */
+  readonly authorizedBy?: string | undefined;
   /** Only those that are authorized, or only those that are not. */
   readonly authorized?: boolean | undefined;
   readonly size: number;
@@ -317,7 +319,7 @@ export interface SessionQuery {
 }
 
 export interface SessionPage {
-  readonly items: readonly SessionRecord[];
+  readonly items: readonly SessionWithApplication[];
   /** Whether more items follow the last one. */
   readonly more: boolean;
 }
@@ -342,6 +344,8 @@ export interface SessionRecord extends Grants {
 export interface SessionWithApplication {
   readonly session: SessionRecord;
   readonly application: ApplicationRecord;
+  /** The application that authorized the session. Absent until it is authorized. */
+  readonly authorizer?: ApplicationRecord | undefined;
 }
 
 export interface SessionGrant extends Grants {

@@ -24,6 +24,8 @@ export interface ChangeCaller {
   readonly applicationId: string;
   /** Where the key is that of a session. */
   readonly sessionId?: string | undefined;
+  /** The application that authorized that session. */
+  readonly authorizerId?: string | undefined;
 
   /** Sees the records of the caller as they are when the change is written, if they are there. Throws {@link CallerChanged}. */
   check(found: CallerRecords | undefined, now: number): void;
@@ -33,6 +35,8 @@ export interface CallerRecords {
   readonly application: ApplicationRecord;
   /** Where the key is that of a session. */
   readonly session?: SessionRecord | undefined;
+  /** The application that authorized that session. */
+  readonly authorizer?: ApplicationRecord | undefined;
 }
 
 export interface TrailEntries {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { compileGrants } from "../../src/access/compile-grants.js";
-import { type Decision, decide } from "../../src/access/decide.js";
+import { type Decision, decide, meet } from "../../src/access/decide.js";
 import type { Token } from "../../src/access/scope.js";
 import type { ConditionRecord, Grants, RuleRecord } from "../../src/store/store.js";
 import { crowd, crowdedContainer, crowdedId, crowdedRule, grants, question } from "./any-grants.js";
@@ -126,6 +126,33 @@ describe("a decision", () => {
     expect(share("permission_missing")).toBeGreaterThan(0.05);
     expect(share("without token, own true")).toBeGreaterThan(0.03);
     expect(share("without token, own false")).toBeGreaterThan(0.03);
+  });
+
+  it("of a session is never more than what either side says, and no less than both", () => {
+    const transforms = ["redact", "mask", "reveal"];
+    const shown = (decision: Decision) =>
+      decision.allowed ? transforms.indexOf(decision.transform) : -1;
+    const counts = { limited: 0, allowed: 0, all: 0 };
+    fc.assert(
+      fc.property(grants, grants, question, (session, authorizer, asked) => {
+        const { permission, token, ownPermission } = asked;
+        const [bySession, byAuthorizer] = [session, authorizer].map((given) =>
+          decide(compileGrants(given), permission, token, ownPermission),
+        ) as [Decision, Decision];
+        const { decision, limitedBy } = meet(bySession, byAuthorizer);
+        const sides = [session, authorizer].map((given) =>
+          shown(decideSlowly(given, permission, token, ownPermission)),
+        );
+        expect(shown(decision)).toBe(Math.min(...sides));
+        expect(decision).toBe(limitedBy === "session" ? bySession : byAuthorizer);
+        counts.all++;
+        counts.limited += limitedBy === "authorizer" ? 1 : 0;
+        counts.allowed += decision.allowed ? 1 : 0;
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(counts.limited).toBeGreaterThan(counts.all / 10);
+    expect(counts.allowed).toBeGreaterThan(counts.all / 10);
   });
 
   it("is so too where many rules limit both attributes", () => {

@@ -211,8 +211,8 @@ export function describeDecisions(subject: ApiSubject): void {
       ];
       const { key } = await tenant.open({ rules });
       const placeFor = async (token: object) => {
-        const { decidedBy, reason } = await check(tenant, { key, permission: "token:read", token });
-        return decidedBy?.rule?.place ?? reason;
+        const { bySession } = await check(tenant, { key, permission: "token:read", token });
+        return bySession?.decidedBy?.rule?.place ?? bySession?.reason;
       };
       expect(await placeFor({ id: "card-1", container: "/pci/high/" })).toBe(1);
       expect(await placeFor({ id: "card-10", container: "/pci/high/" })).toBe(0);

@@ -188,12 +188,12 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
     it("that a session makes is told as its own", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
-      const manager = await tenant.make("private", { permissions: ["application:update"] });
+      const permissions = ["session:delete"];
+      const manager = await tenant.make("private", { permissions });
       const { nonce, sessionKey, id } = await api().createSession(shop.key);
-      const permissions = ["application:update"];
       await api().authorizeSession(manager.key, { nonce, permissions });
-      const target = await tenant.make("private", tokenRead);
-      const event = await eventOf(tenant, () => api().disableApplication(sessionKey, target));
+      const target = await tenant.make("public", tokenRead);
+      const event = await eventOf(tenant, () => api().revokeAllSessions(sessionKey, target));
       expect(event.actor).toMatchObject({ applicationId: shop.id, sessionId: id });
       expect(event.actor?.keyId).toBeUndefined();
       expect((await api().listEvents(root.key, { actor: id })).data).toEqual([event]);

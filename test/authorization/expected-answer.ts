@@ -22,8 +22,8 @@ export function expectedOutcome(
 ): Outcome {
   const { permission, callers } = accessOf(method);
   const kind = column.kindFor(method);
-  const isWanted = permission !== "" && holding === "with";
-  if (kind !== undefined && isWanted && !canHold(kind, permission)) {
+  const isWanted = permission !== "" && holding === "with" && !column.holdsNothing;
+  if (kind !== undefined && isWanted && !mayHold(kind, permission)) {
     return "impossible";
   }
   if (kind === undefined || column.isEnded) {
@@ -39,11 +39,6 @@ export function expectedOutcome(
   // Who names something by its id is told that there is no such thing.
   const seeks = getOption(method, errors).some((code) => code.endsWith("_not_found"));
   return seeks ? problemCatalogue.application_not_found.status : "own";
-}
-
-/** Sessions are given whatever the one that authorizes them holds. */
-function canHold(kind: ApplicationType | "session", permission: string): boolean {
-  return kind === "session" || mayHold(kind, permission);
 }
 
 /** A kind of application that a method lets in, were its key a good one. */

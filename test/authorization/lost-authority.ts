@@ -20,6 +20,8 @@ export interface Loss {
   readonly refusal: 401 | 403;
   /** Whether the caller of a method can lose it so. */
   appliesTo(method: DescMethod): boolean;
+  /** Whether the caller then may have the answer again of what it did before. */
+  readonly leavesAnswers?: boolean;
   make(tenant: MatrixTenant, method: DescMethod): Promise<DoomedCaller>;
 }
 
@@ -50,6 +52,37 @@ function ofSession(
   };
 }
 
+/** What a session loses it by where its authorizer does. */
+function ofAuthorizer(
+  refusal: Loss["refusal"],
+  lose: (tenant: MatrixTenant, authorizer: MadeApplication) => Promise<unknown>,
+): Loss {
+  return {
+    ...ofSession(async () => {}),
+    refusal,
+    async make(tenant, method) {
+      const { api, shop } = tenant;
+      const permissions = permissionsFor(method);
+      const authorizer = await tenant.application("private", permissions);
+      const { sessionKey, nonce } = await api.createSession(shop.key);
+      await api.authorizeSession(authorizer.key, { nonce, permissions });
+      return { key: sessionKey, lose: () => lose(tenant, authorizer) };
+    },
+  };
+}
+
+function deleteIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<unknown> {
+  return api.deleteApplication(root.key, { id });
+}
+
+function disableIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<unknown> {
+  return api.disableApplication(root.key, { id });
+}
+
+function stripIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<unknown> {
+  return api.updateApplication(root.key, { id, name: "stripped", permissions: ["token:use"] });
+}
+
 const always = () => true;
 
 /** The ways there are, by what happens to the caller. */
@@ -57,7 +90,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "is deleted": {
     refusal: 401,
     appliesTo: always,
-    ...ofApplication(({ api, root }, { id }) => api.deleteApplication(root.key, { id })),
+    ...ofApplication(deleteIt),
   },
   "gets a new key": {
     refusal: 401,
@@ -67,14 +100,18 @@ export const losses: Readonly<Record<string, Loss>> = {
   "is disabled": {
     refusal: 401,
     appliesTo: always,
-    ...ofApplication(({ api, root }, { id }) => api.disableApplication(root.key, { id })),
+    ...ofApplication(disableIt),
   },
   "loses its permission": {
     refusal: 403,
     appliesTo: (method) => accessOf(method).permission !== "",
-    ...ofApplication(({ api, root }, { id }) =>
-      api.updateApplication(root.key, { id, name: "stripped", permissions: ["token:use"] }),
-    ),
+    ...ofApplication(stripIt),
+  },
+  "loses what it hands on": {
+    refusal: 403,
+    appliesTo: ({ name }) => name === "AuthorizeSession",
+    leavesAnswers: true,
+    ...ofApplication(stripIt),
   },
   expires: {
     refusal: 401,
@@ -93,6 +130,9 @@ export const losses: Readonly<Record<string, Loss>> = {
     api.revokeAllSessions(root.key, { id: shop.id }),
   ),
   "is a session that expires": ofSession(async (tenant) => tenant.advance(minute)),
+  "is a session whose authorizer is deleted": ofAuthorizer(401, deleteIt),
+  "is a session whose authorizer is disabled": ofAuthorizer(401, disableIt),
+  "is a session whose authorizer loses the permission": ofAuthorizer(403, stripIt),
 };
 
 function permissionsFor(method: DescMethod): string[] {

@@ -81,7 +81,7 @@ function createKeys(tenant: MatrixTenant, elsewhere: MatrixTenant): KeyFor {
     const kind = column.kindFor(method) ?? "private";
     const others = ownPermissions
       .map(({ name }) => name)
-      .filter((name) => name !== permission && (kind === "session" || mayHold(kind, name)));
+      .filter((name) => name !== permission && mayHold(kind, name));
     const wanted = permission === "" ? [] : [permission];
     const permissions = ["token:read", ...(holding === "with" ? wanted : others)];
     const id = JSON.stringify([column.name, kind, permissions]);
@@ -150,7 +150,8 @@ function isAboutAll({ name }: DescMethod): boolean {
 
 /** Whether a caller could not be made because its kind cannot be given the permission. */
 function isUngrantable(error: unknown): boolean {
-  return error instanceof ApiFailure && error.reason === "invalid_request";
+  const refusals = ["invalid_request", "permission_denied"];
+  return error instanceof ApiFailure && refusals.includes(error.reason);
 }
 
 /** What those could have changed who should not be able to. */

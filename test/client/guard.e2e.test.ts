@@ -185,6 +185,38 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
+  it("hears that the application that authorized a session loses, is disabled or is deleted", async () => {
+    const shop = await createApplication("public");
+    const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
+    cleanups.push(visitor.close);
+    const { sessionKey, nonce } = await visitor.sessions.createSession({});
+    const backend = await createApplication("private", permissions);
+    const shopkeeper = createLatchkeyClient({ url: server.url, key: backend.key });
+    cleanups.push(shopkeeper.close);
+    await shopkeeper.sessions.authorizeSession({ nonce, permissions });
+    const guard = await startReadyGuard();
+    const ask = () => answered(() => guard.check(sessionKey, read));
+    const { id } = backend;
+    const isAllowed = ({ allowed, source }: GuardAnswer) => allowed && source === "cache";
+    expect(await checkUntil(ask, isAllowed)).toMatchObject({ authorizedBy: id });
+
+    await client.applications.updateApplication({ id, name: "Less", permissions: [use] });
+    expect(await checkUntil(ask, isDenied)).toMatchObject({
+      reason: "permission_missing",
+      limitedBy: "authorizer",
+    });
+    await client.applications.updateApplication({ id, name: "More", permissions });
+    await checkUntil(ask, isAllowed);
+
+    await client.applications.disableApplication({ id });
+    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "disabled" });
+    await client.applications.enableApplication({ id });
+    await checkUntil(ask, isAllowed);
+
+    await client.applications.deleteApplication({ id });
+    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
+  });
+
   it("goes on with what it knows when the service is restarted on the same data", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
     await checkUntil(() => guard.check(subject.key, read), isCached);

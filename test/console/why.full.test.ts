@@ -134,17 +134,21 @@ describeInBrowser("the page that says why", (browser) => {
     await expectSoon(() => shown().innerText(), "nothing");
   });
 
-  it("asks the service about a key, and shows the rules of its session", async () => {
+  it("asks the service about a key, and shows the rules of its session and of its authorizer", async () => {
     const open = { name: "Shop window", type: "public", permissions: ["token:read"] };
     const visitor = createLatchkeyClient({
       url: server.url,
       key: keyOf(await root.applications.createApplication(open)),
     });
-    const backend = createLatchkeyClient({
-      url: server.url,
-      key: keyOf(await root.applications.createApplication(shop)),
-    });
-    const { sessionKey, nonce } = await visitor.sessions.createSession({});
+    const everywhere = { priority: 1, container: "/", permissions: ["token:read"] };
+    const checkout = {
+      name: "Checkout",
+      type: "private",
+      rules: [{ ...everywhere, transform: "redact" }],
+    };
+    const made = await root.applications.createApplication(checkout);
+    const backend = createLatchkeyClient({ url: server.url, key: keyOf(made) });
+    const { id, sessionKey, nonce } = await visitor.sessions.createSession({});
     await pasteKey(sessionKey);
     await ask("token:read");
     await page.getByLabel("Token id").fill("bank-1");
@@ -161,10 +165,32 @@ describeInBrowser("the page that says why", (browser) => {
     await verdict().getByText("Denied: no rule matches").waitFor();
     await steps().getByText("id bank-2 does not start with card-").waitFor();
     await page.getByLabel("Token id").fill("card-1");
-    await verdict().getByText("Allowed, mask").waitFor();
-    await steps().getByText("lists token:read · id card-1 starts with card-").waitFor();
+    const limits = "The application that authorized the session limits it.";
+    const expectLimited = async () => {
+      await verdict().getByText("Allowed, redact").waitFor();
+      await verdict().getByText(limits).waitFor();
+      const [own, authorizer] = [steps().first(), steps().last()];
+      await own.getByText("lists token:read · id card-1 starts with card-").waitFor();
+      await page.getByRole("heading", { name: "What Checkout is granted now" }).waitFor();
+      await authorizer.getByText("lists token:read · container / covers").waitFor();
+      expect(await barriersIn(page)).toEqual([]);
+    };
+    await expectLimited();
     expect(page.url()).not.toContain("lk_");
-    expect(await barriersIn(page)).toEqual([]);
+
+    // The same without the key, by what can be read of the session.
+    await page.getByRole("radio", { name: "A session" }).check();
+    await page.getByLabel("Session id").fill(id);
+    await expectLimited();
+
+    await root.applications.updateApplication({
+      ...checkout,
+      id: made.id,
+      rules: [{ ...everywhere, transform: "reveal" }],
+    });
+    await pasteKey(sessionKey);
+    await verdict().getByText("Allowed, mask").waitFor();
+    await expect(page.getByText(limits).count()).resolves.toBe(0);
   });
 
   it("judges the address that a key is used from as the service would", async () => {

@@ -146,7 +146,7 @@ async function expectWholeLists(store: Store, tenantId: string, told: ReadonlySe
     expect(total).toBe(applications.size);
   }
   const { items } = await store.sessions.list({ tenantId, size: 10_000 });
-  const listed = items.map(({ id }) => id);
+  const listed = items.map(({ session }) => session.id);
   // Of those that are opened nothing is told before they are authorized.
   expect(listed.filter((id) => told.has(id)).sort()).toEqual([...sessions].sort());
 }

@@ -10,6 +10,7 @@ import type {
   RuleRecord,
   SessionGrant,
   SessionRecord,
+  SessionWithApplication,
   Store,
 } from "../../src/store/store.js";
 
@@ -163,8 +164,10 @@ export function must<T>(value: T | undefined): T {
   return value;
 }
 
-export function idsOf(records: readonly (ApplicationRecord | SessionRecord)[]): string[] {
-  return records.map(({ id }) => id);
+export function idsOf(
+  records: readonly (ApplicationRecord | SessionRecord | SessionWithApplication)[],
+): string[] {
+  return records.map((record) => ("session" in record ? record.session : record).id);
 }
 
 export function newestFirst(ids: Iterable<string>): string[] {

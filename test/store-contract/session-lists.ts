@@ -42,7 +42,7 @@ export function describeSessionLists(subject: () => Subject): void {
       const { session } = await createBoth(store);
       await store.sessions.authorize(aGrant(session));
       const { items } = await store.sessions.list({ tenantId: session.tenantId, size: 1 });
-      expect(items).toEqual([must(await store.sessions.find(session.id)).session]);
+      expect(items).toEqual([await store.sessions.find(session.id)]);
     });
 
     it("is of one tenant, newest first, or of one of its applications", async () => {
@@ -110,6 +110,46 @@ export function describeSessionLists(subject: () => Subject): void {
         expect(await look(true, 2)).toEqual({ ids: authorized.slice(0, 2), more: true });
         expect(await look(false, 3)).toEqual({ ids: waiting, more: false });
       }
+    });
+
+    it("may be of those that one application authorized", async () => {
+      const { store } = subject();
+      const shop = await store.applications.create(anApplication());
+      const { id: applicationId, tenantId } = shop;
+      const other = await store.applications.create(anApplication({ tenantId }));
+      const backends = [
+        await store.applications.create(anApplication({ tenantId })),
+        await store.applications.create(anApplication({ tenantId })),
+      ];
+      await openSessions(store, shop, 2);
+      for (const { id: authorizedBy } of backends) {
+        const sessions = [...times(3, () => aSession(shop)), aSession(other)];
+        for (const session of sessions) {
+          await store.sessions.create(session);
+          await store.sessions.authorize(aGrant(session, { authorizedBy }));
+        }
+        const ids = newestFirst(sessions.map(({ id }) => id));
+        const ofShop = newestFirst(sessions.slice(0, 3).map(({ id }) => id));
+        const by = { tenantId, authorizedBy };
+        expect(await list(store, by)).toEqual({ ids, more: false });
+        expect(await list(store, { ...by, size: 2 })).toEqual({ ids: ids.slice(0, 2), more: true });
+        expect(await list(store, { ...by, size: 2, after: must(ids[1]) })).toEqual({
+          ids: ids.slice(2),
+          more: false,
+        });
+        const both = await list(store, { ...by, applicationId });
+        expect(both).toEqual({ ids: ofShop, more: false });
+        expect(await list(store, { ...by, authorized: false })).toEqual({ ids: [], more: false });
+      }
+      const stranger = await list(store, {
+        tenantId: randomUUID(),
+        authorizedBy: must(backends[0]).id,
+      });
+      expect(stranger.ids).toEqual([]);
+      expect(await list(store, { tenantId, authorizedBy: applicationId })).toEqual({
+        ids: [],
+        more: false,
+      });
     });
 
     it("leaves out what is dead, in whichever way it died", async () => {

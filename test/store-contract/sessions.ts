@@ -1,6 +1,7 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../src/ids.js";
+import type { NewApplication, Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import {
   aGrant,
@@ -11,12 +12,24 @@ import {
   createBoth,
   grants,
   hour,
+  idsOf,
   must,
   oddTexts,
   rekey,
   rule,
   times,
 } from "./fixtures.js";
+
+/** A session, and the application that authorized it. */
+async function createAuthorized(store: Store, fields: Partial<NewApplication> = {}) {
+  const { application, session } = await createBoth(store);
+  const { tenantId } = application;
+  const authorizer = await store.applications.create(
+    anApplication({ tenantId, type: "private", ...fields }),
+  );
+  await store.sessions.authorize(aGrant(session, { authorizedBy: authorizer.id }));
+  return { application, authorizer, session };
+}
 
 export function describeSessions(subject: () => Subject): void {
   describe("a session", () => {
@@ -95,7 +108,8 @@ export function describeSessions(subject: () => Subject): void {
       const { store, clock } = subject();
       const { session, created } = await createBoth(store);
       clock.advance(7);
-      const authorizedBy = randomUUID();
+      const { tenantId } = session;
+      const { id: authorizedBy } = await store.applications.create(anApplication({ tenantId }));
       expect(await store.sessions.authorize(aGrant(session, { authorizedBy }))).toBe("authorized");
       const found = await store.sessions.find(session.id);
       const authorizedAt = clock.now();
@@ -113,6 +127,45 @@ export function describeSessions(subject: () => Subject): void {
         await store.sessions.authorize(aGrant(session, { expiresAt }));
         expect((await store.sessions.find(session.id))?.session.expiresAt).toBe(expiresAt);
       }
+    });
+
+    it("is found with the application that gave it, as that is now", async () => {
+      const { store } = subject();
+      const { authorizer, session } = await createAuthorized(store);
+      const found = await store.sessions.find(session.id);
+      expect(contentOf(found?.authorizer)).toEqual(contentOf(authorizer));
+      const disable = () => ({ disabled: true, modifiedBy: authorizer.id });
+      await store.applications.update(authorizer.tenantId, authorizer.id, disable);
+      expect((await store.sessions.find(session.id))?.authorizer?.disabled).toBe(true);
+      expect((await store.sessions.findMany([session.id]))[0]?.authorizer?.disabled).toBe(true);
+    });
+
+    it("ends when the application that gave it is deleted", async () => {
+      const { store } = subject();
+      const { authorizer, application, session } = await createAuthorized(store);
+      await store.applications.delete(authorizer.tenantId, authorizer.id);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.sessions.findMany([session.id])).toEqual([undefined]);
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      expect(await store.sessions.delete(application.tenantId, session.id)).toBe(false);
+      const query = { tenantId: application.tenantId, size: 9 };
+      expect((await store.sessions.list(query)).items).toEqual([]);
+      const other = aSession(application);
+      await store.sessions.create(other);
+      expect(idsOf((await store.sessions.list(query)).items)).toEqual([other.id]);
+    });
+
+    it("has expired when the application that gave it has", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour / 2;
+      const { authorizer, session } = await createAuthorized(store, { expiresAt });
+      clock.advance(hour / 2 - 1);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+      clock.advance(1);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      const expired = await store.sessions.findExpired(session.id);
+      expect(expired?.authorizer?.id).toBe(authorizer.id);
     });
 
     it("spends the nonce", async () => {

@@ -10,8 +10,8 @@ export function accessOf(facts: Facts, method: DescMethod): string {
     needs.push(`the key of ${oneOf(callers)}`);
   }
   if (permission) {
-    const holders = listOf(holdersOf(facts, method, permission), "conjunction");
-    const only = holders && `, which only ${holders} applications can be given`;
+    const holders = listOf(holdersOf(facts, method, permission).map(inPlural), "conjunction");
+    const only = holders && `, which only ${holders} can be given`;
     needs.push(`the permission \`${permission}\`${only}`);
   }
   return needs.length > 0 ? `Needs ${needs.join(" and ")}.` : "Any key that works will do.";
@@ -24,8 +24,7 @@ export function callersOf(facts: Facts, method: DescMethod): string[] {
   return facts.callerKinds.filter(
     (kind) =>
       (callers.length === 0 || callers.includes(kind)) &&
-      // Types of application hold or do not hold a permission; a session holds what it is given.
-      (holders.length === 0 || holders.includes(kind) || kind === "session"),
+      (holders.length === 0 || holders.includes(kind)),
   );
 }
 
@@ -39,13 +38,17 @@ export function refusalOf(facts: Facts, method: DescMethod): string {
     : `This needs the permission ${permission}, and ${caller} does not hold it.`;
 }
 
-/** The types of application that may hold a permission; empty means every type. */
+/** The kinds of caller that may hold a permission; empty means every kind. */
 function holdersOf(facts: Facts, method: DescMethod, permission: string): readonly string[] {
   const declared = facts.permissions(method.parent).find(({ name }) => name === permission);
   if (!declared) {
     throw new Error(`${method} asks for ${permission}, which its service does not declare`);
   }
   return declared.holders;
+}
+
+function inPlural(kind: string): string {
+  return kind === "session" ? "sessions" : `${kind} applications`;
 }
 
 function oneOf(callers: readonly string[]): string {

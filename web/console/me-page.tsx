@@ -33,6 +33,16 @@ export default function MePage() {
           <p>Nothing yet: the session waits for a backend to authorize it.</p>
         )}
       </section>
+      {me.authorizer && (
+        <section className="card" aria-label="What its authorizer may do">
+          <h2>What its authorizer may do</h2>
+          <p className="hint">
+            The session may do only what <code>{me.authorizedBy}</code>, which authorized it, may do
+            now too.
+          </p>
+          <Grants permissions={me.authorizer.permissions} rules={me.authorizer.rules} />
+        </section>
+      )}
     </Page>
   );
 }

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/access_service.proto.
  */
 export const file_latchkey_v1_access_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBsYXRjaGtleS92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxILbGF0Y2hrZXkudjEi0gIKEkNoZWNrQWNjZXNzUmVxdWVzdBJgCgNrZXkYASABKAlCU7pIUMgBAXJLqLUYAZICRGxrX3Nlc18wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3Ei8KCnBlcm1pc3Npb24YAiABKAlCG7pIGMgBAXITiLUYARhkkgIKdG9rZW46cmVhZBIqCgV0b2tlbhgDIAEoCzIbLmxhdGNoa2V5LnYxLlRva2VuUmVmZXJlbmNlEjgKBm9yaWdpbhgEIAEoCUIjukggch4Y6AeSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb21IAIgBARIsCgdhZGRyZXNzGAUgASgJQha6SBNyERjoB5ICCzIwMy4wLjExMy43SAGIAQFCCQoHX29yaWdpbkIKCghfYWRkcmVzcyKMAgoOVG9rZW5SZWZlcmVuY2USKwoCaWQYASABKAlCGrpIF3IVkLUYARABGPQDkgIJY2FyZC00MjQySACIAQESPgoJY29udGFpbmVyGAIgASgJQia6SCNyIZC1GAGgtRgBEAEY9AOSAhEvcGNpL2N1c3RvbWVyLTQyL0gBiAEBOni6SHUacwoadG9rZW5fcmVmZXJlbmNlLmF0dHJpYnV0ZXMSMGdpdmUgdGhlIGlkIG9mIHRoZSB0b2tlbiwgaXRzIGNvbnRhaW5lciwgb3IgYm90aBojaGFzKHRoaXMuaWQpIHx8IGhhcyh0aGlzLmNvbnRhaW5lcilCBQoDX2lkQgwKCl9jb250YWluZXIi5AoKE0NoZWNrQWNjZXNzUmVzcG9uc2USGAoHYWxsb3dlZBgBIAEoCEIHukgEagIQARI6Cgl0cmFuc2Zvcm0YAiABKAlCIrpIH3IdUgZyZWRhY3RSBG1hc2tSBnJldmVhbJICBG1hc2tIAIgBARIqCgpkZWNpZGVkX2J5GAMgASgLMhYubGF0Y2hrZXkudjEuRGVjaWRlZEJ5Er4BCgZyZWFzb24YBCABKAlCqAG6SKQBcqEBUgt1bmtub3duX2tleVIHZXhwaXJlZFIIZGlzYWJsZWRSEm9yaWdpbl9ub3RfYWxsb3dlZFITYWRkcmVzc19ub3RfYWxsb3dlZFIObm90X2F1dGhvcml6ZWRSEnBlcm1pc3Npb25fbWlzc2luZ1IPbm9fcnVsZV9tYXRjaGVzUg9pbnZhbGlkX3JlcXVlc3SSAg9ub19ydWxlX21hdGNoZXNIAYgBARLbAQoGZGV0YWlsGAUgASgJQsUBukjBAXK+AZICugFUaGUgcnVsZXMgb2YgdGhlIHByaXZhdGUgYXBwbGljYXRpb24gIkludm9pY2VzIiAoMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhKSB0aGF0IGxpc3QgdG9rZW46cmVhZCBhcmUgbm90IGFib3V0IHRoaXMgdG9rZW46IGdyYW50IHRva2VuOnJlYWQgaW4gYSBydWxlIHRoYXQgbWF0Y2hlcyBpdCwgb3IgYmFyZS5IAogBARJMCg5hcHBsaWNhdGlvbl9pZBgGIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIA4gBARJICgpzZXNzaW9uX2lkGAcgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgEiAEBEj4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhJBCgpjaGVja2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSJwoRZGVwZW5kc19vbl9vcmlnaW4YCiABKAhCB7pIBGoCEAFIBYgBARIoChJkZXBlbmRzX29uX2FkZHJlc3MYCyABKAhCB7pIBGoCEAFIBogBATrKArpIxgIawwIKHWNoZWNrX2FjY2Vzc19yZXNwb25zZS5hbGxvd2VkEmN3aGF0IGlzIGFsbG93ZWQgaGFzIGEgdHJhbnNmb3JtIGFuZCB0aGUgZ3JhbnQgdGhhdCBkZWNpZGVkOyB3aGF0IGlzIG5vdCBoYXMgYSByZWFzb24gYW5kIGl0cyBkZXRhaWwavAF0aGlzLmFsbG93ZWQgPyBoYXModGhpcy50cmFuc2Zvcm0pICYmIGhhcyh0aGlzLmRlY2lkZWRfYnkpICYmICFoYXModGhpcy5yZWFzb24pICYmICFoYXModGhpcy5kZXRhaWwpIDogaGFzKHRoaXMucmVhc29uKSAmJiBoYXModGhpcy5kZXRhaWwpICYmICFoYXModGhpcy50cmFuc2Zvcm0pICYmICFoYXModGhpcy5kZWNpZGVkX2J5KUIMCgpfdHJhbnNmb3JtQgkKB19yZWFzb25CCQoHX2RldGFpbEIRCg9fYXBwbGljYXRpb25faWRCDQoLX3Nlc3Npb25faWRCFAoSX2RlcGVuZHNfb25fb3JpZ2luQhUKE19kZXBlbmRzX29uX2FkZHJlc3Mi2gEKCURlY2lkZWRCeRInCgRydWxlGAEgASgLMhkubGF0Y2hrZXkudjEuRGVjaWRpbmdSdWxlEisKCnBlcm1pc3Npb24YAiABKAlCErpID3INkgIKdG9rZW46cmVhZEgAiAEBOmi6SGUaYwoOZGVjaWRlZF9ieS5vbmUSKW9uZSBncmFudCBkZWNpZGVzOiBhIHJ1bGUgb3IgYSBwZXJtaXNzaW9uGiZoYXModGhpcy5ydWxlKSAhPSBoYXModGhpcy5wZXJtaXNzaW9uKUINCgtfcGVybWlzc2lvbiKOAQoMRGVjaWRpbmdSdWxlEhYKBXBsYWNlGAEgASgFQge6SAQaAkAAEhkKCHByaW9yaXR5GAIgASgFQge6SAQaAkABEjsKC2Rlc2NyaXB0aW9uGAMgASgJQiG6SB5yHJICGUNhcmRzIG1heSBiZSByZWFkLCBtYXNrZWRIAIgBAUIOCgxfZGVzY3JpcHRpb24iXAoXQmF0Y2hDaGVja0FjY2Vzc1JlcXVlc3QSQQoGY2hlY2tzGAEgAygLMh8ubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0QhC6SA2SAQoIARDoByID2AEDIk0KGEJhdGNoQ2hlY2tBY2Nlc3NSZXNwb25zZRIxCgdyZXN1bHRzGAEgAygLMiAubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZSJ4ChhTdHJlYW1DaGVja0FjY2Vzc1JlcXVlc3QSJAoOY29ycmVsYXRpb25faWQYASABKAlCDLpICXIHGGSSAgI0MhI2CgVjaGVjaxgCIAEoCzIfLmxhdGNoa2V5LnYxLkNoZWNrQWNjZXNzUmVxdWVzdEIGukgDyAEBInkKGVN0cmVhbUNoZWNrQWNjZXNzUmVzcG9uc2USIgoOY29ycmVsYXRpb25faWQYASABKAlCCrpIB3IFkgICNDISOAoGcmVzdWx0GAIgASgLMiAubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZUIGukgDyAEBIg8KDVdob0FtSVJlcXVlc3Qi1QYKDldob0FtSVJlc3BvbnNlEjcKBGtpbmQYASABKAlCKbpIJnIkUgthcHBsaWNhdGlvblIHc2Vzc2lvbpICC2FwcGxpY2F0aW9uEkcKDmFwcGxpY2F0aW9uX2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARJICgpzZXNzaW9uX2lkGAMgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgAiAEBEkIKCXRlbmFudF9pZBgEIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQyLTdhYjQtOGMzZi01ZTdhOWIxZDNmNjCwAQESHgoEbmFtZRgFIAEoCUIQukgNcguSAghXZWIgc2hvcBI5CgR0eXBlGAYgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljEhsKCmF1dGhvcml6ZWQYByABKAhCB7pIBGoCEAESLgoLcGVybWlzc2lvbnMYCCADKAlCGbpIFpIBEyIRcg+SAgx0b2tlbjpjcmVhdGUSJgoFcnVsZXMYCSADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlEj4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhI+Cg9hbGxvd2VkX29yaWdpbnMYCyADKAlCJbpIIpIBHyIdchuSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb20SMgoNYWxsb3dlZF9jaWRycxgMIAMoCUIbukgYkgEVIhNyEZICDjIwMy4wLjExMy4wLzI0Op8BukibARqYAQocd2hvX2FtX2lfcmVzcG9uc2Uuc2Vzc2lvbl9pZBJGdGhlIGtleSBvZiBhIHNlc3Npb24gaGFzIGEgc2Vzc2lvbl9pZCwgdGhhdCBvZiBhbiBhcHBsaWNhdGlvbiBoYXMgbm9uZRowKHRoaXMua2luZCA9PSAnc2Vzc2lvbicpID09IGhhcyh0aGlzLnNlc3Npb25faWQpQg0KC19zZXNzaW9uX2lkImEKFkxpc3RQZXJtaXNzaW9uc1JlcXVlc3QSPgoEdHlwZRgBIAEoCUIrukgociZSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICBnB1YmxpY0gAiAEBQgcKBV90eXBlIkUKF0xpc3RQZXJtaXNzaW9uc1Jlc3BvbnNlEioKBGRhdGEYASADKAsyHC5sYXRjaGtleS52MS5Lbm93blBlcm1pc3Npb24itgEKD0tub3duUGVybWlzc2lvbhImCgRuYW1lGAEgASgJQhi6SBVyE5ICEGFwcGxpY2F0aW9uOnJlYWQSQAoGYWxsb3dzGAIgASgJQjC6SC1yK5ICKExpc3QgYXBwbGljYXRpb25zIGFuZCByZWFkIGVhY2ggb2YgdGhlbS4SIwoFdHlwZXMYAyADKAlCFLpIEZIBDiIMcgqSAgdwcml2YXRlEhQKA293bhgEIAEoCEIHukgEagIQASKkAQoXV2F0Y2hDcmVkZW50aWFsc1JlcXVlc3QSPAoMcmVzdW1lX3Rva2VuGAEgASgJQiG6SB5yHBABGOgHkgIUYzJWaGJHVmtJSEJ2YzJsMGFXOXVIAIgBARIpCgxoZWFydGJlYXRfbXMYAiABKAVCDrpICxoJQPQDGODUAygySAGIAQFCDwoNX3Jlc3VtZV90b2tlbkIPCg1faGVhcnRiZWF0X21zItoBChhXYXRjaENyZWRlbnRpYWxzUmVzcG9uc2USLgoHY2hhbmdlcxgBIAMoCzIdLmxhdGNoa2V5LnYxLkNyZWRlbnRpYWxDaGFuZ2USFgoFcmVzZXQYAiABKAhCB7pIBGoCEAASMgoMcmVzdW1lX3Rva2VuGAMgASgJQhy6SBlyF5ICFGMyVmhiR1ZrSUhCdmMybDBhVzl1EkIKDmNvbXBsZXRlX3VudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgNnb2QYiwgIKEENyZWRlbnRpYWxDaGFuZ2USUQoEa2luZBgBIAEoCUJDukhAcj5SB3VwZGF0ZWRSC3JlZ2VuZXJhdGVkUgdkZWxldGVkUgdleHBpcmVkUgphdXRob3JpemVkkgIHdXBkYXRlZBJHCg5hcHBsaWNhdGlvbl9pZBgCIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESSAoKc2Vzc2lvbl9pZBgDIAEoCUIvukgsciqSAiQwMTk4YzhhNC01ZDZmLTdiMjEtOGUzYy0xYTJiM2M0ZDVlNmawAQFIAIgBARI5CgJhdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCIDZ29kGQg0KC19zZXNzaW9uX2lkMokICg1BY2Nlc3NTZXJ2aWNlEnwKC0NoZWNrQWNjZXNzEh8ubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0GiAubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZSIqirUYDgoMYWNjZXNzOmNoZWNrgtPkkwISOgEqIg0vYWNjZXNzL2NoZWNrEpEBChBCYXRjaENoZWNrQWNjZXNzEiQubGF0Y2hrZXkudjEuQmF0Y2hDaGVja0FjY2Vzc1JlcXVlc3QaJS5sYXRjaGtleS52MS5CYXRjaENoZWNrQWNjZXNzUmVzcG9uc2UiMIq1GA4KDGFjY2VzczpjaGVja4LT5JMCGDoBKiITL2FjY2Vzcy9jaGVjay1iYXRjaBJ6ChFTdHJlYW1DaGVja0FjY2VzcxIlLmxhdGNoa2V5LnYxLlN0cmVhbUNoZWNrQWNjZXNzUmVxdWVzdBomLmxhdGNoa2V5LnYxLlN0cmVhbUNoZWNrQWNjZXNzUmVzcG9uc2UiEoq1GA4KDGFjY2VzczpjaGVjaygBMAESWQoGV2hvQW1JEhoubGF0Y2hrZXkudjEuV2hvQW1JUmVxdWVzdBobLmxhdGNoa2V5LnYxLldob0FtSVJlc3BvbnNlIhaQAgGKtRgAgtPkkwIJEgcvd2hvYW1pEnkKD0xpc3RQZXJtaXNzaW9ucxIjLmxhdGNoa2V5LnYxLkxpc3RQZXJtaXNzaW9uc1JlcXVlc3QaJC5sYXRjaGtleS52MS5MaXN0UGVybWlzc2lvbnNSZXNwb25zZSIbkAIBirUYAILT5JMCDhIML3Blcm1pc3Npb25zEnUKEFdhdGNoQ3JlZGVudGlhbHMSJC5sYXRjaGtleS52MS5XYXRjaENyZWRlbnRpYWxzUmVxdWVzdBolLmxhdGNoa2V5LnYxLldhdGNoQ3JlZGVudGlhbHNSZXNwb25zZSISirUYDgoMYWNjZXNzOmNoZWNrMAEanAKatRhXCgxhY2Nlc3M6Y2hlY2sSQ0FzayB3aGF0IGFueSBrZXkgb2YgdGhlIHRlbmFudCBtYXkgZG8sIGFuZCB3YXRjaCBmb3IgY2hhbmdlcyBvZiBpdC4aAgEDsrUYHgoMdG9rZW46Y3JlYXRlEg5DcmVhdGUgdG9rZW5zLrK1GE4KCnRva2VuOnJlYWQSQFJlYWQgdG9rZW5zLiBUaGVpciBkYXRhIGlzIG1hc2tlZCwgdW5sZXNzIGEgcnVsZSBzYXlzIG90aGVyd2lzZS6ytRhJCgl0b2tlbjp1c2USPFVzZSB0aGUgcGxhaW4gdmFsdWUgb2YgdG9rZW5zLCB1bmxlc3MgYSBydWxlIHNheXMgb3RoZXJ3aXNlLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
+  fileDesc("CiBsYXRjaGtleS92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxILbGF0Y2hrZXkudjEi0gIKEkNoZWNrQWNjZXNzUmVxdWVzdBJgCgNrZXkYASABKAlCU7pIUMgBAXJLqLUYAZICRGxrX3Nlc18wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3Ei8KCnBlcm1pc3Npb24YAiABKAlCG7pIGMgBAXITiLUYARhkkgIKdG9rZW46cmVhZBIqCgV0b2tlbhgDIAEoCzIbLmxhdGNoa2V5LnYxLlRva2VuUmVmZXJlbmNlEjgKBm9yaWdpbhgEIAEoCUIjukggch4Y6AeSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb21IAIgBARIsCgdhZGRyZXNzGAUgASgJQha6SBNyERjoB5ICCzIwMy4wLjExMy43SAGIAQFCCQoHX29yaWdpbkIKCghfYWRkcmVzcyKMAgoOVG9rZW5SZWZlcmVuY2USKwoCaWQYASABKAlCGrpIF3IVkLUYARABGPQDkgIJY2FyZC00MjQySACIAQESPgoJY29udGFpbmVyGAIgASgJQia6SCNyIZC1GAGgtRgBEAEY9AOSAhEvcGNpL2N1c3RvbWVyLTQyL0gBiAEBOni6SHUacwoadG9rZW5fcmVmZXJlbmNlLmF0dHJpYnV0ZXMSMGdpdmUgdGhlIGlkIG9mIHRoZSB0b2tlbiwgaXRzIGNvbnRhaW5lciwgb3IgYm90aBojaGFzKHRoaXMuaWQpIHx8IGhhcyh0aGlzLmNvbnRhaW5lcilCBQoDX2lkQgwKCl9jb250YWluZXIi9AwKE0NoZWNrQWNjZXNzUmVzcG9uc2USGAoHYWxsb3dlZBgBIAEoCEIHukgEagIQARI6Cgl0cmFuc2Zvcm0YAiABKAlCIrpIH3IdUgZyZWRhY3RSBG1hc2tSBnJldmVhbJICBG1hc2tIAIgBARIqCgpkZWNpZGVkX2J5GAMgASgLMhYubGF0Y2hrZXkudjEuRGVjaWRlZEJ5Er4BCgZyZWFzb24YBCABKAlCqAG6SKQBcqEBUgt1bmtub3duX2tleVIHZXhwaXJlZFIIZGlzYWJsZWRSEm9yaWdpbl9ub3RfYWxsb3dlZFITYWRkcmVzc19ub3RfYWxsb3dlZFIObm90X2F1dGhvcml6ZWRSEnBlcm1pc3Npb25fbWlzc2luZ1IPbm9fcnVsZV9tYXRjaGVzUg9pbnZhbGlkX3JlcXVlc3SSAg9ub19ydWxlX21hdGNoZXNIAYgBARLbAQoGZGV0YWlsGAUgASgJQsUBukjBAXK+AZICugFUaGUgcnVsZXMgb2YgdGhlIHByaXZhdGUgYXBwbGljYXRpb24gIkludm9pY2VzIiAoMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhKSB0aGF0IGxpc3QgdG9rZW46cmVhZCBhcmUgbm90IGFib3V0IHRoaXMgdG9rZW46IGdyYW50IHRva2VuOnJlYWQgaW4gYSBydWxlIHRoYXQgbWF0Y2hlcyBpdCwgb3IgYmFyZS5IAogBARJMCg5hcHBsaWNhdGlvbl9pZBgGIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIA4gBARJICgpzZXNzaW9uX2lkGAcgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgEiAEBEj4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhJBCgpjaGVja2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSJwoRZGVwZW5kc19vbl9vcmlnaW4YCiABKAhCB7pIBGoCEAFIBYgBARIoChJkZXBlbmRzX29uX2FkZHJlc3MYCyABKAhCB7pIBGoCEAFIBogBARJLCg1hdXRob3JpemVkX2J5GAwgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgHiAEBEi4KCmJ5X3Nlc3Npb24YDSABKAsyGi5sYXRjaGtleS52MS5HcmFudERlY2lzaW9uEjEKDWJ5X2F1dGhvcml6ZXIYDiABKAsyGi5sYXRjaGtleS52MS5HcmFudERlY2lzaW9uEj0KCmxpbWl0ZWRfYnkYDyABKAlCJLpIIXIfUgdzZXNzaW9uUgphdXRob3JpemVykgIHc2Vzc2lvbkgIiAEBOsoCukjGAhrDAgodY2hlY2tfYWNjZXNzX3Jlc3BvbnNlLmFsbG93ZWQSY3doYXQgaXMgYWxsb3dlZCBoYXMgYSB0cmFuc2Zvcm0gYW5kIHRoZSBncmFudCB0aGF0IGRlY2lkZWQ7IHdoYXQgaXMgbm90IGhhcyBhIHJlYXNvbiBhbmQgaXRzIGRldGFpbBq8AXRoaXMuYWxsb3dlZCA/IGhhcyh0aGlzLnRyYW5zZm9ybSkgJiYgaGFzKHRoaXMuZGVjaWRlZF9ieSkgJiYgIWhhcyh0aGlzLnJlYXNvbikgJiYgIWhhcyh0aGlzLmRldGFpbCkgOiBoYXModGhpcy5yZWFzb24pICYmIGhhcyh0aGlzLmRldGFpbCkgJiYgIWhhcyh0aGlzLnRyYW5zZm9ybSkgJiYgIWhhcyh0aGlzLmRlY2lkZWRfYnkpQgwKCl90cmFuc2Zvcm1CCQoHX3JlYXNvbkIJCgdfZGV0YWlsQhEKD19hcHBsaWNhdGlvbl9pZEINCgtfc2Vzc2lvbl9pZEIUChJfZGVwZW5kc19vbl9vcmlnaW5CFQoTX2RlcGVuZHNfb25fYWRkcmVzc0IQCg5fYXV0aG9yaXplZF9ieUINCgtfbGltaXRlZF9ieSLnAQoNR3JhbnREZWNpc2lvbhIYCgdhbGxvd2VkGAEgASgIQge6SARqAhABEiQKCXRyYW5zZm9ybRgCIAEoCUIMukgJcgeSAgRtYXNrSACIAQESKgoKZGVjaWRlZF9ieRgDIAEoCzIWLmxhdGNoa2V5LnYxLkRlY2lkZWRCeRJRCgZyZWFzb24YBCABKAlCPLpIOXI3UhJwZXJtaXNzaW9uX21pc3NpbmdSD25vX3J1bGVfbWF0Y2hlc5ICD25vX3J1bGVfbWF0Y2hlc0gBiAEBQgwKCl90cmFuc2Zvcm1CCQoHX3JlYXNvbiLaAQoJRGVjaWRlZEJ5EicKBHJ1bGUYASABKAsyGS5sYXRjaGtleS52MS5EZWNpZGluZ1J1bGUSKwoKcGVybWlzc2lvbhgCIAEoCUISukgPcg2SAgp0b2tlbjpyZWFkSACIAQE6aLpIZRpjCg5kZWNpZGVkX2J5Lm9uZRIpb25lIGdyYW50IGRlY2lkZXM6IGEgcnVsZSBvciBhIHBlcm1pc3Npb24aJmhhcyh0aGlzLnJ1bGUpICE9IGhhcyh0aGlzLnBlcm1pc3Npb24pQg0KC19wZXJtaXNzaW9uIo4BCgxEZWNpZGluZ1J1bGUSFgoFcGxhY2UYASABKAVCB7pIBBoCQAASGQoIcHJpb3JpdHkYAiABKAVCB7pIBBoCQAESOwoLZGVzY3JpcHRpb24YAyABKAlCIbpIHnIckgIZQ2FyZHMgbWF5IGJlIHJlYWQsIG1hc2tlZEgAiAEBQg4KDF9kZXNjcmlwdGlvbiJcChdCYXRjaENoZWNrQWNjZXNzUmVxdWVzdBJBCgZjaGVja3MYASADKAsyHy5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1JlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMiTQoYQmF0Y2hDaGVja0FjY2Vzc1Jlc3BvbnNlEjEKB3Jlc3VsdHMYASADKAsyIC5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlIngKGFN0cmVhbUNoZWNrQWNjZXNzUmVxdWVzdBIkCg5jb3JyZWxhdGlvbl9pZBgBIAEoCUIMukgJcgcYZJICAjQyEjYKBWNoZWNrGAIgASgLMh8ubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0Qga6SAPIAQEieQoZU3RyZWFtQ2hlY2tBY2Nlc3NSZXNwb25zZRIiCg5jb3JyZWxhdGlvbl9pZBgBIAEoCUIKukgHcgWSAgI0MhI4CgZyZXN1bHQYAiABKAsyIC5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlQga6SAPIAQEiDwoNV2hvQW1JUmVxdWVzdCLnBwoOV2hvQW1JUmVzcG9uc2USNwoEa2luZBgBIAEoCUIpukgmciRSC2FwcGxpY2F0aW9uUgdzZXNzaW9ukgILYXBwbGljYXRpb24SRwoOYXBwbGljYXRpb25faWQYAiABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkgKCnNlc3Npb25faWQYAyABKAlCL7pILHIqkgIkMDE5OGM4YTQtNWQ2Zi03YjIxLThlM2MtMWEyYjNjNGQ1ZTZmsAEBSACIAQESQgoJdGVuYW50X2lkGAQgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDItN2FiNC04YzNmLTVlN2E5YjFkM2Y2MLABARIeCgRuYW1lGAUgASgJQhC6SA1yC5ICCFdlYiBzaG9wEjkKBHR5cGUYBiABKAlCK7pIKHImUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnSSAgZwdWJsaWMSGwoKYXV0aG9yaXplZBgHIAEoCEIHukgEagIQARIuCgtwZXJtaXNzaW9ucxgIIAMoCUIZukgWkgETIhFyD5ICDHRva2VuOmNyZWF0ZRImCgVydWxlcxgJIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGUSPgoKZXhwaXJlc19hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGEj4KD2FsbG93ZWRfb3JpZ2lucxgLIAMoCUIlukgikgEfIh1yG5ICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRIyCg1hbGxvd2VkX2NpZHJzGAwgAygJQhu6SBiSARUiE3IRkgIOMjAzLjAuMTEzLjAvMjQSSwoNYXV0aG9yaXplZF9ieRgNIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAYgBARIxCgphdXRob3JpemVyGA4gASgLMh0ubGF0Y2hrZXkudjEuQXV0aG9yaXplckdyYW50czqfAbpImwEamAEKHHdob19hbV9pX3Jlc3BvbnNlLnNlc3Npb25faWQSRnRoZSBrZXkgb2YgYSBzZXNzaW9uIGhhcyBhIHNlc3Npb25faWQsIHRoYXQgb2YgYW4gYXBwbGljYXRpb24gaGFzIG5vbmUaMCh0aGlzLmtpbmQgPT0gJ3Nlc3Npb24nKSA9PSBoYXModGhpcy5zZXNzaW9uX2lkKUINCgtfc2Vzc2lvbl9pZEIQCg5fYXV0aG9yaXplZF9ieSKgAQoQQXV0aG9yaXplckdyYW50cxIuCgtwZXJtaXNzaW9ucxgBIAMoCUIZukgWkgETIhFyD5ICDHRva2VuOmNyZWF0ZRImCgVydWxlcxgCIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGUSNAoTbWlzc2luZ19wZXJtaXNzaW9ucxgDIAMoCUIXukgUkgERIg9yDZICCnRva2VuOnJlYWQiYQoWTGlzdFBlcm1pc3Npb25zUmVxdWVzdBI+CgR0eXBlGAEgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljSACIAQFCBwoFX3R5cGUiRQoXTGlzdFBlcm1pc3Npb25zUmVzcG9uc2USKgoEZGF0YRgBIAMoCzIcLmxhdGNoa2V5LnYxLktub3duUGVybWlzc2lvbiK2AQoPS25vd25QZXJtaXNzaW9uEiYKBG5hbWUYASABKAlCGLpIFXITkgIQYXBwbGljYXRpb246cmVhZBJACgZhbGxvd3MYAiABKAlCMLpILXIrkgIoTGlzdCBhcHBsaWNhdGlvbnMgYW5kIHJlYWQgZWFjaCBvZiB0aGVtLhIjCgV0eXBlcxgDIAMoCUIUukgRkgEOIgxyCpICB3ByaXZhdGUSFAoDb3duGAQgASgIQge6SARqAhABIqQBChdXYXRjaENyZWRlbnRpYWxzUmVxdWVzdBI8CgxyZXN1bWVfdG9rZW4YASABKAlCIbpIHnIcEAEY6AeSAhRjMlZoYkdWa0lIQnZjMmwwYVc5dUgAiAEBEikKDGhlYXJ0YmVhdF9tcxgCIAEoBUIOukgLGglA9AMY4NQDKDJIAYgBAUIPCg1fcmVzdW1lX3Rva2VuQg8KDV9oZWFydGJlYXRfbXMi2gEKGFdhdGNoQ3JlZGVudGlhbHNSZXNwb25zZRIuCgdjaGFuZ2VzGAEgAygLMh0ubGF0Y2hrZXkudjEuQ3JlZGVudGlhbENoYW5nZRIWCgVyZXNldBgCIAEoCEIHukgEagIQABIyCgxyZXN1bWVfdG9rZW4YAyABKAlCHLpIGXIXkgIUYzJWaGJHVmtJSEJ2YzJsMGFXOXUSQgoOY29tcGxldGVfdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiA2dvZBiLCAgoQQ3JlZGVudGlhbENoYW5nZRJRCgRraW5kGAEgASgJQkO6SEByPlIHdXBkYXRlZFILcmVnZW5lcmF0ZWRSB2RlbGV0ZWRSB2V4cGlyZWRSCmF1dGhvcml6ZWSSAgd1cGRhdGVkEkcKDmFwcGxpY2F0aW9uX2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARJICgpzZXNzaW9uX2lkGAMgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgAiAEBEjkKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QZCDQoLX3Nlc3Npb25faWQyiggKDUFjY2Vzc1NlcnZpY2USfAoLQ2hlY2tBY2Nlc3MSHy5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1JlcXVlc3QaIC5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlIiqKtRgOCgxhY2Nlc3M6Y2hlY2uC0+STAhI6ASoiDS9hY2Nlc3MvY2hlY2sSkQEKEEJhdGNoQ2hlY2tBY2Nlc3MSJC5sYXRjaGtleS52MS5CYXRjaENoZWNrQWNjZXNzUmVxdWVzdBolLmxhdGNoa2V5LnYxLkJhdGNoQ2hlY2tBY2Nlc3NSZXNwb25zZSIwirUYDgoMYWNjZXNzOmNoZWNrgtPkkwIYOgEqIhMvYWNjZXNzL2NoZWNrLWJhdGNoEnoKEVN0cmVhbUNoZWNrQWNjZXNzEiUubGF0Y2hrZXkudjEuU3RyZWFtQ2hlY2tBY2Nlc3NSZXF1ZXN0GiYubGF0Y2hrZXkudjEuU3RyZWFtQ2hlY2tBY2Nlc3NSZXNwb25zZSISirUYDgoMYWNjZXNzOmNoZWNrKAEwARJZCgZXaG9BbUkSGi5sYXRjaGtleS52MS5XaG9BbUlSZXF1ZXN0GhsubGF0Y2hrZXkudjEuV2hvQW1JUmVzcG9uc2UiFpACAYq1GACC0+STAgkSBy93aG9hbWkSeQoPTGlzdFBlcm1pc3Npb25zEiMubGF0Y2hrZXkudjEuTGlzdFBlcm1pc3Npb25zUmVxdWVzdBokLmxhdGNoa2V5LnYxLkxpc3RQZXJtaXNzaW9uc1Jlc3BvbnNlIhuQAgGKtRgAgtPkkwIOEgwvcGVybWlzc2lvbnMSdQoQV2F0Y2hDcmVkZW50aWFscxIkLmxhdGNoa2V5LnYxLldhdGNoQ3JlZGVudGlhbHNSZXF1ZXN0GiUubGF0Y2hrZXkudjEuV2F0Y2hDcmVkZW50aWFsc1Jlc3BvbnNlIhKKtRgOCgxhY2Nlc3M6Y2hlY2swARqdApq1GFgKDGFjY2VzczpjaGVjaxJDQXNrIHdoYXQgYW55IGtleSBvZiB0aGUgdGVuYW50IG1heSBkbywgYW5kIHdhdGNoIGZvciBjaGFuZ2VzIG9mIGl0LhoDAQMEsrUYHgoMdG9rZW46Y3JlYXRlEg5DcmVhdGUgdG9rZW5zLrK1GE4KCnRva2VuOnJlYWQSQFJlYWQgdG9rZW5zLiBUaGVpciBkYXRhIGlzIG1hc2tlZCwgdW5sZXNzIGEgcnVsZSBzYXlzIG90aGVyd2lzZS6ytRhJCgl0b2tlbjp1c2USPFVzZSB0aGUgcGxhaW4gdmFsdWUgb2YgdG9rZW5zLCB1bmxlc3MgYSBydWxlIHNheXMgb3RoZXJ3aXNlLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
 
 /**
  * A question: may this key do this, with this token?
@@ -124,7 +124,8 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
   transform?: string | undefined;
 
   /**
-   * The grant that decided. Absent where the subject may not.
+   * The grant that decided. Absent where the subject may not. It is one of the
+   * authorizer's where `limited_by` says so.
    *
    * @generated from field: latchkey.v1.DecidedBy decided_by = 3;
    */
@@ -133,12 +134,14 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
   /**
    * Why the subject may not, in a word that never changes its meaning.
    * `unknown_key`: no key of this tenant, or one that was replaced or deleted.
-   * `expired`: the key has expired. `disabled`: its application is disabled;
-   * told to callers with `application:read`, to others the key is unknown.
+   * `expired`: the key has expired. `disabled`: its application, or the one that
+   * authorized its session, is disabled; told to callers with
+   * `application:read`, to others the key is unknown.
    * `origin_not_allowed`, `address_not_allowed`: the key may not be used from
    * there, or you did not say from where it is. `not_authorized`: the session
    * is not authorized yet. `permission_missing`: no grant lists the permission.
-   * `no_rule_matches`: rules list it, but none of them is about this token.
+   * `no_rule_matches`: rules list it, but none of them is about this token. Of a
+   * session both can be said of its authorizer; `limited_by` tells.
    * `invalid_request`: the check breaks a rule; only in batches and streams.
    *
    * @generated from field: optional string reason = 4;
@@ -196,6 +199,37 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
    * @generated from field: optional bool depends_on_address = 11;
    */
   dependsOnAddress?: boolean | undefined;
+
+  /**
+   * The private application that authorized the session of the subject's key,
+   * where one did. The answer changes with it.
+   *
+   * @generated from field: optional string authorized_by = 12;
+   */
+  authorizedBy?: string | undefined;
+
+  /**
+   * What the session was granted says. A session may do only what its
+   * authorizer may do too, so both sides are told, and the answer is the
+   * stricter of the two. Absent for the keys of applications.
+   *
+   * @generated from field: latchkey.v1.GrantDecision by_session = 13;
+   */
+  bySession?: GrantDecision | undefined;
+
+  /**
+   * What its authorizer is granted now says.
+   *
+   * @generated from field: latchkey.v1.GrantDecision by_authorizer = 14;
+   */
+  byAuthorizer?: GrantDecision | undefined;
+
+  /**
+   * Which side decided: `session`, or `authorizer` where that allows less.
+   *
+   * @generated from field: optional string limited_by = 15;
+   */
+  limitedBy?: string | undefined;
 };
 
 /**
@@ -204,6 +238,48 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
  */
 export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 2);
+
+/**
+ * What one side says: the grants of a session, or those of its authorizer.
+ *
+ * @generated from message latchkey.v1.GrantDecision
+ */
+export type GrantDecision = Message<"latchkey.v1.GrantDecision"> & {
+  /**
+   * Whether they allow it.
+   *
+   * @generated from field: bool allowed = 1;
+   */
+  allowed: boolean;
+
+  /**
+   * How much of the token they allow to be seen. Absent where they do not.
+   *
+   * @generated from field: optional string transform = 2;
+   */
+  transform?: string | undefined;
+
+  /**
+   * The grant that decided. Absent where they do not.
+   *
+   * @generated from field: latchkey.v1.DecidedBy decided_by = 3;
+   */
+  decidedBy?: DecidedBy | undefined;
+
+  /**
+   * Why they do not: `permission_missing` or `no_rule_matches`.
+   *
+   * @generated from field: optional string reason = 4;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * Describes the message latchkey.v1.GrantDecision.
+ * Use `create(GrantDecisionSchema)` to create a new message.
+ */
+export const GrantDecisionSchema: GenMessage<GrantDecision> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_access_service, 3);
 
 /**
  * The grant that decided a check: a rule, or a bare permission.
@@ -231,16 +307,16 @@ export type DecidedBy = Message<"latchkey.v1.DecidedBy"> & {
  * Use `create(DecidedBySchema)` to create a new message.
  */
 export const DecidedBySchema: GenMessage<DecidedBy> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 3);
+  messageDesc(file_latchkey_v1_access_service, 4);
 
 /**
- * Which of the subject's rules decided a check.
+ * Which rule decided a check.
  *
  * @generated from message latchkey.v1.DecidingRule
  */
 export type DecidingRule = Message<"latchkey.v1.DecidingRule"> & {
   /**
-   * The place of the rule in the list of the subject's rules. The first is 0.
+   * The place of the rule in the list that it is in. The first is 0.
    *
    * @generated from field: int32 place = 1;
    */
@@ -266,7 +342,7 @@ export type DecidingRule = Message<"latchkey.v1.DecidingRule"> & {
  * Use `create(DecidingRuleSchema)` to create a new message.
  */
 export const DecidingRuleSchema: GenMessage<DecidingRule> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 4);
+  messageDesc(file_latchkey_v1_access_service, 5);
 
 /**
  * Many checks.
@@ -287,7 +363,7 @@ export type BatchCheckAccessRequest = Message<"latchkey.v1.BatchCheckAccessReque
  * Use `create(BatchCheckAccessRequestSchema)` to create a new message.
  */
 export const BatchCheckAccessRequestSchema: GenMessage<BatchCheckAccessRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 5);
+  messageDesc(file_latchkey_v1_access_service, 6);
 
 /**
  * The answers to many checks.
@@ -308,7 +384,7 @@ export type BatchCheckAccessResponse = Message<"latchkey.v1.BatchCheckAccessResp
  * Use `create(BatchCheckAccessResponseSchema)` to create a new message.
  */
 export const BatchCheckAccessResponseSchema: GenMessage<BatchCheckAccessResponse> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 6);
+  messageDesc(file_latchkey_v1_access_service, 7);
 
 /**
  * A check in a stream.
@@ -336,7 +412,7 @@ export type StreamCheckAccessRequest = Message<"latchkey.v1.StreamCheckAccessReq
  * Use `create(StreamCheckAccessRequestSchema)` to create a new message.
  */
 export const StreamCheckAccessRequestSchema: GenMessage<StreamCheckAccessRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 7);
+  messageDesc(file_latchkey_v1_access_service, 8);
 
 /**
  * An answer in a stream.
@@ -364,7 +440,7 @@ export type StreamCheckAccessResponse = Message<"latchkey.v1.StreamCheckAccessRe
  * Use `create(StreamCheckAccessResponseSchema)` to create a new message.
  */
 export const StreamCheckAccessResponseSchema: GenMessage<StreamCheckAccessResponse> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 8);
+  messageDesc(file_latchkey_v1_access_service, 9);
 
 /**
  * Empty: it is about the caller's own key.
@@ -379,7 +455,7 @@ export type WhoAmIRequest = Message<"latchkey.v1.WhoAmIRequest"> & {
  * Use `create(WhoAmIRequestSchema)` to create a new message.
  */
 export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 9);
+  messageDesc(file_latchkey_v1_access_service, 10);
 
 /**
  * Whose key it is and what it may do.
@@ -453,7 +529,7 @@ export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
 
   /**
    * When the key ends by itself. Absent where it does not. A session never
-   * outlives its application.
+   * outlives its application or its authorizer.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 10;
    */
@@ -474,6 +550,22 @@ export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
    * @generated from field: repeated string allowed_cidrs = 12;
    */
   allowedCidrs: string[];
+
+  /**
+   * The private application that authorized the session, where one did.
+   *
+   * @generated from field: optional string authorized_by = 13;
+   */
+  authorizedBy?: string | undefined;
+
+  /**
+   * What that application is granted of the session's permissions now. The
+   * session may do only what both its own grants and these allow, and sees of a
+   * token what both show.
+   *
+   * @generated from field: latchkey.v1.AuthorizerGrants authorizer = 14;
+   */
+  authorizer?: AuthorizerGrants | undefined;
 };
 
 /**
@@ -481,7 +573,43 @@ export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
  * Use `create(WhoAmIResponseSchema)` to create a new message.
  */
 export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 10);
+  messageDesc(file_latchkey_v1_access_service, 11);
+
+/**
+ * What the authorizer of a session is granted of the session's permissions.
+ *
+ * @generated from message latchkey.v1.AuthorizerGrants
+ */
+export type AuthorizerGrants = Message<"latchkey.v1.AuthorizerGrants"> & {
+  /**
+   * The permissions that it has on everything.
+   *
+   * @generated from field: repeated string permissions = 1;
+   */
+  permissions: string[];
+
+  /**
+   * Its access rules, as far as they list permissions of the session.
+   *
+   * @generated from field: repeated latchkey.v1.AccessRule rules = 2;
+   */
+  rules: AccessRule[];
+
+  /**
+   * The permissions of the session that it no longer holds. The session cannot
+   * use them.
+   *
+   * @generated from field: repeated string missing_permissions = 3;
+   */
+  missingPermissions: string[];
+};
+
+/**
+ * Describes the message latchkey.v1.AuthorizerGrants.
+ * Use `create(AuthorizerGrantsSchema)` to create a new message.
+ */
+export const AuthorizerGrantsSchema: GenMessage<AuthorizerGrants> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_access_service, 12);
 
 /**
  * Which permissions to list.
@@ -502,7 +630,7 @@ export type ListPermissionsRequest = Message<"latchkey.v1.ListPermissionsRequest
  * Use `create(ListPermissionsRequestSchema)` to create a new message.
  */
 export const ListPermissionsRequestSchema: GenMessage<ListPermissionsRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 11);
+  messageDesc(file_latchkey_v1_access_service, 13);
 
 /**
  * The permissions that this service knows.
@@ -523,7 +651,7 @@ export type ListPermissionsResponse = Message<"latchkey.v1.ListPermissionsRespon
  * Use `create(ListPermissionsResponseSchema)` to create a new message.
  */
 export const ListPermissionsResponseSchema: GenMessage<ListPermissionsResponse> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 12);
+  messageDesc(file_latchkey_v1_access_service, 14);
 
 /**
  * A permission that this service knows.
@@ -566,7 +694,7 @@ export type KnownPermission = Message<"latchkey.v1.KnownPermission"> & {
  * Use `create(KnownPermissionSchema)` to create a new message.
  */
 export const KnownPermissionSchema: GenMessage<KnownPermission> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 13);
+  messageDesc(file_latchkey_v1_access_service, 15);
 
 /**
  * From where to watch.
@@ -596,7 +724,7 @@ export type WatchCredentialsRequest = Message<"latchkey.v1.WatchCredentialsReque
  * Use `create(WatchCredentialsRequestSchema)` to create a new message.
  */
 export const WatchCredentialsRequestSchema: GenMessage<WatchCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 14);
+  messageDesc(file_latchkey_v1_access_service, 16);
 
 /**
  * What happened since the message before.
@@ -644,7 +772,7 @@ export type WatchCredentialsResponse = Message<"latchkey.v1.WatchCredentialsResp
  * Use `create(WatchCredentialsResponseSchema)` to create a new message.
  */
 export const WatchCredentialsResponseSchema: GenMessage<WatchCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 15);
+  messageDesc(file_latchkey_v1_access_service, 17);
 
 /**
  * A change that can make an earlier answer wrong.
@@ -665,7 +793,8 @@ export type CredentialChange = Message<"latchkey.v1.CredentialChange"> & {
 
   /**
    * The application that changed, or whose session did. What ends an
-   * application ends its sessions too.
+   * application ends its sessions too, and those that it authorized; what
+   * changes its grants changes what these may do.
    *
    * @generated from field: string application_id = 2;
    */
@@ -691,7 +820,7 @@ export type CredentialChange = Message<"latchkey.v1.CredentialChange"> & {
  * Use `create(CredentialChangeSchema)` to create a new message.
  */
 export const CredentialChangeSchema: GenMessage<CredentialChange> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_access_service, 16);
+  messageDesc(file_latchkey_v1_access_service, 18);
 
 /**
  * Answers what a key may do, and why, so that no other service has to

@@ -68,7 +68,7 @@ export type Permission = Message<"latchkey.v1.Permission"> & {
   allows: string;
 
   /**
-   * The types of application that may hold it. Empty means every type.
+   * Who may hold it: types of application, and sessions. Empty means all.
    *
    * @generated from field: repeated latchkey.v1.CallerKind holders = 3;
    */

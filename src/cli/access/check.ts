@@ -1,6 +1,7 @@
 import {
   type CheckAccessResponse,
   CheckAccessResponseSchema,
+  type GrantDecision,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { exitCodes } from "../exit-codes.js";
 import { readSecret } from "../secret-input.js";
@@ -42,6 +43,10 @@ function answerText(answer: CheckAccessResponse, look: Look): string {
       ["detail", answer.detail],
       ["application", answer.applicationId],
       ["session", answer.sessionId],
+      ["authorized by", answer.authorizedBy],
+      ["by the session", sideText(answer.bySession)],
+      ["by its authorizer", sideText(answer.byAuthorizer)],
+      ["limited by", answer.limitedBy],
       ["expires", momentText(answer.expiresAt)],
     ],
     look,
@@ -49,7 +54,12 @@ function answerText(answer: CheckAccessResponse, look: Look): string {
   return `${answer.allowed ? good("allowed") : bad("denied")}\n${facts}`;
 }
 
-function decidedText({ decidedBy }: CheckAccessResponse): string | undefined {
+/** What the grants of a session, or those of its authorizer, say. */
+function sideText(side: GrantDecision | undefined): string | undefined {
+  return side?.allowed ? `${side.transform}: ${decidedText(side)}` : side?.reason;
+}
+
+function decidedText({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | undefined {
   if (decidedBy?.rule) {
     const { place, priority, description } = decidedBy.rule;
     return `rules[${place}], priority ${priority}${description ? `: ${description}` : ""}`;

@@ -26,6 +26,7 @@ export function selfText(self: WhoAmIResponse, url: string, look: Look): string 
       ["session", self.sessionId],
       ["tenant", self.tenantId],
       ["authorized", self.authorized ? "yes" : "not yet"],
+      ["authorized by", self.authorizedBy],
       ["permissions", self.permissions.join(" ")],
       ["origins", self.allowedOrigins.join(" ")],
       ["networks", self.allowedCidrs.join(" ")],
@@ -33,5 +34,20 @@ export function selfText(self: WhoAmIResponse, url: string, look: Look): string 
     ],
     look,
   );
-  return facts + rulesText(self.rules, look);
+  return facts + rulesText(self.rules, look) + authorizerText(self, look);
+}
+
+/** What limits a session to what its authorizer may do. */
+function authorizerText({ authorizer }: WhoAmIResponse, look: Look): string {
+  if (!authorizer) {
+    return "";
+  }
+  const facts = detailsText(
+    [
+      ["permissions", authorizer.permissions.join(" ")],
+      ["missing", authorizer.missingPermissions.join(" ")],
+    ],
+    look,
+  );
+  return `\nlimited to what its authorizer is granted now\n${facts}${rulesText(authorizer.rules, look)}`;
 }

@@ -7,15 +7,17 @@ import { sessionColumns } from "./session-text.js";
 
 interface Flags extends CallingFlags, ListFlags {
   readonly application?: string;
+  readonly authorizedBy?: string;
   readonly state?: string;
 }
 
 export async function listSessions(flags: Flags): Promise<void> {
-  const { application, state } = flags;
+  const { application, authorizedBy, state } = flags;
   await withClient(flags, async (calling) => {
     const { client, call, output } = calling;
     const search = {
       ...(application && { applicationId: await findApplicationId(calling, application) }),
+      ...(authorizedBy && { authorizedBy: await findApplicationId(calling, authorizedBy) }),
       ...(state && { state }),
     };
     const found = await readPages(flags, (place) =>

@@ -1,4 +1,5 @@
-import type { ApplicationRecord, SessionRecord } from "../store.js";
+import { isRevoked } from "../session-applications.js";
+import type { SessionWithApplication } from "../store.js";
 
 /** Whether a record is there at a moment. */
 export function isAlive<R extends { readonly expiresAt?: number | undefined }>(
@@ -12,19 +13,13 @@ export function isAlive<R extends { readonly expiresAt?: number | undefined }>(
   return expiresAt === undefined || now < expiresAt;
 }
 
-/** Whether a session is there at a moment: it ends with its application. */
-export function isSessionThere(
-  session: SessionRecord,
-  application: ApplicationRecord | undefined,
-  now: number,
-): boolean {
-  return isAlive(session, now) && isAlive(application, now) && !isRevoked(session, application);
-}
-
-/** Whether a session was revoked: with its application, or with all that were opened before. */
-export function isRevoked(
-  session: SessionRecord,
-  application: ApplicationRecord | undefined,
-): boolean {
-  return session.epoch !== application?.sessionEpoch;
+/** Whether a session is there at a moment: it ends with its application and with its authorizer. */
+export function isSessionThere(found: SessionWithApplication | undefined, now: number): boolean {
+  return (
+    found !== undefined &&
+    isAlive(found.session, now) &&
+    isAlive(found.application, now) &&
+    (found.authorizer === undefined || isAlive(found.authorizer, now)) &&
+    !isRevoked(found)
+  );
 }

@@ -18,8 +18,9 @@ import { createWriteQueue, lateness } from "./write-queue.js";
  * 3: rows whose parts stand at fixed places. Those of before are read as well.
  * 4: applications with several keys, and tables of ends and of sessions by
  *    owner, which older code would neither read nor keep true.
+ * 5: sessions listed by the application that authorized them too.
  */
-export const knownSchema = 4;
+export const knownSchema = 5;
 
 export interface Tables {
   /** Facts about the folder. */
@@ -50,6 +51,7 @@ export interface Tables {
   readonly applicationFacts: Database<Buffer, Buffer>;
   /** By owner and id: which sessions there are, dead ones included. */
   readonly sessionsByTenant: Database<Buffer, Buffer>;
+  /** The owner is the application that opened the session; there is another row of the one that authorized it. */
   readonly sessionsByApplication: Database<Buffer, Buffer>;
   /** By application: whose dead sessions are to be removed, and the key in `sessionsByApplication` to go on after. */
   readonly orphaned: Database<Buffer, Buffer>;

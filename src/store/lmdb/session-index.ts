@@ -8,12 +8,17 @@ export interface SessionIndex {
   add(session: SessionRecord): void;
   remove(session: SessionRecord): void;
 
-  /** The ids of the sessions of a tenant, or of an application, dead ones included, newest first, after an id. */
-  idsAfter(owner: Pick<SessionQuery, "tenantId" | "applicationId">, id?: string): Iterable<string>;
+  /**
+   * The ids of the sessions of a tenant, or of those that an application opened
+   * or authorized, dead ones included, newest first, after an id.
+   */
+  idsAfter(query: SessionOwners, id?: string): Iterable<string>;
 
-  /** Has the sweeper look for sessions of an application that were revoked. */
+  /** Has the sweeper look for revoked sessions among those that an application opened or authorized. */
   sweepLater(applicationId: string): void;
 }
+
+type SessionOwners = Pick<SessionQuery, "tenantId" | "applicationId" | "authorizedBy">;
 
 export function createSessionIndex({
   sessionEnds,
@@ -22,21 +27,28 @@ export function createSessionIndex({
   orphaned,
 }: Tables): SessionIndex {
   return {
-    add({ id, tenantId, applicationId, expiresAt }) {
+    add({ id, tenantId, applicationId, authorizedBy, expiresAt }) {
       sessionEnds.put(momentKey(expiresAt, id), nothing);
       sessionsByTenant.put(ownedKey(tenantId, id), nothing);
       sessionsByApplication.put(ownedKey(applicationId, id), nothing);
+      if (authorizedBy !== undefined) {
+        sessionsByApplication.put(ownedKey(authorizedBy, id), nothing);
+      }
     },
 
-    remove({ id, tenantId, applicationId, expiresAt }) {
+    remove({ id, tenantId, applicationId, authorizedBy, expiresAt }) {
       sessionEnds.remove(momentKey(expiresAt, id));
       sessionsByTenant.remove(ownedKey(tenantId, id));
       sessionsByApplication.remove(ownedKey(applicationId, id));
+      if (authorizedBy !== undefined) {
+        sessionsByApplication.remove(ownedKey(authorizedBy, id));
+      }
     },
 
-    *idsAfter({ tenantId, applicationId }, id) {
-      const table = applicationId === undefined ? sessionsByTenant : sessionsByApplication;
-      const ownerId = applicationId ?? tenantId;
+    *idsAfter({ tenantId, applicationId, authorizedBy }, id) {
+      const owner = applicationId ?? authorizedBy;
+      const table = owner === undefined ? sessionsByTenant : sessionsByApplication;
+      const ownerId = owner ?? tenantId;
       const end = beforeOwned(ownerId);
       const start = id === undefined ? after(end) : ownedKey(ownerId, id);
       for (const key of table.getKeys({ start, exclusiveStart: true, end, reverse: true })) {

@@ -1,10 +1,12 @@
 import { nextTurn } from "../../next-turn.js";
+import { withApplications } from "../session-applications.js";
 import type {
   ApplicationRecord,
   Clock,
   SessionPage,
   SessionQuery,
   SessionRecord,
+  SessionWithApplication,
 } from "../store.js";
 import { isSessionThere } from "./alive.js";
 import type { Environment } from "./environment.js";
@@ -22,26 +24,28 @@ export function createSessionList(
   index: SessionIndex,
   clock: Clock,
 ): (query: SessionQuery) => Promise<SessionPage> {
-  /** Whether a session is there; of sessions that share an application, it is read once. */
-  function createJudge(now: number): (session: SessionRecord) => boolean {
+  /** Finds applications, each once. */
+  function createFind(): (id: string) => ApplicationRecord | undefined {
     const known = new Map<string, ApplicationRecord | undefined>();
-    return (session) => {
-      const { applicationId } = session;
-      if (!known.has(applicationId)) {
-        known.set(applicationId, applications.find(applicationId));
+    return (id) => {
+      if (!known.has(id)) {
+        known.set(id, applications.find(id));
       }
-      return isSessionThere(session, known.get(applicationId), now);
+      return known.get(id);
     };
   }
 
   /** Adds what is found to the items, until there is one too many, and answers after which id to go on, if at all. */
-  function look(query: SessionQuery, id: string | undefined, items: SessionRecord[]) {
-    const isThere = createJudge(clock());
+  function look(query: SessionQuery, id: string | undefined, items: SessionWithApplication[]) {
+    const find = createFind();
+    const now = clock();
     let looked = 0;
     for (const next of index.idsAfter(query, id)) {
       const session = sessions.find(next);
-      if (session && isAskedFor(session, query) && isThere(session)) {
-        items.push(session);
+      const found =
+        session && isAskedFor(session, query) ? withApplications(session, find) : undefined;
+      if (found && isSessionThere(found, now)) {
+        items.push(found);
       }
       if (items.length > query.size) {
         return undefined;
@@ -54,7 +58,7 @@ export function createSessionList(
   }
 
   return async (query) => {
-    const items: SessionRecord[] = [];
+    const items: SessionWithApplication[] = [];
     let id = read(() => look(query, query.after, items));
     while (id !== undefined) {
       await nextTurn();
@@ -65,7 +69,13 @@ export function createSessionList(
   };
 }
 
-function isAskedFor(session: SessionRecord, { tenantId, authorized }: SessionQuery): boolean {
+function isAskedFor(session: SessionRecord, query: SessionQuery): boolean {
+  const { tenantId, applicationId, authorizedBy, authorized } = query;
   const isAuthorized = session.authorizedAt !== undefined;
-  return session.tenantId === tenantId && (authorized ?? isAuthorized) === isAuthorized;
+  return (
+    session.tenantId === tenantId &&
+    (applicationId ?? session.applicationId) === session.applicationId &&
+    (authorizedBy ?? session.authorizedBy) === session.authorizedBy &&
+    (authorized ?? isAuthorized) === isAuthorized
+  );
 }

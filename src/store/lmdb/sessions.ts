@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { isRevoked, withApplications } from "../session-applications.js";
 import type {
   ApplicationRecord,
   Clock,
@@ -6,7 +7,7 @@ import type {
   SessionStore,
   SessionWithApplication,
 } from "../store.js";
-import { isAlive, isRevoked, isSessionThere } from "./alive.js";
+import { isAlive, isSessionThere } from "./alive.js";
 import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
 import type { Records } from "./records.js";
@@ -38,28 +39,20 @@ export function createSessionStore({
   const { read, write } = environment;
 
   /** Reads what is not swept, be it there or not. */
-  function findBoth(id: string): SessionWithApplication | undefined {
+  function findKept(id: string): SessionWithApplication | undefined {
     const session = sessions.find(id);
-    const application = session && applications.find(session.applicationId);
-    return application && { session, application };
-  }
-
-  function areThere({ session, application }: SessionWithApplication, now: number): boolean {
-    return isSessionThere(session, application, now);
+    return session && withApplications(session, applications.find);
   }
 
   function findAlive(id: string): SessionWithApplication | undefined {
-    const both = findBoth(id);
-    return both && areThere(both, clock()) ? both : undefined;
+    const found = findKept(id);
+    return isSessionThere(found, clock()) ? found : undefined;
   }
 
   function getAlive(tenantId: string, id: string, now: number): SessionRecord | undefined {
-    const both = findBoth(id);
-    return both?.session.tenantId === tenantId && areThere(both, now) ? both.session : undefined;
-  }
-
-  function hasExpired(both: SessionWithApplication, now: number): boolean {
-    return !isRevoked(both.session, both.application) && !areThere(both, now);
+    const found = findKept(id);
+    const isThere = found?.session.tenantId === tenantId && isSessionThere(found, now);
+    return isThere ? found.session : undefined;
   }
 
   return {
@@ -102,8 +95,8 @@ export function createSessionStore({
 
     findExpired(id) {
       return read(() => {
-        const both = findBoth(id);
-        return both && hasExpired(both, clock()) ? both : undefined;
+        const found = findKept(id);
+        return isRevoked(found) || isSessionThere(found, clock()) ? undefined : found;
       });
     },
 
@@ -139,8 +132,8 @@ export function createSessionStore({
         });
         if (authorized.expiresAt !== session.expiresAt) {
           index.remove(session);
-          index.add(authorized);
         }
+        index.add(authorized);
         const { id: sessionId, applicationId, tenantId } = session;
         log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
         trails.close(trail, authorized);

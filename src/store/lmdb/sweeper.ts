@@ -1,11 +1,12 @@
 import { idFromBytes } from "../../ids.js";
+import { isRevoked, withApplications } from "../session-applications.js";
 import {
   type ApplicationRecord,
   type Clock,
   expiredRetention,
   type SessionRecord,
 } from "../store.js";
-import { isAlive, isRevoked } from "./alive.js";
+import { isAlive } from "./alive.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { ChangeLog } from "./change-log.js";
 import type { EndIndex } from "./end-index.js";
@@ -126,16 +127,15 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  /** Goes on with the sessions of one application, whose others, opened since, stay. */
+  /** Goes on with the sessions that one application opened or authorized; those that are not revoked stay. */
   function removeRevoked(): void {
     const { orphaned, sessionsByApplication } = tables;
     for (const { key, value } of [...orphaned.getRange({ limit: 1 })]) {
-      const application = applications.find(idFromBytes(key));
       const range = { start: value, exclusiveStart: true, end: after(key), limit: batchSize };
       const owned = [...sessionsByApplication.getKeys(range)];
       for (const id of owned.map((each) => idFromBytes(idAtEnd(each)))) {
         const session = sessions.find(id);
-        if (session && isRevoked(session, application)) {
+        if (session && isRevoked(withApplications(session, applications.find))) {
           removeSession(id);
         }
       }

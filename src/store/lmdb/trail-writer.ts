@@ -1,3 +1,4 @@
+import { withApplications } from "../session-applications.js";
 import {
   type ApplicationRecord,
   type Clock,
@@ -36,14 +37,13 @@ export function createTrailWriter(parts: TrailWriterParts): TrailWriter {
   const { events, answers, applications, sessions, clock } = parts;
 
   function findCaller(caller: ChangeCaller, now: number): CallerRecords | undefined {
-    const application = applications.find(caller.applicationId);
     if (caller.sessionId === undefined) {
+      const application = applications.find(caller.applicationId);
       return isAlive(application, now) ? { application } : undefined;
     }
     const session = sessions.find(caller.sessionId);
-    return session && application && isSessionThere(session, application, now)
-      ? { application, session }
-      : undefined;
+    const found = session && withApplications(session, applications.find);
+    return isSessionThere(found, now) ? found : undefined;
   }
 
   return {

@@ -7,6 +7,7 @@ import {
   outcomeOfEvent,
   outcomeOfSession,
 } from "../import-outcome.js";
+import { applicationIdsOf, withApplications } from "../session-applications.js";
 import type { ApplicationRecord, Clock, SessionRecord } from "../store.js";
 import type {
   ImportedApplication,
@@ -72,7 +73,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   function isThere(session: SessionRecord): boolean {
-    return isSessionThere(session, applications.find(session.applicationId), clock());
+    return isSessionThere(withApplications(session, applications.find), clock());
   }
 
   /** Imports in one transaction: few records, so that others need not wait long behind them. */
@@ -137,8 +138,8 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   function judgeSession(record: ImportedSession, replace: boolean): ImportOutcome {
     const now = clock();
-    const application = applications.find(record.applicationId);
-    if (!isAlive(application, now) || application.tenantId !== record.tenantId) {
+    const owners = applicationIdsOf(record).map(applications.find);
+    if (!owners.every((owner) => isAlive(owner, now) && owner.tenantId === record.tenantId)) {
       return "ownerless";
     }
     const there = sessions.find(record.id);

@@ -1,4 +1,5 @@
 import { type Collection, ReadConcern } from "mongodb";
+import { isRevoked, withApplications } from "../session-applications.js";
 import type { CallerRecords, ChangeCaller } from "../trail.js";
 import {
   type ApplicationDocument,
@@ -7,7 +8,6 @@ import {
   toSession,
 } from "./documents.js";
 import { createLookup } from "./lookup.js";
-import { isOfEpoch } from "./sessions.js";
 import type { Time } from "./time.js";
 
 /** The latest that the primary knows. One that was replaced cannot commit what rests on it. */
@@ -21,17 +21,17 @@ export function createFindCaller(
 ): (caller: ChangeCaller) => Promise<CallerRecords | undefined> {
   const findApplication = createLookup(applications, time, () => latest, toApplication);
   const findSession = createLookup(sessions, time, () => latest, toSession);
-  return async ({ applicationId, sessionId }) => {
+  return async ({ applicationId, sessionId, authorizerId = applicationId }) => {
     if (sessionId === undefined) {
       const application = await findApplication(applicationId);
       return application && { application };
     }
-    const [application, session] = await Promise.all([
-      findApplication(applicationId),
+    const ids = [applicationId, authorizerId];
+    const [session, ...applications] = await Promise.all([
       findSession(sessionId),
+      ...ids.map(findApplication),
     ]);
-    return application && session && isOfEpoch(session, application)
-      ? { application, session }
-      : undefined;
+    const found = session && withApplications(session, (id) => applications[ids.indexOf(id)]);
+    return isRevoked(found) ? undefined : found;
   };
 }

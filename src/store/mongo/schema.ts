@@ -19,6 +19,7 @@ export const sessionsName = "sessions";
 
 export const byTenant = { tenant_id: 1, _id: -1 } as const;
 export const byApplication = { application_id: 1, _id: -1 } as const;
+export const byAuthorizer = { authorized_by: 1, _id: -1 } as const;
 export const byExpiry = { expires_at: 1 } as const;
 export const byForeignHash = { foreign_hashes: 1 } as const;
 export const byEnd = { expires_at: 1, _id: 1 } as const;
@@ -49,6 +50,10 @@ const searching = Object.entries(searches).map(([name, key]): Index => {
 
 const listing: Index = { key: byTenant, options: {} };
 const listingOfApplication: Index = { key: byApplication, options: {} };
+const listingOfAuthorizer: Index = {
+  key: byAuthorizer,
+  options: { partialFilterExpression: { authorized_by: { $exists: true } } },
+};
 /** Holds only what {@link completeDocuments} has to complete. */
 const incomplete: Index = {
   key: { folded_name: 1 },
@@ -159,7 +164,7 @@ const credentialCollections: readonly CollectionSpec[] = [
   },
   {
     name: sessionsName,
-    indexes: [sweep, listing, listingOfApplication],
+    indexes: [sweep, listing, listingOfApplication, listingOfAuthorizer],
     options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
       bsonType: "object",

@@ -1,16 +1,18 @@
 import type { Collection, Document } from "mongodb";
+import { applicationIdsOf, isRevoked, withApplications } from "../session-applications.js";
 import {
   type ApplicationStore,
   type SessionPage,
   type SessionQuery,
   type SessionRecord,
+  type SessionWithApplication,
   StoreUnavailable,
 } from "../store.js";
 import { type SessionDocument, toSession, uuid } from "./documents.js";
 import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
-import { byApplication, byTenant } from "./schema.js";
-import { deadSessions } from "./session-sweep.js";
+import { byApplication, byAuthorizer, byTenant } from "./schema.js";
+import { authorizedBy, deadSessions } from "./session-sweep.js";
 import { alive, type Time } from "./time.js";
 
 /** How many sessions at least are read again where some of those before were dead. */
@@ -28,15 +30,15 @@ export interface SessionList {
 
 /**
  * Reads sessions of a tenant, newest first. Of those found, the ones are left
- * out that are dead with their application or by its epoch; the next read
+ * out that are dead with their application, its epoch or their authorizer; the next read
  * passes over all others that are dead for the same reason, so it takes no
  * more reads where these are many.
  */
 export async function listSessions(list: SessionList, query: SessionQuery): Promise<SessionPage> {
   const { documents, time, freshRead } = list;
-  const { size, applicationId } = query;
-  const hint = applicationId === undefined ? byTenant : byApplication;
-  const items: SessionRecord[] = [];
+  const { size } = query;
+  const hint = indexFor(query);
+  const items: SessionWithApplication[] = [];
   const dead: Document[] = [];
   let { after } = query;
   for (let reads = 0; reads < mostReads; reads++) {
@@ -57,11 +59,19 @@ export async function listSessions(list: SessionList, query: SessionQuery): Prom
   return { items, more: true };
 }
 
+function indexFor({ applicationId, authorizedBy }: SessionQuery) {
+  if (applicationId !== undefined) {
+    return byApplication;
+  }
+  return authorizedBy === undefined ? byTenant : byAuthorizer;
+}
+
 function among(query: SessionQuery, dead: readonly Document[]): Document {
   const { tenantId, applicationId, authorized, after } = query;
   return {
     tenant_id: uuid(tenantId),
     ...(applicationId !== undefined && { application_id: uuid(applicationId) }),
+    ...(query.authorizedBy !== undefined && authorizedBy(uuid(query.authorizedBy))),
     ...(authorized !== undefined && { authorized_at: { $exists: authorized } }),
     ...(after !== undefined && { _id: { $lt: uuid(after) } }),
     ...(dead.length > 0 && { $nor: dead }),
@@ -73,12 +83,26 @@ async function withoutDead(
   applications: ApplicationStore,
   sessions: readonly SessionRecord[],
   dead: Document[],
-): Promise<SessionRecord[]> {
-  const ids = [...new Set(sessions.map(({ applicationId }) => applicationId))];
+): Promise<SessionWithApplication[]> {
+  const ids = [...new Set(sessions.flatMap(applicationIdsOf))];
   const found = await applications.findMany(ids);
-  const epochs = new Map(ids.map((id, index) => [id, found[index]?.sessionEpoch]));
-  const isAlive = ({ applicationId, epoch }: SessionRecord) => epochs.get(applicationId) === epoch;
-  const ended = new Set(sessions.filter((one) => !isAlive(one)).map((one) => one.applicationId));
-  dead.push(...[...ended].map((id) => deadSessions(uuid(id), epochs.get(id))));
-  return sessions.filter(isAlive);
+  const byId = new Map(ids.map((id, at) => [id, found[at]]));
+  const ended = new Set<string>();
+  const alive = sessions.flatMap((session) => {
+    const { applicationId, authorizedBy = applicationId, epoch } = session;
+    const there = withApplications(session, (id) => byId.get(id));
+    if (there && !isRevoked(there)) {
+      return there;
+    }
+    ended.add(byId.get(applicationId)?.sessionEpoch === epoch ? authorizedBy : applicationId);
+    return [];
+  });
+  for (const id of ended) {
+    const application = byId.get(id);
+    dead.push(deadSessions(uuid(id), application?.sessionEpoch));
+    if (!application) {
+      dead.push(authorizedBy(uuid(id)));
+    }
+  }
+  return alive;
 }

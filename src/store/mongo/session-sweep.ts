@@ -1,7 +1,7 @@
 import type { Binary, Collection, Document } from "mongodb";
 import type { SessionDocument } from "./documents.js";
 import { limits } from "./reach.js";
-import { byApplication } from "./schema.js";
+import { byApplication, byAuthorizer } from "./schema.js";
 
 /** The end of sessions that are dead already; see {@link createSessionSweep}. */
 export const longAgo = new Date(0);
@@ -10,9 +10,12 @@ export const longAgo = new Date(0);
 const largestRound = 1_000;
 const mostRounds = 1_000;
 
-/** Clears away sessions that are dead with their application, or by its epoch. */
+/** Clears away sessions that are dead with their application or authorizer, or by an epoch. */
 export interface SessionSweep {
-  /** Starts to clear away all sessions of an application, or those from before an epoch. It never fails. */
+  /**
+   * Starts to clear away all sessions that an application opened or authorized,
+   * or of those that it opened the ones from before an epoch. It never fails.
+   */
   start(applicationId: Binary, epoch?: number): void;
   /** Resolves when no sweep is under way. */
   close(): Promise<void>;
@@ -31,12 +34,12 @@ export function createSessionSweep(documents: Collection<SessionDocument>): Sess
   const underWay = new Set<Promise<void>>();
   let isClosed = false;
 
-  async function sweep(applicationId: Binary, epoch: number | undefined) {
-    const dead = { ...deadSessions(applicationId, epoch), expires_at: { $gt: longAgo } };
+  async function sweep(sessions: Document, hint: Document) {
+    const dead = { ...sessions, expires_at: { $gt: longAgo } };
     let after: Document = {};
     for (let round = 0; round < mostRounds && !isClosed; round++) {
       const found = await documents
-        .find({ ...dead, ...after }, { ...listing, ...limits })
+        .find({ ...dead, ...after }, { ...listing, hint, ...limits })
         .toArray();
       const ids = found.map(({ _id }) => _id);
       await documents.updateMany({ _id: { $in: ids } }, ended, limits);
@@ -47,9 +50,16 @@ export function createSessionSweep(documents: Collection<SessionDocument>): Sess
     }
   }
 
+  async function sweepAll(applicationId: Binary, epoch: number | undefined) {
+    await sweep(deadSessions(applicationId, epoch), byApplication);
+    if (epoch === undefined) {
+      await sweep(authorizedBy(applicationId), byAuthorizer);
+    }
+  }
+
   return {
     start(applicationId, epoch) {
-      const swept = sweep(applicationId, epoch)
+      const swept = sweepAll(applicationId, epoch)
         .catch(() => {})
         .finally(() => underWay.delete(swept));
       underWay.add(swept);
@@ -71,12 +81,16 @@ export function deadSessions(application_id: Binary, epoch: number | undefined):
   };
 }
 
+/** Matches the sessions that an application authorized. */
+export function authorizedBy(authorized_by: Binary): Document {
+  return { authorized_by };
+}
+
 const listing = {
   projection: { _id: 1 },
   sort: { _id: -1 },
   limit: largestRound,
   batchSize: largestRound + 1,
-  hint: byApplication,
 } as const;
 
 const ended = { $set: { expires_at: longAgo } };

@@ -1,5 +1,6 @@
 import type { Collection } from "mongodb";
 import { isId } from "../../ids.js";
+import { applicationIdsOf, isRevoked, withApplications } from "../session-applications.js";
 import type {
   ApplicationRecord,
   ApplicationStore,
@@ -37,16 +38,20 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const { documents, applications, time, freshRead, transactions } = options;
   const lookup = createLookup(documents, time, freshRead, toSession);
 
-  /** The application of a session, where it keeps the session alive. */
-  async function ownerOf(session: SessionRecord): Promise<ApplicationRecord | undefined> {
-    const application = await applications.find(session.applicationId);
-    return application && isOfEpoch(session, application) ? application : undefined;
-  }
-
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
-    const application = session && (await ownerOf(session));
-    return application && { session, application };
+    return session && findApplications(session, applications.find);
+  }
+
+  /** Finds an application that is alive, or has expired and is still kept. */
+  async function findKept(id: string): Promise<ApplicationRecord | undefined> {
+    return (await applications.find(id)) ?? applications.findExpired(id);
+  }
+
+  /** Whether a session that is just authorized can be: of who does that the transaction knows. */
+  async function isAuthorizable(session: SessionRecord): Promise<boolean> {
+    const { applicationId, epoch } = session;
+    return (await applications.find(applicationId))?.sessionEpoch === epoch;
   }
 
   return {
@@ -87,14 +92,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       if (!document) {
         return undefined;
       }
-      const session = toSession(document);
-      const ended = await applications.findExpired(session.applicationId);
-      if (ended) {
-        return isOfEpoch(session, ended) ? { session, application: ended } : undefined;
-      }
-      const application = await ownerOf(session);
-      const isAlive = application && (await lookup(id));
-      return application && !isAlive ? { session, application } : undefined;
+      return (await find(id)) ? undefined : findApplications(toSession(document), findKept);
     },
 
     async authorize(grant, trail) {
@@ -121,16 +119,16 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
               { returnDocument: "after", ...limitsIn(transaction) },
             ),
           );
-          const found =
-            spent ?? (await reach(() => documents.findOne(shown, limitsIn(transaction))));
-          const session = found && toSession(found);
-          // Asked last, at no loss: a nonce spent on a dead session opens nothing.
-          const isAlive = session && (await ownerOf(session)) !== undefined;
-          isUsed = isAlive === true && !spent;
-          if (!spent) {
-            await settled();
+          if (spent) {
+            // Asked last, at no loss: a nonce spent on a dead session opens nothing.
+            const session = toSession(spent);
+            return (await isAuthorizable(session)) ? session : undefined;
           }
-          return isAlive && spent ? session : undefined;
+          const found = await reach(() => documents.findOne(shown, limitsIn(transaction)));
+          const there = found && (await findApplications(toSession(found), applications.find));
+          isUsed = Boolean(there);
+          await settled();
+          return undefined;
         },
       );
       if (authorized) {
@@ -150,7 +148,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           await settled();
         }
         // Asked last, at no loss: whoever deletes a dead session finds none.
-        return session && (await ownerOf(session)) ? session : undefined;
+        return session && (await findApplications(session, applications.find))
+          ? session
+          : undefined;
       });
       return deleted !== undefined;
     },
@@ -159,6 +159,13 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   };
 }
 
-export function isOfEpoch({ epoch }: SessionRecord, { sessionEpoch }: ApplicationRecord): boolean {
-  return epoch === sessionEpoch;
+/** Finds the applications that a session ends with, all at once; `undefined` where it has ended with one of them. */
+export async function findApplications(
+  session: SessionRecord,
+  find: ApplicationStore["find"],
+): Promise<SessionWithApplication | undefined> {
+  const ids = applicationIdsOf(session);
+  const applications = await Promise.all(ids.map(find));
+  const found = withApplications(session, (id) => applications[ids.indexOf(id)]);
+  return isRevoked(found) ? undefined : found;
 }

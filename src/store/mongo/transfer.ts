@@ -8,6 +8,7 @@ import {
   outcomeOfSession,
 } from "../import-outcome.js";
 import { createRoom } from "../room.js";
+import { applicationIdsOf, isRevoked, withApplications } from "../session-applications.js";
 import type { ApplicationRecord, SessionRecord } from "../store.js";
 import type { ImportedApplication, ImportedSession, TransferStore } from "../transfer.js";
 import {
@@ -59,9 +60,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async exportSessions(after, limit) {
       for (let last = after; ; ) {
         const found = (await readOn(sessions, alive(time), last, limit)).map(toSession);
-        const owners = await findApplications(found.map(({ applicationId }) => applicationId));
+        const owners = await findApplications(found.flatMap(applicationIdsOf));
         const there = found.filter(
-          ({ applicationId, epoch }) => owners.get(applicationId)?.sessionEpoch === epoch,
+          (session) => !isRevoked(withApplications(session, (id) => owners.get(id))),
         );
         if (there.length > 0 || found.length === 0) {
           return there;
@@ -80,7 +81,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
     async importSessions(records, options) {
       const present = await now();
-      const owners = await findApplications(records.map(({ applicationId }) => applicationId));
+      const owners = await findApplications(records.flatMap(applicationIdsOf));
       const imported = importedSessions(sessions, owners, present, options.replace);
       return importDocuments(imported, records, options);
     },
@@ -164,7 +165,8 @@ function importedSessions(
   return {
     documents,
     judge(there, record) {
-      if (owners.get(record.applicationId)?.tenantId !== record.tenantId) {
+      const isOwned = (id: string) => owners.get(id)?.tenantId === record.tenantId;
+      if (!applicationIdsOf(record).every(isOwned)) {
         return "ownerless";
       }
       return outcomeOfSession(recordOf(there, toSession, present), record, replace);

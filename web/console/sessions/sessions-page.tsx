@@ -37,7 +37,7 @@ function OpenSessions() {
   const { may } = useAccess();
   const [place, change] = useSessionPlace();
   const [isRevoking, setIsRevoking] = useState(false);
-  const { application, state, session } = place;
+  const { application, authorizer, state, session } = place;
   return (
     <>
       <search className="session-filter">
@@ -46,6 +46,12 @@ function OpenSessions() {
           type="public"
           value={application}
           onChange={(id) => change({ application: id })}
+        />
+        <ApplicationField
+          label="Authorized by"
+          type="private"
+          value={authorizer}
+          onChange={(id) => change({ authorizer: id })}
         />
         <Choice
           label="State"
@@ -60,8 +66,12 @@ function OpenSessions() {
         )}
       </search>
       <SessionList
-        filter={{ applicationId: application || undefined, state: state || undefined }}
-        clear={() => change({ application: "", state: "" })}
+        filter={{
+          applicationId: application || undefined,
+          authorizedBy: authorizer || undefined,
+          state: state || undefined,
+        }}
+        clear={() => change({ application: "", authorizer: "", state: "" })}
         open={(id) => change({ session: id })}
       />
       {session !== "" && (

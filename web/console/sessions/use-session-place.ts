@@ -4,7 +4,7 @@ import { choicesOf } from "../../../src/field-facts.js";
 
 export const states = choicesOf(ListSessionsRequestSchema.field.state);
 
-const names = ["application", "state", "session"] as const;
+const names = ["application", "authorizer", "state", "session"] as const;
 type Place = Readonly<Record<(typeof names)[number], string>>;
 
 /** Which sessions are listed, and which one is open, as the address of the page says. */

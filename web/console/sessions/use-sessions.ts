@@ -7,6 +7,7 @@ import { isShort } from "../live/short-lists.js";
 
 export interface SessionFilter {
   readonly applicationId?: string | undefined;
+  readonly authorizedBy?: string | undefined;
   readonly state?: string | undefined;
 }
 
@@ -16,7 +17,7 @@ const size = 50;
 const pauses = { live: 30_000, alone: 3_000 };
 
 /** The sessions that have not ended, newest first, as they are now. */
-export function useSessions({ applicationId, state }: SessionFilter) {
+export function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
   const pause = useLiveState() === "live" ? pauses.live : pauses.alone;
   const { data, ...query } = useInfiniteQuery(
     SessionService.method.listSessions,
@@ -24,6 +25,7 @@ export function useSessions({ applicationId, state }: SessionFilter) {
       size,
       start: undefined,
       ...(applicationId !== undefined && { applicationId }),
+      ...(authorizedBy !== undefined && { authorizedBy }),
       ...(state !== undefined && { state }),
     },
     {

@@ -24,9 +24,13 @@ export function Answer({ request, subject, told }: AnswerProps) {
   const now = useNow();
   const { permission, token } = request;
   const ownPermission = isOwnPermission(permission);
-  const explanation = explainRules(subject.grants, { permission, token, ownPermission });
+  const asked = { permission, token, ownPermission };
+  const own = explainRules(subject.grants, asked);
+  const limits = subject.authorizer?.grants;
+  const byAuthorizer = limits && explainRules(limits, asked);
   const refusal = refusalOf(subject, request, now);
-  const judgement = told ?? foresee(subject, request, explanation.decision, refusal);
+  const decisions = { own: own.decision, byAuthorizer: byAuthorizer?.decision };
+  const judgement = told ?? foresee(subject, request, decisions, refusal);
   return (
     <>
       <SubjectName subject={subject} />
@@ -39,7 +43,17 @@ export function Answer({ request, subject, told }: AnswerProps) {
             The rules are not even tried. If the key were let in, it would go on so:
           </p>
         )}
-        <Steps explanation={explanation} rules={subject.grants.rules} permission={permission} />
+        {limits && <h4>What the session was granted</h4>}
+        <Steps explanation={own} rules={subject.grants.rules} permission={permission} />
+        {limits && byAuthorizer && (
+          <>
+            <h4>What {subject.authorizer?.application?.name ?? "its authorizer"} is granted now</h4>
+            <p className="muted">
+              The session may do only what both allow, and sees what both show.
+            </p>
+            <Steps explanation={byAuthorizer} rules={limits.rules} permission={permission} />
+          </>
+        )}
       </section>
       <ShownSample judgement={judgement} />
     </>
@@ -63,11 +77,21 @@ export function ShownSample({ judgement }: { readonly judgement: Judgement }) {
 }
 
 /** What cannot be told without the key. */
-function Caveats({ subject: { application } }: { readonly subject: Subject }) {
-  return application ? null : (
-    <p className="hint">
-      Whether its application is disabled, and from where its keys may be used, is told to keys with
-      application:read.
-    </p>
+function Caveats({ subject: { application, authorizer } }: { readonly subject: Subject }) {
+  return (
+    <>
+      {!application && (
+        <p className="hint">
+          Whether its application is disabled, and from where its keys may be used, is told to keys
+          with application:read.
+        </p>
+      )}
+      {authorizer && !authorizer.grants && (
+        <p className="hint">
+          The session may do only what the application that authorized it may do too. What that is,
+          is told to keys with application:read.
+        </p>
+      )}
+    </>
   );
 }

@@ -17,10 +17,20 @@ export interface Subject {
     "id" | "name" | "type" | "status" | "expiresAt" | "allowedOrigins" | "allowedCidrs"
   >;
   readonly session?: Pick<Session, "id" | "state" | "expiresAt">;
-  readonly grants: {
-    readonly permissions: readonly string[];
-    readonly rules: readonly AccessRule[];
-  };
+  readonly grants: Granted;
+  /** Who authorized the session, where the session may do only what that may do too. */
+  readonly authorizer?: Authorizer;
+}
+
+export interface Authorizer {
+  /** Absent where the person may not read it. */
+  readonly application?: Pick<Application, "id" | "name" | "type" | "status" | "expiresAt">;
+  readonly grants?: Granted;
+}
+
+interface Granted {
+  readonly permissions: readonly string[];
+  readonly rules: readonly AccessRule[];
 }
 
 /** The key of the person. */
@@ -34,19 +44,21 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
       session: { id: sessionId, state, ...(expiresAt && { expiresAt }) },
     }),
     grants: me,
+    ...(me.authorizer && { authorizer: { grants: me.authorizer } }),
   };
 }
 
 /** Why nothing is granted before a rule is even tried, if that is so. */
 export function refusalOf(
-  { application, session }: Subject,
+  { application, session, authorizer }: Subject,
   place: Pick<CheckAccessRequest, "origin" | "address">,
   now: number,
 ): DenialReason | undefined {
-  if (hasEnded(application, now) || hasEnded(session, now)) {
+  const ends = [application, session, authorizer?.application];
+  if (ends.some((it) => hasEnded(it, now))) {
     return "expired";
   }
-  if (application?.status === "disabled") {
+  if ([application, authorizer?.application].some((it) => it?.status === "disabled")) {
     return "disabled";
   }
   const placeRefusal = application && placeRefusalOf(application, place);

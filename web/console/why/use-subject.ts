@@ -37,15 +37,22 @@ export function useSubject({ applicationId, sessionId, decidedAt }: Sought): Fou
     { id: ownerId ?? "" },
     { enabled: ownerId !== undefined && mayReadApplication },
   );
+  const authorizerId = session.data?.limitedByAuthorizer ? session.data.authorizedBy : undefined;
+  const authorizer = useQuery(
+    ApplicationService.method.getApplication,
+    { id: authorizerId ?? "" },
+    { enabled: authorizerId !== undefined && mayReadApplication },
+  );
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each decision, and not with what comes of looking again.
   useEffect(() => {
-    for (const query of [session, application].filter(({ data }) => data)) {
+    for (const query of [session, application, authorizer].filter(({ data }) => data)) {
       void query.refetch();
     }
   }, [decidedAt]);
   const missing = missingFor(sessionId !== undefined ? mayReadSession : mayReadApplication);
-  const isLoading = session.isLoading || application.isLoading;
-  const error = session.error ?? application.error;
+  const queries = [session, application, authorizer];
+  const isLoading = queries.some((query) => query.isLoading);
+  const error = session.error ?? application.error ?? authorizer.error;
 
   function missingFor(isAllowed: boolean): string | undefined {
     const needed = sessionId !== undefined ? "session:read" : "application:read";
@@ -65,6 +72,11 @@ export function useSubject({ applicationId, sessionId, decidedAt }: Sought): Fou
           grants,
           ...(owner && { application: owner }),
           ...(sessionId !== undefined && session.data && { session: session.data }),
+          ...(authorizerId !== undefined && {
+            authorizer: authorizer.data
+              ? { application: authorizer.data, grants: authorizer.data }
+              : {},
+          }),
         },
       }),
   };

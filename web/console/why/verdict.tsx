@@ -7,6 +7,7 @@ export type Judgement = Pick<CheckAccessResponse, "allowed"> & {
   readonly decidedBy?: DecidedBy | undefined;
   readonly reason?: string | undefined;
   readonly detail?: string | undefined;
+  readonly limitedBy?: string | undefined;
 };
 
 interface DecidedBy {
@@ -16,7 +17,7 @@ interface DecidedBy {
 
 /** What was decided, in a sentence. */
 export function Verdict({ judgement }: { readonly judgement: Judgement }) {
-  const { allowed, transform, decidedBy, reason = "", detail } = judgement;
+  const { allowed, transform, decidedBy, reason = "", detail, limitedBy } = judgement;
   return (
     <div role="status" className="notice" data-tone={allowed ? "good" : "danger"}>
       <p>
@@ -25,6 +26,7 @@ export function Verdict({ judgement }: { readonly judgement: Judgement }) {
         </strong>
       </p>
       <p>{allowed && decidedBy ? `${grantInWords(decidedBy)} decides.` : detail}</p>
+      {limitedBy === "authorizer" && <p>The application that authorized the session limits it.</p>}
     </div>
   );
 }
