@@ -841,7 +841,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Creates an application and answers with its key, which is shown here and never again",
-        "description": "Permissions of this service itself can be given only by a caller that holds them; those of other services can be given freely.\n\nNeeds the permission `application:create`, which only private applications and management applications can be given.",
+        "description": "Permissions of this service itself can be given only by a caller that holds them, and by one that expires only to applications that expire no later. Those of other services can be given freely by management applications; others give only what a grant of their own covers.\n\nNeeds the permission `application:create`, which only private applications and management applications can be given.",
         "x-required-permission": "application:create",
         "x-callers": [
           "private",
@@ -1627,7 +1627,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions, the rules, and the origins and networks of an application as a whole",
-        "description": "Its type, keys, status, expiry and tenant stay as they are.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
+        "description": "Its type, keys, status, expiry and tenant stay as they are.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1850,7 +1850,46 @@ export const openapi = {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "$ref": "#/components/responses/IdempotencyConflict"
+            "description": "`last_manager`: The tenant would be left without an enabled application that can create and update applications. `idempotency_conflict`: Another call with the same `Idempotency-Key` is just being answered, or the first one was made with another key of the application.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "last_manager": {
+                    "summary": "The tenant would be left without a manager",
+                    "value": {
+                      "type": "urn:latchkey:problem:last_manager",
+                      "title": "The tenant would be left without a manager",
+                      "status": 409,
+                      "detail": "No other enabled application of the tenant can create and update applications, so this one cannot be disabled, deleted or deprived of application:create or application:update. Create or enable another one that holds both first.",
+                      "code": "last_manager",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "idempotency_conflict": {
+                    "summary": "The idempotency key is in use",
+                    "value": {
+                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "title": "The idempotency key is in use",
+                      "status": 409,
+                      "detail": "Another call with this Idempotency-Key is just being answered, and this one did nothing. Send it again soon to get the same answer.",
+                      "code": "idempotency_conflict",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
@@ -2050,6 +2089,9 @@ export const openapi = {
           },
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "409": {
+            "$ref": "#/components/responses/LastManager"
           },
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
@@ -2918,7 +2960,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Refuses the keys of an application, and those of its sessions, until it is enabled again",
-        "description": "Nothing else about it changes.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
+        "description": "Nothing else about it changes. The last enabled application of a tenant that can create and update applications cannot be disabled, deleted or deprived of that.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -3108,7 +3150,46 @@ export const openapi = {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "$ref": "#/components/responses/IdempotencyConflict"
+            "description": "`last_manager`: The tenant would be left without an enabled application that can create and update applications. `idempotency_conflict`: Another call with the same `Idempotency-Key` is just being answered, or the first one was made with another key of the application.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "last_manager": {
+                    "summary": "The tenant would be left without a manager",
+                    "value": {
+                      "type": "urn:latchkey:problem:last_manager",
+                      "title": "The tenant would be left without a manager",
+                      "status": 409,
+                      "detail": "No other enabled application of the tenant can create and update applications, so this one cannot be disabled, deleted or deprived of application:create or application:update. Create or enable another one that holds both first.",
+                      "code": "last_manager",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "idempotency_conflict": {
+                    "summary": "The idempotency key is in use",
+                    "value": {
+                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "title": "The idempotency key is in use",
+                      "status": 409,
+                      "detail": "Another call with this Idempotency-Key is just being answered, and this one did nothing. Send it again soon to get the same answer.",
+                      "code": "idempotency_conflict",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
@@ -3408,6 +3489,8 @@ export const openapi = {
                 "application.sessions_revoked",
                 "application.expiring",
                 "application.expired",
+                "last_manager.expiring",
+                "last_manager.expired",
                 "key.regenerated",
                 "key.deleted",
                 "key.expiring",
@@ -5258,6 +5341,29 @@ export const openapi = {
           }
         }
       },
+      "LastManager": {
+        "description": "The tenant would be left without an enabled application that can create and update applications.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:last_manager",
+              "title": "The tenant would be left without a manager",
+              "status": 409,
+              "detail": "No other enabled application of the tenant can create and update applications, so this one cannot be disabled, deleted or deprived of application:create or application:update. Create or enable another one that holds both first.",
+              "code": "last_manager",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
       "NonceNotFound": {
         "description": "The nonce is unknown, or its session has expired.",
         "headers": {
@@ -6778,6 +6884,8 @@ export const openapi = {
               "application.sessions_revoked",
               "application.expiring",
               "application.expired",
+              "last_manager.expiring",
+              "last_manager.expired",
               "key.regenerated",
               "key.deleted",
               "key.expiring",
@@ -6790,7 +6898,7 @@ export const openapi = {
             "examples": [
               "application.updated"
             ],
-            "description": "What happened. `application.expiring` and `key.expiring` are told a week and a day before the end, `application.expired` and `key.expired` after it. `access.denied` tells of calls that were refused, whatever they were about."
+            "description": "What happened. `application.expiring` and `key.expiring` are told a week and a day before the end, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` come with them where the tenant is left without an enabled application that can create and update applications. `access.denied` tells of calls that were refused, whatever they were about."
           },
           "at": {
             "type": "string",

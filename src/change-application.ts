@@ -3,6 +3,7 @@ import { checkVersion } from "./application-version.js";
 import { aboutApplication, callerOf } from "./caller.js";
 import { applicationNotFound } from "./errors.js";
 import type { Deed, TrailOf } from "./events/trail.js";
+import { checkMayAdminister } from "./grants.js";
 import type { ApplicationChange, ApplicationRecord, ApplicationStore } from "./store/store.js";
 
 interface ChangeOptions {
@@ -22,7 +23,7 @@ interface Work extends Deed<ApplicationRecord> {
   change(current: ApplicationRecord, now: number): Omit<ApplicationChange, "modifiedBy">;
 }
 
-/** Changes an application of the caller's tenant, and answers it as it is then. */
+/** Changes an application of the caller's tenant that the caller may administer, and answers it as it is then. */
 export type ChangeApplication = (
   context: HandlerContext,
   subject: Subject,
@@ -34,12 +35,14 @@ export function createChangeApplication({
   trailOf,
 }: ChangeOptions): ChangeApplication {
   return async (context, subject, { change, ...deed }) => {
-    const { tenantId, id: modifiedBy } = callerOf(context).application;
+    const caller = callerOf(context);
+    const { tenantId, id: modifiedBy } = caller.application;
     const id = aboutApplication(context, subject.id);
     const record = await applications.update(
       tenantId,
       id,
       (current, now) => {
+        checkMayAdminister(caller, current);
         checkVersion(current, subject.ifMatch);
         return { ...change(current, now), modifiedBy };
       },

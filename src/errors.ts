@@ -7,6 +7,7 @@ import {
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
 import { askForKey, type ProblemCode, problemCatalogue } from "./problem-catalogue.js";
+import { LastManager } from "./store/managers.js";
 import { StoreUnavailable } from "./store/store.js";
 
 /** What is wrong with one field and what to do about it. */
@@ -198,6 +199,16 @@ export function tooManyKeys(limit: number): Problem {
   );
 }
 
+/** For a change that would lock a tenant out of the management of its applications. */
+function lastManager(): Problem {
+  return new Problem(
+    "last_manager",
+    "No other enabled application of the tenant can create and update applications, so this one " +
+      "cannot be disabled, deleted or deprived of application:create or application:update. " +
+      "Create or enable another one that holds both first.",
+  );
+}
+
 export function tooManyStreams(limit: number): Problem {
   return new Problem(
     "too_many_streams",
@@ -322,6 +333,9 @@ export function toProblem(reason: unknown): Problem {
       retryAfter: retryDelay,
       cause: reason,
     });
+  }
+  if (reason instanceof LastManager) {
+    return lastManager();
   }
   if (reason instanceof ConnectError && reason.code !== Code.Internal) {
     return new Problem(codeToProblem[reason.code] ?? "internal", shorten(reason.rawMessage), {

@@ -1,8 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AccessRule, AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
-import { type Caller, callerHolds, nameOf } from "./caller.js";
+import { type Caller, callerHolds, endOf, grantsOf, holds, nameOf } from "./caller.js";
 import type { GrantPolicy } from "./config.js";
 import { isOwnPermission, mayHold } from "./contract.js";
+import { uncoveredGrants } from "./covered-grants.js";
 import { invalidRequest, permissionDenied } from "./errors.js";
 import { heldPermissions } from "./store/application-search.js";
 import { ruleFields } from "./store/rule-fields.js";
@@ -49,13 +50,24 @@ export function checkSessionMayHold(grants: Grants): void {
   }
 }
 
-/**
- * The rules against escalation: nobody hands out, or takes over with a
- * regenerated key, more than it holds itself.
- */
+/** What an application is to be given. */
+export interface Gift {
+  readonly grants: Grants;
+  /** When the application expires; absent where it does not. */
+  readonly expiresAt?: number | undefined;
+  /** What it has now, where it is there already: to leave it that is to give nothing. */
+  readonly current?: Grants | undefined;
+}
+
+/** The rules against escalation that the operator can turn off: nobody hands out more than it has. */
 export interface GrantGuard {
-  /** For applications: permissions of this service must be held by the caller, others are free. */
-  checkMayGive(caller: Caller, grants: Grants): void;
+  /**
+   * For applications. Permissions of this service must be held by the caller,
+   * and are given for no longer than the caller has them. Those of others are
+   * given freely by management applications; all else gives what its own
+   * grants cover.
+   */
+  checkMayGive(caller: Caller, gift: Gift): void;
 
   /** For sessions: every permission must be held by the caller. */
   checkMayDelegate(caller: Caller, grants: Grants): void;
@@ -66,23 +78,80 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
     return { checkMayGive: () => {}, checkMayDelegate: () => {} };
   }
   return {
-    checkMayGive: (caller, grants) =>
-      checkHeld(caller, heldPermissions(grants).filter(isOwnPermission)),
+    checkMayGive(caller, gift) {
+      checkHeld(caller, ownPermissionsOf(gift.grants));
+      checkLifetime(caller, gift);
+      checkCovered(caller, gift);
+    },
     checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
   };
+}
+
+/** Refuses a change of an application by a caller that lacks permissions of this service that it holds. No policy turns this off. */
+export function checkMayAdminister(caller: Caller, target: Grants): void {
+  const missing = missingOf(caller, ownPermissionsOf(target));
+  if (missing.length > 0) {
+    throw permissionDenied(
+      `The application holds ${missing.join(", ")}. Only a caller that holds that too can change ` +
+        `it, revoke its keys or end its sessions, and ${nameOf(caller)} does not.`,
+      missing,
+    );
+  }
 }
 
 /** How many missing permissions are named: an error must stay small. */
 const mostTold = 10;
 
+function ownPermissionsOf(grants: Grants): string[] {
+  return heldPermissions(grants).filter(isOwnPermission);
+}
+
+function missingOf(caller: Caller, permissions: readonly string[]): string[] {
+  return permissions.filter((permission) => !callerHolds(caller, permission)).slice(0, mostTold);
+}
+
 function checkHeld(caller: Caller, permissions: readonly string[]): void {
-  const missing = permissions
-    .filter((permission) => !callerHolds(caller, permission))
-    .slice(0, mostTold);
+  const missing = missingOf(caller, permissions);
   if (missing.length > 0) {
     throw permissionDenied(
       `Only a caller that holds ${missing.join(", ")} can give it, and ${nameOf(caller)} does not.`,
       missing,
+    );
+  }
+}
+
+/** A key that was replaced counts as its application here, which goes on with another. */
+function checkLifetime(caller: Caller, { grants, expiresAt, current }: Gift): void {
+  const latest = endOf({ ...caller, key: undefined });
+  if (latest === undefined || (expiresAt !== undefined && expiresAt <= latest)) {
+    return;
+  }
+  const given = ownPermissionsOf(grants)
+    .filter((permission) => !current || !holds(current, permission))
+    .slice(0, mostTold);
+  if (given.length > 0) {
+    const moment = new Date(latest).toISOString();
+    throw permissionDenied(
+      `You can give ${given.join(", ")} only to an application that expires at ${moment} at the ` +
+        "latest, as you do. This one expires later, or never.",
+    );
+  }
+}
+
+function checkCovered(caller: Caller, { grants, current }: Gift): void {
+  if (caller.application.type === "management" && !caller.session) {
+    return;
+  }
+  const uncovered = uncoveredGrants(grantsOf(caller), grants, current)
+    .filter(({ permission }) => !isOwnPermission(permission))
+    .slice(0, mostTold);
+  if (uncovered.length > 0) {
+    const told = uncovered.map(({ field, text }) => `${field} (${text})`);
+    throw permissionDenied(
+      `You can give only what a grant of your own covers, and none covers ${told.join(", ")}. ` +
+        "It must have the same permission, the same container or one around it, and a " +
+        "transform that reveals as much.",
+      [...new Set(uncovered.map(({ permission }) => permission))],
     );
   }
 }

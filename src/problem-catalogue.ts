@@ -84,6 +84,11 @@ export const problemCatalogue = {
     grpc: Code.FailedPrecondition,
     title: "The application has as many keys as it may have",
   },
+  last_manager: {
+    status: 409,
+    grpc: Code.FailedPrecondition,
+    title: "The tenant would be left without a manager",
+  },
   idempotency_conflict: {
     status: 409,
     grpc: Code.Aborted,

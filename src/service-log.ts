@@ -18,6 +18,12 @@ export interface ServiceLog {
 
 export function createServiceLog(settings: Settings): ServiceLog {
   const { log, lines } = createLog(settings.logLevel);
+  if (settings.grantPolicy === "open") {
+    log.warn(
+      "GRANT_POLICY=open lets callers give permissions that they do not hold themselves: " +
+        "unset it to turn the rules against escalation on",
+    );
+  }
   return {
     log,
     lines,

@@ -10,6 +10,7 @@ import { describeForeignKeys, describeMovedForeignKeys } from "./store-contract/
 import { describeKeys } from "./store-contract/keys.js";
 import { describeLargeEvents } from "./store-contract/large-events.js";
 import { describeLists } from "./store-contract/lists.js";
+import { describeManagers } from "./store-contract/managers.js";
 import { describeMany } from "./store-contract/many.js";
 import { describeRaces } from "./store-contract/races.js";
 import { describeRevoking } from "./store-contract/revoking.js";
@@ -87,6 +88,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeMany,
     describeExpiry,
     describeTenants,
+    describeManagers,
     describeRaces,
     describeSharing,
     describeChanges,

@@ -662,7 +662,7 @@ describe("a folder of schema 3", () => {
     const told: string[] = [];
     await store.events.addForEnds(0, ({ tenantId, applicationId }) => {
       told.push(applicationId);
-      return anEvent({ tenantId });
+      return [anEvent({ tenantId })];
     });
     expect(ending.length).toBeGreaterThan(0);
     expect(told.sort()).toEqual(ending.map(({ id }) => id).sort());

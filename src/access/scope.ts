@@ -50,6 +50,20 @@ export function covers({ id, container, tokensOnly }: Scope, token: Token | unde
   );
 }
 
+/** Whether all that one scope is about, another is about too. */
+export function isWithin(inner: Scope, outer: Scope): boolean {
+  return (
+    (inner.tokensOnly || !outer.tokensOnly) &&
+    isNarrower(inner.id, outer.id) &&
+    isNarrower(inner.container, outer.container)
+  );
+}
+
+/** Whether there can be something that both scopes are about. */
+export function doOverlap(one: Scope, other: Scope): boolean {
+  return canMeetBoth(one.id, other.id) && canMeetBoth(one.container, other.container);
+}
+
 /** A container with the slashes that may be left out. */
 export function withSlashes(container: string): string {
   const path = withLeadingSlash(container);
@@ -96,6 +110,17 @@ function bothOf(one: Limit | undefined, other: Limit): Limit | undefined {
   const oneIsNarrower = one.exact || (!other.exact && one.value.length > other.value.length);
   const [narrower, wider] = oneIsNarrower ? [one, other] : [other, one];
   return meets(narrower.value, wider) ? narrower : undefined;
+}
+
+function isNarrower(inner: Limit | undefined, outer: Limit | undefined): boolean {
+  if (!outer) {
+    return true;
+  }
+  return inner !== undefined && (inner.exact || !outer.exact) && meets(inner.value, outer);
+}
+
+function canMeetBoth(one: Limit | undefined, other: Limit | undefined): boolean {
+  return !one || !other || bothOf(one, other) !== undefined;
 }
 
 function meets(value: string, limit: Limit): boolean {

@@ -5,7 +5,7 @@ import type { ChangeApplication } from "../change-application.js";
 import { checkRestrictions } from "../check-restrictions.js";
 import { applicationNotFound } from "../errors.js";
 import { stateOfApplication } from "../events/trail.js";
-import { checkGrantsSuit, readGrants } from "../grants.js";
+import { checkGrantsSuit, checkMayAdminister, readGrants } from "../grants.js";
 import { newId } from "../ids.js";
 import { kindFor, makeKey } from "../keys.js";
 import { readExpiry } from "../moments.js";
@@ -62,8 +62,8 @@ export function createChangeHandlers({
       const grants = readGrants(request);
       checkGrantsSuit(type, grants);
       checkRestrictions(type, request);
-      grantGuard.checkMayGive(caller, grants);
       const expiresAt = await readExpiry(request.expiresAt, store);
+      grantGuard.checkMayGive(caller, { grants, expiresAt });
 
       const { tenantId, id: createdBy } = caller.application;
       const id = newId(clock());
@@ -94,11 +94,11 @@ export function createChangeHandlers({
     },
 
     async updateApplication(request, context) {
-      aboutApplication(context, request.id);
       const { name, allowedOrigins, allowedCidrs } = request;
       const grants = readGrants(request);
-      grantGuard.checkMayGive(callerOf(context), grants);
-      return change(context, "application.updated", request, ({ type }) => {
+      return change(context, "application.updated", request, (current) => {
+        const { type, expiresAt } = current;
+        grantGuard.checkMayGive(callerOf(context), { grants, expiresAt, current });
         checkGrantsSuit(type, grants);
         checkRestrictions(type, request);
         return { name, ...grants, allowedOrigins, allowedCidrs };
@@ -110,20 +110,20 @@ export function createChangeHandlers({
     },
 
     async enableApplication(request, context) {
-      return change(context, "application.enabled", request, (current) => {
-        // To let its keys work again is to give what they grant.
-        grantGuard.checkMayGive(callerOf(context), current);
-        return { disabled: false };
-      });
+      return change(context, "application.enabled", request, () => ({ disabled: false }));
     },
 
     async deleteApplication(request, context) {
-      const { tenantId } = callerOf(context).application;
-      const id = request.id.toLowerCase();
+      const caller = callerOf(context);
+      const { tenantId } = caller.application;
+      const id = aboutApplication(context, request.id);
       const wasThere = await applications.delete(
         tenantId,
         id,
-        (current) => checkVersion(current, request.ifMatch),
+        (current) => {
+          checkMayAdminister(caller, current);
+          checkVersion(current, request.ifMatch);
+        },
         trailOf(context, {
           kind: "application.deleted",
           target: () => ({ applicationId: id }),

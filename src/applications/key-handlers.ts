@@ -1,4 +1,3 @@
-import { callerOf } from "../caller.js";
 import { keyNotFound } from "../errors.js";
 import { newId } from "../ids.js";
 import { kindFor, makeKey } from "../keys.js";
@@ -13,7 +12,6 @@ import { toApplication } from "./to-application.js";
 export function createKeyHandlers({
   store,
   keyring,
-  grantGuard,
   changeApplication,
   clock,
 }: ChangingOptions): Pick<
@@ -31,7 +29,6 @@ export function createKeyHandlers({
       const record = await changeApplication(context, request, {
         kind: "key.regenerated",
         change(current, now) {
-          grantGuard.checkMayGive(callerOf(context), current);
           text = makeKey(kindFor(current.type), current.id);
           const key = { id: keyId, hash: keyring.hash(text) };
           return { keys: replaceKey(current.keys, key, now, grace) };

@@ -33,10 +33,28 @@ export function createWarnings({
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
 
+  async function tell(lead: number): Promise<number> {
+    const unmanaged = new Map<string, Ending>();
+    const toEvents = toEventsAt(lead);
+    const count = await events.addForEnds(lead, (ending) => {
+      if (ending.leavesNoManager) {
+        unmanaged.set(ending.applicationId, ending);
+      }
+      return toEvents(ending);
+    });
+    for (const { tenantId, applicationId, at } of unmanaged.values()) {
+      log.warn(
+        { tenant: tenantId, application: applicationId, expires_at: new Date(at).toISOString() },
+        lead === 0 ? lockedOut : aboutToLockOut,
+      );
+    }
+    return count;
+  }
+
   async function look(): Promise<void> {
     try {
       for (const lead of leads) {
-        while (!isClosed && (await events.addForEnds(lead, toEventAt(lead))) > 0) {}
+        while (!isClosed && (await tell(lead)) > 0) {}
       }
     } catch (err) {
       log.warn({ err }, "what is about to end could not be told in the trail of events");
@@ -64,14 +82,27 @@ export function createWarnings({
   };
 }
 
+const lockedOut =
+  "the last application of a tenant that could create and update applications has expired: " +
+  "make a new one with `latchkey bootstrap`";
+const aboutToLockOut =
+  "the last application of a tenant that can create and update applications is about to expire: " +
+  "create another one that holds application:create and application:update";
+
 /** Makes the events that are told so long before an end. */
-function toEventAt(lead: number): (ending: Ending) => NewEvent {
+function toEventsAt(lead: number): (ending: Ending) => NewEvent[] {
   const what = lead === 0 ? "expired" : "expiring";
-  return ({ tenantId, applicationId, keyId, at }) => ({
-    tenantId,
-    kind: `${keyId === undefined ? "application" : "key"}.${what}`,
-    outcome: "success",
-    target: { applicationId, keyId },
-    endsAt: at,
-  });
+  return ({ tenantId, applicationId, keyId, at, leavesNoManager }) => {
+    const subjects = [
+      keyId === undefined ? "application" : "key",
+      ...(leavesNoManager ? ["last_manager"] : []),
+    ];
+    return subjects.map((subject) => ({
+      tenantId,
+      kind: `${subject}.${what}`,
+      outcome: "success",
+      target: { applicationId, keyId },
+      endsAt: at,
+    }));
+  };
 }

@@ -3,6 +3,7 @@ import { createChangeApplication } from "../change-application.js";
 import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
 import { sessionNotFound } from "../errors.js";
 import { stateOfSession } from "../events/trail.js";
+import { checkMayAdminister } from "../grants.js";
 import type { SessionWithApplication } from "../store/store.js";
 import type { SessionHandlerOptions, SessionHandlers } from "./handlers.js";
 import { toSession } from "./to-session.js";
@@ -54,11 +55,12 @@ export function createManageHandlers({
     },
 
     async deleteSession(request, context) {
-      const { tenantId } = callerOf(context).application;
+      const caller = callerOf(context);
       const id = request.id.toLowerCase();
       const wasThere = await sessions.delete(
-        tenantId,
+        caller.application.tenantId,
         id,
+        ({ application }) => checkMayAdminister(caller, application),
         trailOf(context, {
           kind: "session.deleted",
           target: ({ applicationId }) => ({ applicationId, sessionId: id }),

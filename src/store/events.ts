@@ -29,10 +29,10 @@ export interface EventStore {
    * Adds events about applications and keys that end within `lead`
    * milliseconds, or have ended where that is zero: about each of them once,
    * whichever instance asks, and only about those that were made before that
-   * moment. `toEvent` may be called again if another instance comes between.
+   * moment. `toEvents` may be called again if another instance comes between.
    * Answers how many it looked at: where that is not zero, there may be more.
    */
-  addForEnds(lead: number, toEvent: (ending: Ending) => NewEvent): Promise<number>;
+  addForEnds(lead: number, toEvents: (ending: Ending) => readonly NewEvent[]): Promise<number>;
 }
 
 /** What ends when: an application, or one of its keys. */
@@ -42,6 +42,8 @@ export interface Ending {
   /** Absent where it is the application. */
   readonly keyId?: string | undefined;
   readonly at: number;
+  /** Whether no application manages the tenant from then on, as things are now. */
+  readonly leavesNoManager: boolean;
 }
 
 /** Who did something, or to whom it was done. */

@@ -6,6 +6,7 @@ import { createApplicationStore } from "./lmdb/applications.js";
 import { createChangeLog } from "./lmdb/change-log.js";
 import { createChangeFeed } from "./lmdb/changes.js";
 import { createEndIndex } from "./lmdb/end-index.js";
+import { createEndsTeller } from "./lmdb/ends.js";
 import { openEnvironment } from "./lmdb/environment.js";
 import { createEventIndex } from "./lmdb/event-index.js";
 import { createEventLog } from "./lmdb/event-log.js";
@@ -85,7 +86,12 @@ export async function openLmdbStore({
       takeExpired: sweeper.takeExpired,
     }),
     changes: createChangeFeed(environment, log),
-    events: createEventStore(environment, eventLog, eventIndex, applications, clock),
+    events: createEventStore(
+      environment,
+      eventLog,
+      eventIndex,
+      createEndsTeller(environment, applications, index, eventLog, clock),
+    ),
     answers,
     transfer: createTransfer({ ...everything, events: eventLog }),
     now: clock,

@@ -87,7 +87,9 @@ export interface ApplicationStore {
    * change. `change` sees the record as it is when the change takes effect,
    * and the store's time; it may be called again if the record moves under it,
    * and nothing is written if it throws. Answers `undefined` where there is no
-   * such application in the tenant.
+   * such application in the tenant. Throws {@link LastManager} where the tenant
+   * would be left without an enabled application that can create and update
+   * others, however many such changes are made at once with a trail.
    */
   update(
     tenantId: string,
@@ -99,7 +101,7 @@ export interface ApplicationStore {
   /**
    * Deletes an application, and with it the use of its sessions. `check` sees
    * it as it is when it goes, and nothing is deleted if it throws. Answers
-   * whether it was there.
+   * whether it was there. Throws {@link LastManager} as {@link update} does.
    */
   delete(
     tenantId: string,
@@ -142,8 +144,16 @@ export interface SessionStore {
   /** Reads sessions of a tenant, newest (greatest id) first. */
   list(query: SessionQuery): Promise<SessionPage>;
 
-  /** Ends a session. Answers whether it was there. */
-  delete(tenantId: string, id: string, trail?: Trail<SessionRecord>): Promise<boolean>;
+  /**
+   * Ends a session. `check` sees it and its application as they are when it
+   * goes, and nothing is deleted if it throws. Answers whether it was there.
+   */
+  delete(
+    tenantId: string,
+    id: string,
+    check?: (current: SessionWithApplication) => void,
+    trail?: Trail<SessionRecord>,
+  ): Promise<boolean>;
 
   /**
    * How many sessions came to their end by themselves since it was last asked,

@@ -10,13 +10,14 @@ import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 const week = 7 * day;
 const leads = [week, day, 0];
 
-function toEvent({ tenantId, applicationId, keyId, at }: Ending): NewEvent {
-  return anEvent({ tenantId, target: { applicationId, keyId }, kind: "ending", endsAt: at });
+function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Ending): NewEvent[] {
+  const kind = leavesNoManager ? "last manager" : "ending";
+  return [anEvent({ tenantId, target: { applicationId, keyId }, kind, endsAt: at })];
 }
 
 /** Tells of all ends that are to be told of. */
 async function tell({ events }: Store, lead: number): Promise<void> {
-  while ((await events.addForEnds(lead, toEvent)) > 0) {}
+  while ((await events.addForEnds(lead, toEvents)) > 0) {}
 }
 
 /** Each of these is looked at a millisecond before it is to be told, when it is not, and then. */

@@ -110,10 +110,10 @@ export const trailedChanges: Record<string, (store: Store) => Promise<TrailedCha
     return {
       tenantId,
       id,
-      make: ({ sessions }, trail) => sessions.delete(tenantId, id, trail),
+      make: ({ sessions }, trail) => sessions.delete(tenantId, id, undefined, trail),
       refusals: [
-        (trail) => store.sessions.delete(randomUUID(), id, trail),
-        (trail) => store.sessions.delete(tenantId, randomUUID(), trail),
+        (trail) => store.sessions.delete(randomUUID(), id, undefined, trail),
+        (trail) => store.sessions.delete(tenantId, randomUUID(), undefined, trail),
       ],
       tookEffect: async () => (await store.sessions.find(id)) === undefined,
     };

@@ -63,6 +63,15 @@ const stories: Partial<Record<ProblemCode, Story>> = {
       "The application has 3 keys that work, which is the most. " +
       "End one of them first, or regenerate without a grace period to end all of them.",
   },
+  last_manager: {
+    when:
+      "The tenant would be left without an enabled application that can create and update " +
+      "applications.",
+    detail:
+      "No other enabled application of the tenant can create and update applications, so this " +
+      "one cannot be disabled, deleted or deprived of application:create or application:update. " +
+      "Create or enable another one that holds both first.",
+  },
   idempotency_conflict: {
     when:
       "Another call with the same `Idempotency-Key` is just being answered, or the first one was " +

@@ -1,19 +1,21 @@
 import { createHash } from "node:crypto";
-import { writeId } from "../../ids.js";
+import { idFromBytes, writeId } from "../../ids.js";
 import { foldName, heldPermissions, idleSince } from "../application-search.js";
+import { isManager } from "../managers.js";
 import type { ApplicationChange, ApplicationRecord } from "../store.js";
 import type { Tables } from "./environment.js";
-import { momentBytes, nothing } from "./keys.js";
+import { after, idAtEnd, momentBytes, nothing } from "./keys.js";
 
 /**
  * What applications can be found by. A row is only a key: tenant, the letter
  * of the fact, its value, and the id of the application. Values of one fact
  * are equally long, or end with a byte that is in none of them.
  */
-export type Fact = "disabled" | "name" | "permission" | "type" | "use";
+export type Fact = "disabled" | "manager" | "name" | "permission" | "type" | "use";
 
 const letters: Readonly<Record<Fact, string>> = {
   disabled: "d",
+  manager: "m",
   name: "n",
   permission: "p",
   type: "t",
@@ -26,11 +28,17 @@ type Value = string | number;
 
 const valuesOf: Readonly<Record<Fact, (record: ApplicationRecord) => readonly Value[]>> = {
   disabled: ({ disabled }) => (disabled ? [""] : []),
+  manager: (record) => (isManager(record) ? [endOf(record)] : []),
   name: ({ name }) => [foldName(name)],
   permission: heldPermissions,
   type: ({ type }) => [type],
   use: (record) => [idleSince(record)],
 };
+
+/** When an application expires, be that never. */
+function endOf({ expiresAt = Number.POSITIVE_INFINITY }: ApplicationRecord): number {
+  return expiresAt;
+}
 
 const permissionSize = 8;
 const prefixSize = 17;
@@ -89,6 +97,9 @@ export interface ApplicationFacts {
   change(before: ApplicationRecord, after: ApplicationRecord, change: ApplicationChange): void;
 
   noteUse(record: ApplicationRecord, at: number): void;
+
+  /** Whether another application manages the tenant of this one, beyond a moment. */
+  hasOtherManager(record: ApplicationRecord, moment: number): boolean;
 }
 
 export function createApplicationFacts({ applicationFacts: table }: Tables): ApplicationFacts {
@@ -135,10 +146,12 @@ export function createApplicationFacts({ applicationFacts: table }: Tables): App
     },
 
     change(before, after, { name, permissions, rules, disabled }) {
+      const isGranting = permissions !== undefined || rules !== undefined;
       const touched: Partial<Record<Fact, boolean>> = {
         name: name !== undefined,
-        permission: permissions !== undefined || rules !== undefined,
+        permission: isGranting,
         disabled: disabled !== undefined,
+        manager: isGranting || disabled !== undefined,
       };
       for (const fact of facts.filter((each) => touched[each])) {
         moveFact(fact, after, valuesOf[fact](before), valuesOf[fact](after));
@@ -148,6 +161,15 @@ export function createApplicationFacts({ applicationFacts: table }: Tables): App
     noteUse(record, at) {
       const before = idleSince(record);
       moveFact("use", record, [before], [Math.max(before, at)]);
+    },
+
+    // They are in the order of their ends: of two, one is another application.
+    hasOtherManager({ tenantId, id }, moment) {
+      const end = factPrefix(tenantId, "manager");
+      const last = table.getKeys({ start: after(end), end, reverse: true, limit: 2 });
+      return [...last].some(
+        (key) => key.readDoubleBE(prefixSize) > moment && idFromBytes(idAtEnd(key)) !== id,
+      );
     },
   };
 }

@@ -21,6 +21,9 @@ export interface ApplicationIndex {
   noteUse(record: ApplicationRecord, at: number): void;
   remove(record: ApplicationRecord): void;
 
+  /** Whether another application manages the tenant of this one, beyond a moment. */
+  hasOtherManager(record: ApplicationRecord, moment: number): boolean;
+
   /** The ids of a tenant that are alive, newest first, after an id. */
   idsAfter(tenantId: string, id: string, now: number, limit: number): string[];
 
@@ -85,6 +88,7 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
 
     change: facts.change,
     noteUse: facts.noteUse,
+    hasOtherManager: facts.hasOtherManager,
 
     remove(record) {
       const { tenantId, id, expiresAt } = record;

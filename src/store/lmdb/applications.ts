@@ -1,3 +1,4 @@
+import { isManager, LastManager, stopsManaging } from "../managers.js";
 import type {
   ApplicationChange,
   ApplicationRecord,
@@ -138,6 +139,9 @@ export function createApplicationStore({
         if (changed instanceof Refused) {
           return changed;
         }
+        if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
+          return new Refused(new LastManager());
+        }
         const record = records.put(applied(current, changed, now));
         index.change(current, record, changed);
         if (changed.keys) {
@@ -168,6 +172,9 @@ export function createApplicationStore({
         const checked = askFirst(() => check?.(record));
         if (checked instanceof Refused) {
           return checked;
+        }
+        if (isManager(record) && !index.hasOtherManager(record, now)) {
+          return new Refused(new LastManager());
         }
         records.remove(id);
         index.remove(record);

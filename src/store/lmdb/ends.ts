@@ -1,6 +1,8 @@
 import { firstMark, isFarBehind, isGoodMark, isToTell, markName } from "../ends.js";
 import type { Ending, NewEvent } from "../events.js";
+import { isManager } from "../managers.js";
 import type { ApplicationRecord, Clock } from "../store.js";
+import type { ApplicationIndex } from "./application-index.js";
 import { callBack } from "./callback.js";
 import type { Environment } from "./environment.js";
 import type { EventLog } from "./event-log.js";
@@ -18,6 +20,7 @@ const batchSize = 200;
 export function createEndsTeller(
   { read, write, tables }: Environment,
   applications: Records<ApplicationRecord>,
+  index: ApplicationIndex,
   log: EventLog,
   clock: Clock,
 ) {
@@ -56,15 +59,22 @@ export function createEndsTeller(
     }
     const { tenantId, expiresAt: applicationEndsAt = Number.POSITIVE_INFINITY } = application;
     const facts = { at, createdAt: subject.createdAt, applicationEndsAt };
-    return isToTell(facts, lead, clock()) ? { tenantId, applicationId, keyId, at } : undefined;
+    if (!isToTell(facts, lead, clock())) {
+      return undefined;
+    }
+    const leavesNoManager =
+      keyId === undefined && isManager(application) && !index.hasOtherManager(application, at);
+    return { tenantId, applicationId, keyId, at, leavesNoManager };
   }
 
-  function tell(lead: number, toEvent: (ending: Ending) => NewEvent): number {
+  function tell(lead: number, toEvents: (ending: Ending) => readonly NewEvent[]): number {
     const keys = due(lead);
     for (const key of keys) {
       const ending = endingOf(key, lead);
       if (ending) {
-        log.append(callBack(() => toEvent(ending)));
+        for (const event of callBack(() => toEvents(ending))) {
+          log.append(event);
+        }
       }
     }
     const last = keys.at(-1) ?? startOf(lead);
@@ -75,9 +85,9 @@ export function createEndsTeller(
 
   return async function addForEnds(
     lead: number,
-    toEvent: (ending: Ending) => NewEvent,
+    toEvents: (ending: Ending) => readonly NewEvent[],
   ): Promise<number> {
-    return read(() => isBehind(lead)) ? write(() => tell(lead, toEvent)) : 0;
+    return read(() => isBehind(lead)) ? write(() => tell(lead, toEvents)) : 0;
   };
 }
 

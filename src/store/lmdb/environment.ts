@@ -18,7 +18,8 @@ import { createWriteQueue, lateness } from "./write-queue.js";
  * 3: rows whose parts stand at fixed places. Those of before are read as well.
  * 4: applications with several keys, and tables of ends and of sessions by
  *    owner, which older code would neither read nor keep true.
- * 5: sessions listed by the application that authorized them too.
+ * 5: sessions listed by the application that authorized them too, and which
+ *    applications manage their tenant, which older code would not keep true.
  */
 export const knownSchema = 5;
 

@@ -1,19 +1,15 @@
 import { type EventStore, largestEventBatch } from "../events.js";
-import type { ApplicationRecord, Clock } from "../store.js";
-import { createEndsTeller } from "./ends.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
 import { createEventList } from "./event-list.js";
 import type { EventLog } from "./event-log.js";
 import { createLogFeed } from "./log-feed.js";
-import type { Records } from "./records.js";
 
 export function createEventStore(
   environment: Environment,
   log: EventLog,
   index: EventIndex,
-  applications: Records<ApplicationRecord>,
-  clock: Clock,
+  addForEnds: EventStore["addForEnds"],
 ): EventStore {
   const followLog = createLogFeed(environment, log, {
     largest: largestEventBatch,
@@ -39,6 +35,6 @@ export function createEventStore(
       }
     },
 
-    addForEnds: createEndsTeller(environment, applications, log, clock),
+    addForEnds,
   };
 }

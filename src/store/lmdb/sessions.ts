@@ -8,6 +8,7 @@ import type {
   SessionWithApplication,
 } from "../store.js";
 import { isAlive, isSessionThere } from "./alive.js";
+import { askFirst, Refused } from "./callback.js";
 import type { ChangeLog } from "./change-log.js";
 import type { Environment } from "./environment.js";
 import type { Records } from "./records.js";
@@ -49,10 +50,9 @@ export function createSessionStore({
     return isSessionThere(found, clock()) ? found : undefined;
   }
 
-  function getAlive(tenantId: string, id: string, now: number): SessionRecord | undefined {
+  function getAlive(tenantId: string, id: string, now: number): SessionWithApplication | undefined {
     const found = findKept(id);
-    const isThere = found?.session.tenantId === tenantId && isSessionThere(found, now);
-    return isThere ? found.session : undefined;
+    return found?.session.tenantId === tenantId && isSessionThere(found, now) ? found : undefined;
   }
 
   return {
@@ -107,7 +107,7 @@ export function createSessionStore({
           return refused;
         }
         const now = clock();
-        const session = getAlive(grant.tenantId, grant.sessionId, now);
+        const session = getAlive(grant.tenantId, grant.sessionId, now)?.session;
         if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
           return "unknown";
         }
@@ -143,17 +143,22 @@ export function createSessionStore({
 
     list: createSessionList(environment, sessions, applications, index, clock),
 
-    async delete(tenantId, id, trail) {
+    async delete(tenantId, id, check, trail) {
       return write(() => {
         const refused = trails.open(trail);
         if (refused) {
           return refused;
         }
         const now = clock();
-        const session = getAlive(tenantId, id, now);
-        if (!session) {
+        const both = getAlive(tenantId, id, now);
+        if (!both) {
           return false;
         }
+        const checked = askFirst(() => check?.(both));
+        if (checked instanceof Refused) {
+          return checked;
+        }
+        const { session } = both;
         sessions.remove(id);
         index.remove(session);
         const { applicationId } = session;

@@ -39,7 +39,7 @@ export async function upgrade(
   });
 }
 
-/** Of what was written before schema 5, the tables of before tell all that has to be found. */
+/** Of what an older schema lacks, its tables tell all that has to be found. */
 async function fillIndexes(root: RootDatabase, tables: Tables): Promise<void> {
   const { ends, applicationEnds, byTenant, sessionEnds } = tables;
   const applications = createRecords(tables.applications, applicationLayout);

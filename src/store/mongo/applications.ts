@@ -1,6 +1,7 @@
 import type { ClientSession, Collection } from "mongodb";
 import { isId } from "../../ids.js";
 import { foldName, heldPermissions } from "../application-search.js";
+import { isManager, stopsManaging } from "../managers.js";
 import type { ApplicationChange, ApplicationRecord, ApplicationStore } from "../store.js";
 import { listApplications } from "./application-list.js";
 import {
@@ -19,6 +20,7 @@ import { createFindForeign } from "./foreign-keys.js";
 import type { FreshRead } from "./fresh-reads.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
+import { lockOtherManager } from "./managers.js";
 import { noteUses } from "./note-uses.js";
 import { limits, limitsIn, reach } from "./reach.js";
 import { byExpiry } from "./schema.js";
@@ -117,7 +119,11 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
           }
           before = read.current;
           const filter = unchanged(before);
-          const fields = fieldsOf(change(before, read.now), before);
+          const wanted = change(before, read.now);
+          if (stopsManaging(before, wanted)) {
+            await lockOtherManager(documents, before, time, session);
+          }
+          const fields = fieldsOf(wanted, before);
           const after = await reach(() =>
             documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
               returnDocument: "after",
@@ -144,6 +150,9 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
             return undefined;
           }
           check?.(read.current);
+          if (isManager(read.current)) {
+            await lockOtherManager(documents, read.current, time, session);
+          }
           const filter = unchanged(read.current);
           const { deletedCount } = await reach(() =>
             documents.deleteOne(filter, limitsIn(session)),

@@ -32,9 +32,9 @@ const someTouched = (test: (name: string) => Document): Document => ({
   $anyElementTrue: [each(touched, test("$$this"))],
 });
 
-/** Fields that make nothing wrong when they alone change: what is noted of uses, and derived of other fields. */
+/** Fields that make nothing wrong when they alone change: what is noted of uses, derived of other fields, or a lock. */
 const unnoticed =
-  /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions)$/;
+  /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions|manager_lock)$/;
 
 /** Fields that hold keys, but not when those were used. */
 const ofKeys = /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;

@@ -1,4 +1,4 @@
-import { Binary, type Document, Long, UUID } from "mongodb";
+import { Binary, type Document, Long, type ObjectId, UUID } from "mongodb";
 import { idFromBytes } from "../../ids.js";
 import type { Change } from "../changes.js";
 import { ruleFields } from "../rule-fields.js";
@@ -54,6 +54,8 @@ export interface ApplicationDocument {
   readonly modified_by?: Binary;
   readonly expires_at?: Date;
   readonly last_used_at?: Date;
+  /** Written anew by a change of another application that relies on this one to manage the tenant: it is no change of this one. */
+  readonly manager_lock?: ObjectId;
   /** Counts the changes, so that one is never made on top of another unseen. */
   readonly version: number;
 }

@@ -1,10 +1,11 @@
 import type { ClientSession, Collection } from "mongodb";
 import type { Awaitable } from "../../awaitable.js";
 import { firstMark, isFarBehind, isGoodMark, isToTell, markName } from "../ends.js";
-import type { EventStore } from "../events.js";
+import type { Ending, EventStore } from "../events.js";
 import type { ApplicationDocument } from "./documents.js";
 import type { EventWriter } from "./event-writer.js";
-import { type EndPlace, findEnds, later, placeBefore } from "./find-ends.js";
+import { type EndPlace, type FoundEnd, findEnds, later, placeBefore } from "./find-ends.js";
+import { findOtherManager } from "./managers.js";
 import { limitsIn, reach } from "./reach.js";
 import type { RunTransaction } from "./run-transaction.js";
 
@@ -45,17 +46,28 @@ export function createEndsTeller(options: EndsTellerOptions): EventStore["addFor
     return { _id, present, mark, after, found };
   }
 
+  /** Whether another application manages a tenant beyond the end of one. */
+  async function isManagedAfter(
+    { tenantId, applicationId: id, at }: FoundEnd["ending"],
+    session: ClientSession,
+  ): Promise<boolean> {
+    const isLater = { $or: [{ expires_at: null }, { expires_at: { $gt: new Date(at) } }] };
+    return (await findOtherManager(applications, { tenantId, id }, isLater, session)) !== null;
+  }
+
   async function tell(
     lead: number,
-    toEvent: Parameters<EventStore["addForEnds"]>[1],
+    toEvents: Parameters<EventStore["addForEnds"]>[1],
     session: ClientSession,
   ): Promise<number> {
     const { _id, present, after, found } = await look(lead, session);
     const told = found.filter(({ facts }) => isToTell(facts, lead, present));
-    await events.insert(
-      told.map(({ ending }) => toEvent(ending)),
-      session,
-    );
+    const endings: Ending[] = [];
+    for (const { ending, isOfManager } of told) {
+      const leavesNoManager = isOfManager && !(await isManagedAfter(ending, session));
+      endings.push({ ...ending, leavesNoManager });
+    }
+    await events.insert(endings.flatMap(toEvents), session);
     const last = found.at(-1)?.place ?? after;
     const reached = found.length < batchSize ? later(last, placeBefore(present + lead)) : last;
     const { moment, application_id, key_id } = reached;
@@ -69,14 +81,14 @@ export function createEndsTeller(options: EndsTellerOptions): EventStore["addFor
     return found.length;
   }
 
-  return async (lead, toEvent) => {
+  return async (lead, toEvents) => {
     const { present, mark, found } = await look(lead);
     const isBehind = !mark || isFarBehind(mark.moment.getTime(), lead, present);
     if (found.length === 0 && !isBehind) {
       return 0;
     }
     return runTransaction(async (session, commit) => {
-      const count = await tell(lead, toEvent, session);
+      const count = await tell(lead, toEvents, session);
       await commit();
       return count;
     });

@@ -1,6 +1,7 @@
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { EndFacts } from "../ends.js";
 import type { Ending } from "../events.js";
+import { isManager } from "../managers.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
 import { limitsIn, reach } from "./reach.js";
 import { byEnd } from "./schema.js";
@@ -16,14 +17,18 @@ export interface EndPlace {
 /** An end, and what decides whether to tell of it. */
 export interface FoundEnd {
   readonly place: EndPlace;
-  readonly ending: Ending;
+  readonly ending: Omit<Ending, "leavesNoManager">;
   readonly facts: EndFacts;
+  /** Whether an application ends that manages its tenant. */
+  readonly isOfManager: boolean;
 }
 
 interface Ended extends EndPlace {
   readonly tenant_id: Binary;
   readonly created_at: Date;
   readonly expires_at?: Date;
+  readonly disabled?: boolean;
+  readonly held_permissions?: readonly string[];
 }
 
 export interface EndRange {
@@ -76,7 +81,7 @@ function endsOfApplications({ after, until, limit }: EndRange): Document[] {
     { $limit: limit },
     {
       $project: {
-        ...{ tenant_id: 1, created_at: 1, expires_at: 1 },
+        ...{ tenant_id: 1, created_at: 1, expires_at: 1, disabled: 1, held_permissions: 1 },
         ...{ moment: "$expires_at", application_id: "$_id", key_id: { $literal: zeros } },
       },
     },
@@ -124,7 +129,8 @@ function endsOfKeys({ after, until, limit }: EndRange): Document[] {
   ];
 }
 
-function toFoundEnd({ tenant_id, created_at, expires_at, ...place }: Ended): FoundEnd {
+function toFoundEnd(ended: Ended): FoundEnd {
+  const { tenant_id, created_at, expires_at, disabled = false, ...place } = ended;
   const { moment, application_id, key_id } = place;
   const keyId = key_id.toString("hex") === zeros.toString("hex") ? undefined : fromUuid(key_id);
   const at = moment.getTime();
@@ -141,6 +147,8 @@ function toFoundEnd({ tenant_id, created_at, expires_at, ...place }: Ended): Fou
       createdAt: created_at.getTime(),
       applicationEndsAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     },
+    // Of keys, neither is asked for.
+    isOfManager: isManager({ disabled, permissions: ended.held_permissions ?? [], rules: [] }),
   };
 }
 

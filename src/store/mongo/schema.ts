@@ -8,6 +8,7 @@ import {
   MongoServerError,
 } from "mongodb";
 import { foldName, heldPermissions, idleSince } from "../application-search.js";
+import { managerPermissions } from "../managers.js";
 import { applicationTypes, expiredRetention } from "../store.js";
 import type { CollectionSpec, Index } from "./collection-spec.js";
 import { type ApplicationDocument, fromUuid } from "./documents.js";
@@ -23,6 +24,12 @@ export const byAuthorizer = { authorized_by: 1, _id: -1 } as const;
 export const byExpiry = { expires_at: 1 } as const;
 export const byForeignHash = { foreign_hashes: 1 } as const;
 export const byEnd = { expires_at: 1, _id: 1 } as const;
+export const byManaging = { tenant_id: 1, disabled: 1, expires_at: 1 } as const;
+
+/** Matches the applications that can create and update others, where they are enabled and have not expired. */
+export const managing = {
+  $and: managerPermissions.map((permission) => ({ held_permissions: permission })),
+};
 
 const sweep: Index = {
   key: byExpiry,
@@ -59,6 +66,8 @@ const incomplete: Index = {
   key: { folded_name: 1 },
   options: { partialFilterExpression: { folded_name: null } },
 };
+/** The applications that manage their tenant, of which there are few. */
+const managers: Index = { key: byManaging, options: { partialFilterExpression: managing } };
 /** Keys that were made elsewhere, which few applications have. */
 const foreign: Index = { key: byForeignHash, options: { sparse: true } };
 /** What ends when, in one order even where many end at the same moment; little of it has an end. */
@@ -120,7 +129,7 @@ const rules = {
 const credentialCollections: readonly CollectionSpec[] = [
   {
     name: applicationsName,
-    indexes: [sweep, listing, incomplete, foreign, ...ends, ...searching],
+    indexes: [sweep, listing, incomplete, managers, foreign, ...ends, ...searching],
     // Whose a deleted document was, only its image from before tells.
     options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
@@ -158,6 +167,7 @@ const credentialCollections: readonly CollectionSpec[] = [
         modified_by: { bsonType: "binData" },
         expires_at: { bsonType: "date" },
         last_used_at: { bsonType: "date" },
+        manager_lock: { bsonType: "objectId" },
         version: { bsonType: ["int", "long"] },
       },
     },

@@ -139,9 +139,17 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     list: (query) => listSessions(options, query),
 
-    async delete(tenantId, id, trail) {
+    async delete(tenantId, id, check, trail) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
       const deleted = await transactions.change(id, trail, async (transaction, settled) => {
+        if (check) {
+          // Before anything is written: what throws later would not take it back.
+          const current = await reach(() => documents.findOne(filter, limitsIn(transaction)));
+          const there = current && (await findApplications(toSession(current), applications.find));
+          if (there) {
+            check(there);
+          }
+        }
         const found = await reach(() => documents.findOneAndDelete(filter, limitsIn(transaction)));
         const session = found && toSession(found);
         if (!session) {
