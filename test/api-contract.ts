@@ -10,6 +10,7 @@ import { describeEvents } from "./api-contract/events.js";
 import { describeIdempotency } from "./api-contract/idempotency.js";
 import { describeKeyRotation } from "./api-contract/key-rotation.js";
 import { describeLocking } from "./api-contract/locking.js";
+import { describeNoEscalation } from "./api-contract/no-escalation.js";
 import { describePlaces } from "./api-contract/origins-networks.js";
 import { expectRefused, type Statuses } from "./api-contract/refused.js";
 import { describeSessionLimits } from "./api-contract/session-limits.js";
@@ -52,6 +53,7 @@ const everyCase: readonly DescribeCases[] = [
   describeLocking,
   describeIdempotency,
   describeDisabling,
+  describeNoEscalation,
   describeSessions,
   describeManagedSessions,
   describeSessionLimits,

@@ -62,7 +62,7 @@ export function describeCreating(subject: ApiSubject): void {
       const rule = { ...containerRule, permissions: ["application:create"] };
       const creator = await api().createApplication(root.key, {
         name: "creator",
-        type: "private",
+        type: "management",
         rules: [rule],
       });
       const request = { name: "made by a rule", type: "private", ...tokenRead };

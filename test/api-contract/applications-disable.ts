@@ -93,7 +93,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       const { root, make } = await createTenant();
       const strong = await make("management", { permissions: ["application:delete"] });
       const updater = await make("management", { permissions: ["application:update"] });
-      await api().disableApplication(updater.key, strong);
+      await api().disableApplication(root.key, strong);
       const call = api().enableApplication(updater.key, strong);
       expect((await refused(call, "permission_denied")).message).toContain("application:delete");
       await refused(api().whoAmI(strong.key), "unauthenticated");
