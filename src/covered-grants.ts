@@ -1,3 +1,4 @@
+import { inOrderOfTrying } from "./access/compile-grants.js";
 import { doOverlap, isWithin, type Scope, scopeOf } from "./access/scope.js";
 import { quote } from "./errors.js";
 import type { Grants, RuleRecord } from "./store/store.js";
@@ -45,13 +46,14 @@ export function uncoveredGrants(
 interface Decider extends UncoveredGrant {
   readonly scope: Scope;
   readonly transform: string;
+  readonly isRule: boolean;
 }
 
 /** Each reveals more than the one before. */
 const transforms: readonly string[] = ["redact", "mask", "reveal"];
 
 /** A permission that is granted directly may be given on with any transform, so that it counts as the one that reveals most. */
-const everything = { scope: { tokensOnly: false }, transform: "reveal" } as const;
+const everything = { scope: { tokensOnly: false }, transform: "reveal", isRule: false } as const;
 
 /** By permission, what decides about it, in the order in which it does. */
 function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
@@ -64,17 +66,14 @@ function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
       deciders.set(decider.permission, [decider]);
     }
   };
-  const ordered = rules
-    .map((rule, place) => ({ rule, place }))
-    .sort((one, other) => one.rule.priority - other.rule.priority);
-  for (const { rule, place } of ordered) {
+  for (const { rule, place } of inOrderOfTrying(rules)) {
     const scope = scopeOf(rule);
     // What nothing can meet the conditions of gives nothing.
     if (scope) {
       rule.permissions.forEach((permission, at) => {
         const field = `rules[${place}].permissions[${at}]`;
         const text = textOf(permission, rule);
-        add({ permission, field, text, scope, transform: rule.transform });
+        add({ permission, field, text, scope, transform: rule.transform, isRule: true });
       });
     }
   }
@@ -112,6 +111,7 @@ function isKept(given: Decider, before: readonly Decider[], known: readonly Deci
 
 function isSame(one: Decider, other: Decider): boolean {
   return (
+    one.isRule === other.isRule &&
     one.transform === other.transform &&
     isWithin(one.scope, other.scope) &&
     isWithin(other.scope, one.scope)

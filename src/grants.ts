@@ -6,8 +6,9 @@ import { isOwnPermission, mayHold } from "./contract.js";
 import { uncoveredGrants } from "./covered-grants.js";
 import { invalidRequest, permissionDenied } from "./errors.js";
 import { heldPermissions } from "./store/application-search.js";
+import { managerPermissions } from "./store/managers.js";
 import { ruleFields } from "./store/rule-fields.js";
-import type { ApplicationType, Grants } from "./store/store.js";
+import type { ApplicationRecord, ApplicationType, Grants } from "./store/store.js";
 import { unsuitedGrants } from "./unsuited-grants.js";
 
 /** The grants in a request. */
@@ -52,6 +53,7 @@ export function checkSessionMayHold(grants: Grants): void {
 
 /** What an application is to be given. */
 export interface Gift {
+  readonly type: ApplicationType;
   readonly grants: Grants;
   /** When the application expires; absent where it does not. */
   readonly expiresAt?: number | undefined;
@@ -69,20 +71,26 @@ export interface GrantGuard {
    */
   checkMayGive(caller: Caller, gift: Gift): void;
 
+  /** For a new key of an application, which the caller gets to see. */
+  checkMayTakeOver(caller: Caller, target: ApplicationRecord): void;
+
   /** For sessions: every permission must be held by the caller. */
   checkMayDelegate(caller: Caller, grants: Grants): void;
 }
 
 export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   if (policy === "open") {
-    return { checkMayGive: () => {}, checkMayDelegate: () => {} };
+    return { checkMayGive: () => {}, checkMayTakeOver: () => {}, checkMayDelegate: () => {} };
   }
   return {
     checkMayGive(caller, gift) {
       checkHeld(caller, ownPermissionsOf(gift.grants));
       checkLifetime(caller, gift);
+      checkFreedom(caller, gift);
       checkCovered(caller, gift);
     },
+    checkMayTakeOver: (caller, target) =>
+      checkFreedom(caller, { type: target.type, grants: target }),
     checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
   };
 }
@@ -138,8 +146,31 @@ function checkLifetime(caller: Caller, { grants, expiresAt, current }: Gift): vo
   }
 }
 
+/** Whether a caller gives permissions of other services freely, where it may give any. */
+function isFree({ application, session }: Caller): boolean {
+  return application.type === "management" && !session;
+}
+
+/** By way of an application that gives freely, others could give what they do not have. */
+function checkFreedom(caller: Caller, { type, grants, current }: Gift): void {
+  if (type !== "management" || isFree(caller)) {
+    return;
+  }
+  const given = managerPermissions.filter(
+    (permission) => holds(grants, permission) && !(current && holds(current, permission)),
+  );
+  if (given.length > 0) {
+    throw permissionDenied(
+      `With ${given.join(" and ")}, a management application gives permissions of other services ` +
+        `freely. Only one that can do so itself can make or take over such a one, and ` +
+        `${nameOf(caller)} cannot. Use a private application instead.`,
+      given,
+    );
+  }
+}
+
 function checkCovered(caller: Caller, { grants, current }: Gift): void {
-  if (caller.application.type === "management" && !caller.session) {
+  if (isFree(caller)) {
     return;
   }
   const uncovered = uncoveredGrants(grantsOf(caller), grants, current)

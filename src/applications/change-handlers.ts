@@ -63,7 +63,7 @@ export function createChangeHandlers({
       checkGrantsSuit(type, grants);
       checkRestrictions(type, request);
       const expiresAt = await readExpiry(request.expiresAt, store);
-      grantGuard.checkMayGive(caller, { grants, expiresAt });
+      grantGuard.checkMayGive(caller, { type, grants, expiresAt });
 
       const { tenantId, id: createdBy } = caller.application;
       const id = newId(clock());
@@ -98,7 +98,7 @@ export function createChangeHandlers({
       const grants = readGrants(request);
       return change(context, "application.updated", request, (current) => {
         const { type, expiresAt } = current;
-        grantGuard.checkMayGive(callerOf(context), { grants, expiresAt, current });
+        grantGuard.checkMayGive(callerOf(context), { type, grants, expiresAt, current });
         checkGrantsSuit(type, grants);
         checkRestrictions(type, request);
         return { name, ...grants, allowedOrigins, allowedCidrs };

@@ -1,3 +1,4 @@
+import { callerOf } from "../caller.js";
 import { keyNotFound } from "../errors.js";
 import { newId } from "../ids.js";
 import { kindFor, makeKey } from "../keys.js";
@@ -12,6 +13,7 @@ import { toApplication } from "./to-application.js";
 export function createKeyHandlers({
   store,
   keyring,
+  grantGuard,
   changeApplication,
   clock,
 }: ChangingOptions): Pick<
@@ -29,6 +31,7 @@ export function createKeyHandlers({
       const record = await changeApplication(context, request, {
         kind: "key.regenerated",
         change(current, now) {
+          grantGuard.checkMayTakeOver(callerOf(context), current);
           text = makeKey(kindFor(current.type), current.id);
           const key = { id: keyId, hash: keyring.hash(text) };
           return { keys: replaceKey(current.keys, key, now, grace) };

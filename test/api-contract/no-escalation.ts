@@ -135,7 +135,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
 
     async function giver(grants: GrantsInit) {
       const tenant = await newTenant();
-      const permissions = [...managing, ...(grants.permissions ?? [])];
+      const permissions = [...new Set([...managing, ...(grants.permissions ?? [])])];
       const { key } = await tenant.make("private", { ...grants, permissions });
       const create = (given: GrantsInit) =>
         api().createApplication(key, { name: "made", type: "private", ...given });
@@ -191,6 +191,20 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
     it("gives whatever rule of a permission that it holds directly", async () => {
       const { create } = await giver(tokenRead);
       await create({ ...tokenRead, rules: [{ ...rule, transform: "reveal" }] });
+    });
+
+    it("makes and takes over no management application that gives freely", async () => {
+      const { root, create, key, make } = await giver({ permissions: own });
+      const request = { name: "free", type: "management", permissions: ["application:create"] };
+      const { message } = await refused(api().createApplication(key, request), "permission_denied");
+      expect(message).toContain("application:create");
+      const { id } = await make("management", { permissions: ["application:read"] });
+      const update = { id, name: "free", permissions: ["application:read", "application:update"] };
+      await refused(api().updateApplication(key, update), "permission_denied");
+      const taken = api().regenerateApplicationKey(key, { id: root.applicationId });
+      await refused(taken, "permission_denied");
+      await create({ permissions: ["application:create"] });
+      await api().regenerateApplicationKey(key, { id });
     });
 
     it("leaves an application what it has, and widens nothing of it", async () => {
