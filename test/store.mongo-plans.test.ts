@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Db, UUID } from "mongodb";
 import { placeOf } from "../src/store/application-search.js";
+import { managerPermissions } from "../src/store/managers.js";
 import type {
   ApplicationRecord,
   ListQuery,
@@ -37,6 +38,7 @@ const byTenant = '{"tenant_id":1,"_id":-1}';
 const byApplication = '{"application_id":1,"_id":-1}';
 const byAuthorizer = '{"authorized_by":1,"_id":-1}';
 const byExpiry = '{"expires_at":1}';
+const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
 
 /** A scan of a whole collection, or a sort in memory, be it of a plan or of a pipeline. */
 const badStage = /^(COLLSCAN|CLUSTERED_IXSCAN|\$?sort)/i;
@@ -75,6 +77,23 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     const doomed = await store.applications.create(anApplication());
     await Promise.all(times(3, () => store.sessions.create(aSession(doomed))));
     return { doomed, by: await open(db) };
+  }
+
+  /** Two managers among many that lack a permission or are disabled; answers the first. */
+  async function createManagers() {
+    const tenantId = randomUUID();
+    const create = (permissions: readonly string[]) =>
+      store.applications.create(anApplication({ tenantId, permissions }));
+    const first = await create(managerPermissions);
+    for (const permission of managerPermissions) {
+      await Promise.all(times(15, () => create([permission])));
+    }
+    const disabled = await Promise.all(times(15, () => create(managerPermissions)));
+    for (const { id } of disabled) {
+      await store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }));
+    }
+    await create(managerPermissions);
+    return first;
   }
 
   async function createSession() {
@@ -165,6 +184,17 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       },
       [readOne, ["delete applications", byId, 1, 1], ...sweep],
       createDoomed,
+    ],
+    "disable one of two managers, beside many that cannot do all that it takes": [
+      ({ id, tenantId }: ApplicationRecord) =>
+        store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id })),
+      [
+        readOne,
+        ["find applications", byManaging, 2, 2],
+        ["update applications", byId, 1, 1],
+        ["findAndModify applications", byId, 1, 1],
+      ],
+      createManagers,
     ],
     "revoke the sessions of an application": [
       async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {

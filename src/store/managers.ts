@@ -33,6 +33,12 @@ export function stopsManaging(current: ApplicationRecord, change: ApplicationCha
   );
 }
 
+/** When the last application that manages a tenant expires. */
+export interface ManagerEnd {
+  readonly tenantId: string;
+  readonly at: number;
+}
+
 /** The change would leave a tenant without an application that manages it. Nothing is written. */
 export class LastManager extends Error {
   override readonly name = "LastManager";

@@ -16,6 +16,8 @@ export interface CallerColumn {
   readonly isEnded?: true;
   readonly isElsewhere?: true;
   readonly holdsNothing?: true;
+  /** What it is aimed at, where that is not what all others are aimed at. */
+  readonly aim?: "what holds more" | "itself, the last manager";
   /** Makes the caller's key, with these permissions. What has to end by itself ends with the next hour. */
   make(
     tenant: MatrixTenant,
@@ -121,5 +123,19 @@ export const callerColumns: readonly CallerColumn[] = [
     kindFor: welcomeKind,
     isElsewhere: true,
     make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
+  },
+  {
+    name: "weaker",
+    who: "an application with the permission of the method, that lacks one of this service which its target holds",
+    kindFor: welcomeKind,
+    aim: "what holds more",
+    make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
+  },
+  {
+    name: "last manager",
+    who: "a management application that holds every permission of this service, aimed at itself, where no other one can create and update applications",
+    kindFor: () => "management",
+    aim: "itself, the last manager",
+    make: async () => undefined,
   },
 ];

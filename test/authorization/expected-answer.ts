@@ -1,4 +1,5 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { CallerKind, errors } from "../../gen/latchkey/v1/options_pb.js";
 import { accessOf, callerKinds, mayHold } from "../../src/contract.js";
 import { problemCatalogue } from "../../src/problem-catalogue.js";
@@ -33,12 +34,24 @@ export function expectedOutcome(
   if (!suits || (permission !== "" && (holding === "without" || column.holdsNothing))) {
     return problemCatalogue.permission_denied.status;
   }
+  const seeks = getOption(method, errors).some((code) => code.endsWith("_not_found"));
+  if (column.aim === "what holds more" && seeks && changes(method)) {
+    return problemCatalogue.permission_denied.status;
+  }
+  const locksOut = getOption(method, errors).includes("last_manager");
+  if (column.aim === "itself, the last manager" && locksOut) {
+    return problemCatalogue.last_manager.status;
+  }
   if (!column.isElsewhere) {
     return "done";
   }
   // Who names something by its id is told that there is no such thing.
-  const seeks = getOption(method, errors).some((code) => code.endsWith("_not_found"));
   return seeks ? problemCatalogue.application_not_found.status : "own";
+}
+
+/** Whether a method changes an application or session that is there. To authorize takes a nonce, and no more. */
+function changes({ name, idempotency }: DescMethod): boolean {
+  return idempotency !== Level.NO_SIDE_EFFECTS && name !== "AuthorizeSession";
 }
 
 /** A kind of application that a method lets in, were its key a good one. */

@@ -10,7 +10,7 @@ import { type Answer, askGrpc, askRest } from "./ask.js";
 import { type CallerColumn, callerColumns, untilExpiry } from "./callers.js";
 import { expectedOutcome, type Holding, type Outcome, welcomeKind } from "./expected-answer.js";
 import { sampleOf, type Target } from "./samples.js";
-import { createMatrixTenant, type MatrixTenant } from "./tenant.js";
+import { createLastManager, createMatrixTenant, type MatrixTenant } from "./tenant.js";
 
 /** One kind of caller at one method. */
 export interface Cell {
@@ -63,7 +63,7 @@ export async function callMatrix(
 
 function cellsOf(method: DescMethod): OpenCell[] {
   return callerColumns.flatMap((column) => {
-    const isFixed = column.kindFor(method) === undefined || column.holdsNothing;
+    const isFixed = column.kindFor(method) === undefined || column.holdsNothing || column.aim;
     const holdings: Holding[] =
       isFixed || accessOf(method).permission === "" ? ["with"] : ["with", "without"];
     return holdings.map((holding) => ({
@@ -102,11 +102,29 @@ interface CellCallerOptions {
 }
 
 function createCellCaller({ server, session, tenant, keyFor, standing }: CellCallerOptions) {
+  /** What a call is aimed at, and the key that it is made with. */
+  async function aimOf(cell: OpenCell): Promise<{ target: Target; key: string | undefined }> {
+    switch (cell.column.aim) {
+      case "itself, the last manager": {
+        const target = await createLastManager(server);
+        return { target, key: target.key };
+      }
+      case "what holds more": {
+        const target = await tenant.target(["token:read", "application:read"]);
+        return { target, key: await keyFor(cell) };
+      }
+      default: {
+        const { method, expected } = cell;
+        const isHarmless = method.idempotency === Level.NO_SIDE_EFFECTS || expected !== "done";
+        return { target: isHarmless ? standing : await tenant.target(), key: await keyFor(cell) };
+      }
+    }
+  }
+
   async function outcomeOf(cell: OpenCell, ask: Ask): Promise<Cell["found"]> {
-    const { method, column, expected } = cell;
-    const isHarmless = method.idempotency === Level.NO_SIDE_EFFECTS || expected !== "done";
-    const target = isHarmless ? standing : await tenant.target();
-    const { refusal, text } = await ask(target, await keyFor(cell));
+    const { method, column } = cell;
+    const { target, key } = await aimOf(cell);
+    const { refusal, text } = await ask(target, key);
     if (refusal !== undefined) {
       return refusal;
     }
@@ -115,7 +133,10 @@ function createCellCaller({ server, session, tenant, keyFor, standing }: CellCal
     if (column.isElsewhere) {
       return isShown ? "shows another tenant" : "own";
     }
-    return isShown || method.idempotency !== Level.NO_SIDE_EFFECTS || isAboutAll(method)
+    return isShown ||
+      column.aim ||
+      method.idempotency !== Level.NO_SIDE_EFFECTS ||
+      isAboutAll(method)
       ? "done"
       : "shows nothing";
   }

@@ -22,7 +22,7 @@ Who may call what, as a run of \`test/authorization.test.ts\` found it: every me
 |---|---|
 | ✓ | it is done |
 | own | it is answered, and nothing of the other tenant is in the answer |
-| 401, 403, 404 | it is refused with this status, over gRPC with \`UNAUTHENTICATED\`, \`PERMISSION_DENIED\` or \`NOT_FOUND\` |
+| 401, 403, 404, 409 | it is refused with this status, over gRPC with \`UNAUTHENTICATED\`, \`PERMISSION_DENIED\`, \`NOT_FOUND\` or \`FAILED_PRECONDITION\` |
 | – | there is no such caller: its kind cannot be given the permission |
 | a / b | a for a caller that holds the permission of the method and no other of this service, b for one that holds all others |
 

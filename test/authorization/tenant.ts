@@ -34,7 +34,8 @@ export interface MatrixTenant {
     permissions?: string[],
     more?: { readonly expiresAt: Timestamp },
   ): Promise<CreateSessionResponse>;
-  target(): Promise<Target>;
+  /** Makes something to aim at, with these permissions. */
+  target(permissions?: string[]): Promise<Target>;
 }
 
 const day = 86_400_000;
@@ -71,8 +72,8 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
       return session;
     },
 
-    async target() {
-      const { id } = await application("public", ["token:read"]);
+    async target(permissions = ["token:read"]) {
+      const { id } = await application("public", permissions);
       const grace = { id, gracePeriod: durationFromMs(day) };
       const key = keyOf(await api.regenerateApplicationKey(root.key, grace));
       const { data } = await api.listApplicationKeys(root.key, { id });
@@ -80,4 +81,15 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
       return { applicationId: id, key, keyId: data[1]?.id ?? "", sessionId, nonce };
     },
   };
+}
+
+/** A tenant whose only manager is the target. Another application opens the session. */
+export async function createLastManager(server: TestServer): Promise<Target> {
+  const api = createRestApi(server.url);
+  const { applicationId, key } = await server.createTenant();
+  const { data } = await api.listApplicationKeys(key, { id: applicationId });
+  const request = { name: "shop", type: "public", permissions: ["token:read"] };
+  const shop = await api.createApplication(key, request);
+  const { id: sessionId, nonce } = await api.createSession(keyOf(shop));
+  return { applicationId, key, keyId: data[0]?.id ?? "", sessionId, nonce };
 }

@@ -13,7 +13,10 @@ import { checkPort } from "../../src/cli/doctor/port-checks.js";
 import { checkCertificate } from "../../src/cli/doctor/settings-checks.js";
 import { readSettings } from "../../src/config.js";
 import { openStore } from "../../src/open-store.js";
+import { managerPermissions } from "../../src/store/managers.js";
 import type { MongoFacts } from "../../src/store/mongo/inspect.js";
+import type { NewApplication, Store } from "../../src/store/store.js";
+import { anApplication } from "../store-contract/fixtures.js";
 import { useMongo } from "../support/mongo.js";
 import { uri } from "../support/mongo-uri.js";
 import { withFolder } from "../support/process.js";
@@ -51,7 +54,38 @@ function contentsOf(folder: string): string[] {
   });
 }
 
+/** Looks at tenants, one of which loses its last manager by an expiry. */
+async function losesItsManager(
+  { applications }: Store,
+  look: () => Promise<Report>,
+): Promise<void> {
+  const create = (fields: Partial<NewApplication>) =>
+    applications.create(anApplication({ permissions: managerPermissions, ...fields }));
+  const [sooner, later] = [Date.UTC(2098, 0), Date.UTC(2099, 0)];
+  const { tenantId: kept } = await create({ expiresAt: sooner });
+  await create({ tenantId: kept });
+  await create({ permissions: ["application:create"], expiresAt: sooner });
+  expect(about(await look(), "managers")).toEqual(["ok no tenant loses its last one by an expiry"]);
+
+  const { tenantId } = await create({ expiresAt: sooner });
+  await create({ tenantId, expiresAt: later });
+  expect(about(await look(), "managers")).toEqual([
+    `warn the last application of tenant ${tenantId} that can create and update applications ` +
+      "expires at 2099-01-01T00:00:00.000Z",
+  ]);
+}
+
 describe("an embedded store", () => {
+  it("is told of tenants that lose their last manager", () =>
+    withFolder(async (DATA_DIR) => {
+      const store = await openStore(readSettings({ DATA_DIR }));
+      try {
+        await losesItsManager(store, () => examine({ DATA_DIR }));
+      } finally {
+        await store.close();
+      }
+    }));
+
   it("is found well, and left as it is", () =>
     withFolder(async (DATA_DIR) => {
       await (await openStore(readSettings({ DATA_DIR }))).close();
@@ -61,7 +95,7 @@ describe("an embedded store", () => {
       // How much room there is hangs on the machine.
       const others = report.findings.filter(({ check }) => check !== "disk");
       expect(others.filter(({ state }) => state !== "ok")).toEqual([]);
-      expect(about(report, "layout")).toEqual(["ok version 4, with all of its indexes"]);
+      expect(about(report, "layout")).toEqual(["ok version 5, with all of its indexes"]);
       expect(contentsOf(DATA_DIR)).toEqual(before);
     }));
 
@@ -99,6 +133,8 @@ describe("an embedded store", () => {
     expect(states({ isShared: true })).toEqual(["ok", "warn", "ok", "ok"]);
     expect(states({ freeBytes: 2 ** 29 })).toEqual(["ok", "ok", "warn"]);
     expect(states({ freeBytes: 2 ** 20 })).toEqual(["ok", "ok", "fail"]);
+    const managerEnds = [{ tenantId: "t", at: 0 }];
+    expect(states({ store: { ...store, managerEnds } })).toEqual(["ok", "ok", "warn", "ok"]);
   });
 });
 
@@ -127,6 +163,13 @@ describe("a store in MongoDB", () => {
       'fail the index {"expires_at":1} of sessions is missing',
     ]);
     expect(await db.collection("sessions").indexExists("expires_at_1")).toBe(false);
+  });
+
+  it("is told of tenants that lose their last manager", async () => {
+    const db = mongo.createDatabase();
+    const store = await mongo.open(db);
+    const environment = { MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName };
+    await losesItsManager(store, () => examine(environment));
   });
 
   it("that cannot be reached is told, without its password", async () => {

@@ -29,7 +29,7 @@ function kindsInSource(): string[] {
   return [...new Set(kinds)];
 }
 
-const kindsOfEnds = ["application", "key"].flatMap((what) => [
+const kindsOfEnds = ["application", "key", "last_manager"].flatMap((what) => [
   `${what}.expiring`,
   `${what}.expired`,
 ]);

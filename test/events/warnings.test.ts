@@ -11,13 +11,14 @@ import {
 } from "@jest/globals";
 import pino from "pino";
 import { type Event, EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
+import { ownPermissions } from "../../src/contract.js";
 import { createWarnings } from "../../src/events/warnings.js";
 import type { EventStore } from "../../src/store/events.js";
 import { tokenRead } from "../api-contract/grants.js";
 import { keepsRules } from "../api-contract/keeps-rules.js";
 import { createTenant as fillTenant, type Tenant } from "../api-contract/tenant.js";
 import { times } from "../store-contract/fixtures.js";
-import type { StreamingApi } from "../support/api.js";
+import { keyOf, type StreamingApi } from "../support/api.js";
 import { createGrpcApi } from "../support/api-grpc.js";
 import { engines, startServer, type TestServer } from "../support/server.js";
 import { until } from "../support/until.js";
@@ -43,20 +44,20 @@ describe.each(engines)("store=%s: what ends", (engine) => {
   const createTenant = () => fillTenant(base, api);
 
   /** Lets so many instances look at once, each until it finds no more that has ended. */
-  async function look(instances = 1): Promise<void> {
+  async function look(instances = 1, log = noLog): Promise<void> {
     const lookOnce = async () => {
       let isDone = () => {};
       const done = new Promise<void>((resolve) => {
         isDone = resolve;
       });
-      const addForEnds: EventStore["addForEnds"] = async (lead, toEvent) => {
-        const count = await base.store.events.addForEnds(lead, toEvent);
+      const addForEnds: EventStore["addForEnds"] = async (lead, toEvents) => {
+        const count = await base.store.events.addForEnds(lead, toEvents);
         if (lead === 0 && count === 0) {
           isDone();
         }
         return count;
       };
-      const warnings = createWarnings({ events: { addForEnds }, log: noLog });
+      const warnings = createWarnings({ events: { addForEnds }, log });
       warnings.start();
       await done;
       await warnings.close();
@@ -73,6 +74,29 @@ describe.each(engines)("store=%s: what ends", (engine) => {
   }
 
   const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
+
+  it("is told as the last manager of its tenant, in events and in the log", async () => {
+    const tenant = await createTenant();
+    const { applicationId: rootId } = tenant.root;
+    const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
+    const { id, key } = await tenant.make("management", {
+      permissions: ownPermissions.map(({ name }) => name),
+      expiresAt,
+    });
+    await api.deleteApplication(key, { id: rootId });
+    const heir = await api.createApplication(key, {
+      ...{ name: "reader", type: "management", permissions: ["event:read"] },
+      expiresAt,
+    });
+    base.clock.advance(23 * day);
+    const lines: Record<string, unknown>[] = [];
+    await look(1, pino({}, { write: (line: string) => lines.push(JSON.parse(line)) }));
+    const told = await warningsOf({ ...tenant, root: { ...tenant.root, key: keyOf(heir) } }, id);
+    expect(kindsOf(told)).toEqual(["application.expiring", "last_manager.expiring"]);
+    expect(told[1]?.endsAt).toEqual(expiresAt);
+    expect(lines).toMatchObject([{ tenant: tenant.root.tenantId, application: id }]);
+    expect(lines[0]?.msg).toMatch(/^the last application .* is about to expire/);
+  });
 
   it("is told a week before, a day before, and when it has ended, once each", async () => {
     const tenant = await createTenant();

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { Ending, NewEvent } from "../../src/store/events.js";
+import { managerPermissions } from "../../src/store/managers.js";
 import type { ApplicationRecord, KeyRecord, Store } from "../../src/store/store.js";
 import type { Subject } from "../store-contract.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
@@ -140,6 +141,27 @@ export function describeEnds(subject: () => Subject): void {
         clock.advance(30 * day - lead);
         await tell(store, lead);
         expect(await told(tenantId)).toHaveLength(1);
+      });
+
+      it("the end of the last manager of a tenant is told as that", async () => {
+        const { store, clock } = await begin();
+        const tenantId = randomUUID();
+        const manager = { tenantId, permissions: managerPermissions };
+        for (const after of [30 * day, 31 * day]) {
+          const expiresAt = clock.now() + after;
+          await store.applications.create(anApplication({ ...manager, expiresAt }));
+          await store.applications.create(anApplication({ tenantId, expiresAt }));
+        }
+        const disabled = await store.applications.create(anApplication(manager));
+        const disable = () => ({ disabled: true, modifiedBy: disabled.id });
+        await store.applications.update(tenantId, disabled.id, disable);
+        clock.advance(30 * day - lead);
+        await tell(store, lead);
+        clock.advance(day);
+        await tell(store, lead);
+        const kinds = (await listEvents(store, { tenantId })).map(({ kind }) => kind);
+        expect(kinds.slice(0, 2).sort()).toEqual(["ending", "last manager"]);
+        expect(kinds.slice(2)).toEqual(["ending", "ending"]);
       });
 
       it("no end of what was deleted is told, nor of a key that was taken away", async () => {

@@ -1,5 +1,6 @@
 import type { FileFacts, FolderFacts } from "../../store/lmdb/inspect.js";
 import { type Finding, fail, ok, warn } from "./finding.js";
+import { checkManagers } from "./manager-checks.js";
 
 const megabyte = 1024 * 1024;
 /** Below the one the store may come to a stop soon, below the other today. */
@@ -14,7 +15,7 @@ export function checkFolder(facts: FolderFacts): Finding[] {
     findings.push(warn("store", `${path} can be read by others`, `Close it: chmod 700 ${path}`));
   }
   if (store && isWritable) {
-    findings.push(layoutFinding(store, path));
+    findings.push(layoutFinding(store, path), ...checkManagers(store.managerEnds));
   }
   return [...findings, roomFinding(facts)];
 }

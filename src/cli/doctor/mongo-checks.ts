@@ -6,10 +6,11 @@ import type {
   TtlFacts,
 } from "../../store/mongo/inspect.js";
 import { type Finding, fail, ok, warn } from "./finding.js";
+import { checkManagers } from "./manager-checks.js";
 
 /** Judges what was seen of a database. */
 export function checkMongo(facts: MongoFacts): Finding[] {
-  const { version, topology, lookup, layout, clock, ttl, overdue, members } = facts;
+  const { version, topology, lookup, layout, clock, ttl, overdue, members, managerEnds } = facts;
   return [
     topology === "single server"
       ? fail(
@@ -19,6 +20,7 @@ export function checkMongo(facts: MongoFacts): Finding[] {
         )
       : ok("store", `MongoDB ${version}, a ${topology}; a look-up takes ${lookup.toFixed(1)} ms`),
     ...checkLayout(layout),
+    ...checkManagers(managerEnds),
     checkClock(clock),
     ...checkTtl(ttl, overdue),
     ...(topology === "sharded cluster" ? [notSeen("members", "rs.status()")] : []),

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { idFromBytes, writeId } from "../../ids.js";
 import { foldName, heldPermissions, idleSince } from "../application-search.js";
-import { isManager } from "../managers.js";
+import { isManager, type ManagerEnd } from "../managers.js";
 import type { ApplicationChange, ApplicationRecord } from "../store.js";
 import type { Tables } from "./environment.js";
 import { after, idAtEnd, momentBytes, nothing } from "./keys.js";
@@ -86,6 +86,25 @@ export function factKey(tenantId: string, fact: Fact, value: Value, id: string):
   bytes.copy(key, prefixSize);
   writeId(id, key, prefixSize + bytes.length);
   return key;
+}
+
+/** When each tenant that is managed now ceases to be, where it does by itself. */
+export function managerEnds(table: Tables["applicationFacts"], now: number): ManagerEnd[] {
+  const ends: ManagerEnd[] = [];
+  const firstFrom = (start?: Buffer) =>
+    [...table.getKeys({ ...(start && { start }), limit: 1 })][0];
+  for (let key = firstFrom(); key; ) {
+    const tenant = key.subarray(0, idSize);
+    const tenantId = idFromBytes(tenant);
+    const end = factPrefix(tenantId, "manager");
+    const [last] = table.getKeys({ start: after(end), end, reverse: true, limit: 1 });
+    const at = last?.readDoubleBE(prefixSize) ?? 0;
+    if (at > now && Number.isFinite(at)) {
+      ends.push({ tenantId, at });
+    }
+    key = firstFrom(Buffer.concat([tenant, Buffer.of(0xff)]));
+  }
+  return ends;
 }
 
 /** Keeps the facts of applications, inside `write`. */

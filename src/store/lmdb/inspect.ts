@@ -1,6 +1,8 @@
 import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { open } from "lmdb";
+import type { ManagerEnd } from "../managers.js";
+import { managerEnds } from "./application-facts.js";
 import { knownSchema } from "./environment.js";
 import { checkFile, fileName } from "./folder.js";
 
@@ -23,6 +25,8 @@ export interface FileFacts {
   /** The version of its layout, where it can be read without leaving a trace. */
   readonly schema?: number | undefined;
   readonly knownSchema: number;
+  /** When tenants lose their last manager, where that can be read. */
+  readonly managerEnds?: readonly ManagerEnd[] | undefined;
 }
 
 export async function inspectFolder(folder: string): Promise<FolderFacts> {
@@ -53,14 +57,21 @@ async function inspectFile(folder: string, isWritable: boolean): Promise<FileFac
   }
   // Who reads is noted in the lock file, which would be made where it is missing.
   const canRead = bytes > 0 && isWritable && (await can(join(folder, "lock.mdb"), constants.W_OK));
-  return { bytes, knownSchema, schema: canRead ? await readSchema(folder) : undefined };
+  return { bytes, knownSchema, ...(canRead && (await readContents(folder))) };
 }
 
-async function readSchema(path: string): Promise<number> {
+async function readContents(path: string): Promise<Pick<FileFacts, "schema" | "managerEnds">> {
   const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 32, maxReaders: 512 });
   try {
     const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });
-    return Number(meta?.get("schema") ?? 0);
+    const schema = Number(meta?.get("schema") ?? 0);
+    const facts = root.openDB<Buffer, Buffer>({
+      name: "application-facts",
+      encoding: "binary",
+      keyEncoding: "binary",
+    });
+    const isCurrent = schema === knownSchema && facts !== undefined;
+    return { schema, managerEnds: isCurrent ? managerEnds(facts, Date.now()) : undefined };
   } finally {
     await root.close();
   }

@@ -1,19 +1,24 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Db, type Document, MongoServerError } from "mongodb";
+import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
+import type { ManagerEnd } from "../managers.js";
 import type { Reads } from "../reads.js";
 import { expiredRetention } from "../store.js";
 import type { CollectionSpec } from "./collection-spec.js";
 import { type Connection, connect } from "./connect.js";
+import { fromUuid } from "./documents.js";
 import { limits, reach } from "./reach.js";
 import {
   applicationsName,
   byExpiry,
+  byManaging,
   collectionsFor,
   hasOptions,
   indexOptions,
+  managing,
   sameIndex,
   sessionsName,
 } from "./schema.js";
+import { alive, databaseTime, endOfTime } from "./time.js";
 
 /** What can be seen of a database without changing anything. What the user may not see is `hidden`. */
 export interface MongoFacts {
@@ -28,6 +33,8 @@ export interface MongoFacts {
   /** The collections in which something should have been removed long ago. */
   readonly overdue: readonly string[];
   readonly members: MembersFacts | "hidden" | undefined;
+  /** When tenants lose their last manager; absent where the layout is not as it should be. */
+  readonly managerEnds?: readonly ManagerEnd[] | undefined;
 }
 
 export interface LayoutFacts {
@@ -97,11 +104,15 @@ async function inspect(
   const begun = performance.now();
   const reading = topology === "single server" ? limits : { ...limits, ...freshRead() };
   await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...reading });
+  const lookup = performance.now() - begun;
+  const layout = await inspectLayout(db, collectionsFor(eventRetention));
+  const isComplete = layout.missing.length + layout.differences.length === 0;
   return {
     version,
     topology,
-    lookup: performance.now() - begun,
-    layout: await inspectLayout(db, collectionsFor(eventRetention)),
+    lookup,
+    layout,
+    managerEnds: isComplete ? await findManagerEnds(db) : undefined,
     clock: await compareClocks(admin),
     ttl: topology === "sharded cluster" ? undefined : await unlessHidden(() => inspectTtl(admin)),
     overdue: await findOverdue(db),
@@ -185,6 +196,23 @@ async function findOverdue(db: Db): Promise<string[]> {
     }
   }
   return found;
+}
+
+async function findManagerEnds(db: Db): Promise<ManagerEnd[]> {
+  const ends = db
+    .collection(applicationsName)
+    .aggregate<{ _id: Binary; at: Date }>(
+      [
+        { $match: { ...managing, disabled: { $ne: true }, ...alive(databaseTime) } },
+        { $group: { _id: "$tenant_id", at: { $max: { $ifNull: ["$expires_at", endOfTime] } } } },
+        { $match: { at: { $lt: endOfTime } } },
+      ],
+      { hint: byManaging, ...limits },
+    );
+  return (await ends.toArray()).map(({ _id, at }) => ({
+    tenantId: fromUuid(_id),
+    at: at.getTime(),
+  }));
 }
 
 async function inspectMembers(admin: Db): Promise<MembersFacts> {
