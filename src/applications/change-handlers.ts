@@ -34,14 +34,14 @@ export function createChangeHandlers({
   /** Changes what an event shows of an application, and answers it. */
   async function change(
     context: HandlerContext,
-    kind: string,
+    deed: { readonly kind: string; readonly revokes?: boolean },
     request: Parameters<ChangeApplication>[1],
     changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
   ) {
     let before: ApplicationRecord | undefined;
     const answer = (record: ApplicationRecord) => toApplication(record);
     const record = await changeApplication(context, request, {
-      kind,
+      ...deed,
       change(current) {
         before = current;
         return changeOf(current);
@@ -96,7 +96,7 @@ export function createChangeHandlers({
     async updateApplication(request, context) {
       const { name, allowedOrigins, allowedCidrs } = request;
       const grants = readGrants(request);
-      return change(context, "application.updated", request, (current) => {
+      return change(context, { kind: "application.updated" }, request, (current) => {
         const { type, expiresAt } = current;
         grantGuard.checkMayGive(callerOf(context), { type, grants, expiresAt, current });
         checkGrantsSuit(type, grants);
@@ -106,11 +106,13 @@ export function createChangeHandlers({
     },
 
     async disableApplication(request, context) {
-      return change(context, "application.disabled", request, () => ({ disabled: true }));
+      const deed = { kind: "application.disabled", revokes: true };
+      return change(context, deed, request, () => ({ disabled: true }));
     },
 
     async enableApplication(request, context) {
-      return change(context, "application.enabled", request, () => ({ disabled: false }));
+      const enabled = { kind: "application.enabled" } as const;
+      return change(context, enabled, request, () => ({ disabled: false }));
     },
 
     async deleteApplication(request, context) {
@@ -126,6 +128,7 @@ export function createChangeHandlers({
         },
         trailOf(context, {
           kind: "application.deleted",
+          revokes: true,
           target: () => ({ applicationId: id }),
           before: stateOfApplication,
           answer: () => ({}),

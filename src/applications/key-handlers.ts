@@ -30,6 +30,7 @@ export function createKeyHandlers({
       const answer = (record: ApplicationRecord) => toApplication(record, text);
       const record = await changeApplication(context, request, {
         kind: "key.regenerated",
+        revokes: true,
         change(current, now) {
           grantGuard.checkMayTakeOver(callerOf(context), current);
           text = makeKey(kindFor(current.type), current.id);
@@ -60,6 +61,7 @@ export function createKeyHandlers({
       const keyId = request.keyId.toLowerCase();
       await changeApplication(context, request, {
         kind: "key.deleted",
+        revokes: true,
         change(current, now) {
           const keys = withoutKey(current.keys, keyId, now);
           if (!keys) {

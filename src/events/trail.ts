@@ -10,6 +10,8 @@ import type { Trail } from "../store/trail.js";
 export interface Deed<R> {
   /** For example `application.updated`. */
   readonly kind: string;
+  /** Whether it takes access away. */
+  readonly revokes?: boolean;
   target(outcome: R): Party;
   /** What the record was; asked once the change has seen it. */
   before?(outcome: R): CredentialState | undefined;
@@ -44,6 +46,7 @@ export function createTrailOf(addressOf: AddressOf): TrailOf {
     return {
       caller: changeCallerOf(caller),
       answerId: keepAnswer?.id,
+      revokes: deed.revokes,
       isGivenUp: () => ending.reason !== undefined,
       entriesFor(outcome) {
         const event: NewEvent = {

@@ -63,6 +63,7 @@ export function createManageHandlers({
         ({ application }) => checkMayAdminister(caller, application),
         trailOf(context, {
           kind: "session.deleted",
+          revokes: true,
           target: ({ applicationId }) => ({ applicationId, sessionId: id }),
           before: stateOfSession,
           answer: () => ({}),
@@ -77,6 +78,7 @@ export function createManageHandlers({
     async revokeAllSessions(request, context) {
       await changeApplication(context, request, {
         kind: "application.sessions_revoked",
+        revokes: true,
         change: ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1 }),
         target: ({ id }) => ({ applicationId: id }),
         answer: () => ({}),

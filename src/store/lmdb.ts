@@ -101,7 +101,7 @@ export async function openLmdbStore({
       environment.read(() => tables.meta.get("schema"));
       await environment.write(() => {
         tables.meta.put("pinged", String(clock()));
-      });
+      }, "upkeep");
     },
 
     async close() {

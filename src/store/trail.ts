@@ -12,6 +12,9 @@ export interface Trail<R> {
   /** An answer that is kept under this id refuses the change with {@link AnswerKept}, before anything of it is tried. */
   readonly answerId?: string | undefined;
 
+  /** Whether the change takes access away: it then goes before others, and finds space on a disk that is full. */
+  readonly revokes?: boolean | undefined;
+
   /** Whether nobody waits for the change any more: it is then not tried, nor tried again. */
   isGivenUp?(): boolean;
 

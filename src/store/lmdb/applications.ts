@@ -125,37 +125,40 @@ export function createApplicationStore({
     },
 
     async update(tenantId, id, change, trail) {
-      return write(() => {
-        const refused = trails.open(trail);
-        if (refused) {
-          return refused;
-        }
-        const now = clock();
-        const current = getAlive(tenantId, id, now);
-        if (!current) {
-          return undefined;
-        }
-        const changed = askFirst(() => change(current, now));
-        if (changed instanceof Refused) {
-          return changed;
-        }
-        if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
-          return new Refused(new LastManager());
-        }
-        const record = records.put(applied(current, changed, now));
-        index.change(current, record, changed);
-        if (changed.keys) {
-          ends.move(current, record);
-          foreignKeys.move(current, record);
-        }
-        if (record.sessionEpoch !== current.sessionEpoch) {
-          sessions.sweepLater(id);
-        }
-        const kind = changed.keys ? "regenerated" : "updated";
-        log.append(tenantId, { kind, applicationId: id, at: now });
-        trails.close(trail, record);
-        return record;
-      });
+      return write(
+        () => {
+          const refused = trails.open(trail);
+          if (refused) {
+            return refused;
+          }
+          const now = clock();
+          const current = getAlive(tenantId, id, now);
+          if (!current) {
+            return undefined;
+          }
+          const changed = askFirst(() => change(current, now));
+          if (changed instanceof Refused) {
+            return changed;
+          }
+          if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
+            return new Refused(new LastManager());
+          }
+          const record = records.put(applied(current, changed, now));
+          index.change(current, record, changed);
+          if (changed.keys) {
+            ends.move(current, record);
+            foreignKeys.move(current, record);
+          }
+          if (record.sessionEpoch !== current.sessionEpoch) {
+            sessions.sweepLater(id);
+          }
+          const kind = changed.keys ? "regenerated" : "updated";
+          log.append(tenantId, { kind, applicationId: id, at: now });
+          trails.close(trail, record);
+          return record;
+        },
+        trail?.revokes ? "revocation" : "ordinary",
+      );
     },
 
     async delete(tenantId, id, check, trail) {
@@ -184,7 +187,7 @@ export function createApplicationStore({
         log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
         trails.close(trail, record);
         return true;
-      });
+      }, "revocation");
     },
 
     async noteUses(uses) {

@@ -6,8 +6,9 @@ import { StoreUnavailable } from "../store.js";
 import { adviceFor } from "./advice.js";
 import { Refused, thrownByCallback } from "./callback.js";
 import { prepareFolder, syncFolder } from "./folder.js";
+import { createReserve, type Reserve } from "./reserve.js";
 import { upgrade } from "./upgrade.js";
-import { createWriteQueue, lateness } from "./write-queue.js";
+import { createWriteQueue, lateness, type WriteKind } from "./write-queue.js";
 
 /**
  * Written into each folder; to be raised when older code could no longer read
@@ -79,9 +80,13 @@ export interface Environment {
    * Runs reads and writes in one transaction, and resolves when it is on disk.
    * Those that wait at the same time share a commit, yet one that throws takes
    * back only its own writes. `work` must not answer a promise. What it refuses
-   * without having written anything, it answers as {@link Refused}.
+   * without having written anything, it answers as {@link Refused}. Work is
+   * `ordinary` unless another kind is given.
    */
-  write<T>(work: () => T | Refused): Promise<T>;
+  write<T>(work: () => T | Refused, kind?: WriteKind): Promise<T>;
+
+  /** The space that is kept for revocations. */
+  readonly reserve: Pick<Reserve, "isAllThatIsLeft" | "restore">;
 
   /** Adds a listener, which is called after each commit of this process that is on disk, before its writes resolve. */
   onWrite(listener: () => void): void;
@@ -109,7 +114,9 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
       const tables = openTables(root, meta);
       const id = await upgrade(root, tables, knownSchema);
       await syncFolder(path);
-      return createEnvironment(path, id, root, tables, writeTimeout);
+      const reserve = createReserve(path, root, tables);
+      await reserve.restore();
+      return createEnvironment({ path, id, root, tables, reserve, writeTimeout });
     }
   } catch (error) {
     await root?.close();
@@ -175,16 +182,20 @@ function openTables(root: RootDatabase<Buffer, Buffer>, meta: Tables["meta"]): T
   };
 }
 
-function createEnvironment(
-  path: string,
-  id: string,
-  root: RootDatabase<Buffer, Buffer>,
-  tables: Tables,
-  writeTimeout: number,
-): Environment {
+interface EnvironmentParts {
+  readonly path: string;
+  readonly id: string;
+  readonly root: RootDatabase<Buffer, Buffer>;
+  readonly tables: Tables;
+  readonly reserve: Reserve;
+  readonly writeTimeout: number;
+}
+
+function createEnvironment(parts: EnvironmentParts): Environment {
+  const { path, id, root, tables, reserve, writeTimeout } = parts;
   let closing: Promise<void> | undefined;
   const listeners: (() => void)[] = [];
-  const queue = createWriteQueue(root, writeTimeout, () => {
+  const queue = createWriteQueue(root, writeTimeout, reserve, () => {
     for (const listener of listeners) {
       listener();
     }
@@ -225,9 +236,9 @@ function createEnvironment(
       }
     },
 
-    async write(work) {
+    async write(work, kind = "ordinary") {
       refuseIfClosed();
-      const result = await queue.run(work).catch((error) => {
+      const result = await queue.run(work, kind).catch((error) => {
         throw translate(error);
       });
       if (result instanceof Refused) {
@@ -239,6 +250,8 @@ function createEnvironment(
     onWrite(listener) {
       listeners.push(listener);
     },
+
+    reserve,
 
     attempt: queue.attempt,
 

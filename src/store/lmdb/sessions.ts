@@ -165,7 +165,7 @@ export function createSessionStore({
         log.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
         trails.close(trail, session);
         return true;
-      });
+      }, "revocation");
     },
 
     takeExpired,

@@ -54,10 +54,14 @@ export interface SweeperOptions {
 export function startSweeper(options: SweeperOptions) {
   const { environment, applications, sessions, index, ends, foreignKeys, sessionIndex } = options;
   const { log, prunable, clock, interval } = options;
-  const { read, write, tables } = environment;
+  const { read, tables, reserve } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
   let expiredSessions = 0;
+
+  function write<T>(work: () => T): Promise<T> {
+    return environment.write(work, "upkeep");
+  }
 
   function due(table: Tables["sessionEnds"], limit = batchSize): Buffer[] {
     return [...table.getKeys({ end: after(momentBytes(clock())), limit })];
@@ -66,13 +70,19 @@ export function startSweeper(options: SweeperOptions) {
   /** Answers how many there were. */
   function endSessions(): number {
     let ended = 0;
+    // Where space is short, to keep them would take more of it.
+    const keepsEnded = !reserve.isAllThatIsLeft();
     for (const key of due(tables.sessionEnds)) {
       const id = idFromBytes(idAtEnd(key));
       const record = sessions.find(id);
       if (record) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
-        tables.endedSessions.put(momentKey(clock() + expiredRetention, id), nothing);
+        if (keepsEnded) {
+          tables.endedSessions.put(momentKey(clock() + expiredRetention, id), nothing);
+        } else {
+          removeSession(id);
+        }
         ended++;
       }
       tables.sessionEnds.remove(key);
@@ -170,6 +180,7 @@ export function startSweeper(options: SweeperOptions) {
     for (const { needsPruning, prune } of prunable) {
       await repeatSome(needsPruning, () => prune(batchSize));
     }
+    await reserve.restore();
   }
 
   /** Does of what can wait only so much: the next expiry cannot. */
