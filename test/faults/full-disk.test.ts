@@ -7,11 +7,13 @@ import { itIf } from "../support/can-run.js";
 import { inLanes } from "../support/in-lanes.js";
 import { hangTimeout, until } from "../support/until.js";
 import { useEmbeddedServices } from "./support/embedded-service.js";
-import { canMount, fillDisk, whyNoMount, withSmallDisk } from "./support/small-disk.js";
+import { canMount, fillDisk, resizeDisk, whyNoMount, withSmallDisk } from "./support/small-disk.js";
 
 jest.setTimeout(3 * hangTimeout);
 
 const start = useEmbeddedServices();
+
+const small = { name: "small", type: "public", permissions: ["token:use"] };
 
 /** Takes several pages of the store, so that few fill it. */
 const large = {
@@ -64,7 +66,7 @@ function flood(api: Api, key: string) {
 /** Makes credentials, and answers what revokes each of them. */
 async function makeRevocations(api: Api, manager: string, count: number) {
   const revocations: (() => Promise<unknown>)[] = [];
-  const shop = keyOf(await api.createApplication(manager, { name: "shop", type: "public" }));
+  const shop = keyOf(await api.createApplication(manager, small));
   const kinds: ((id: string) => Promise<() => Promise<unknown>>)[] = [
     async (id) => () => api.disableApplication(manager, { id }),
     async (id) => () => api.deleteApplication(manager, { id }),
@@ -86,8 +88,7 @@ async function makeRevocations(api: Api, manager: string, count: number) {
     ),
   );
   await inLanes(8, Array(count - sessions).keys(), async (at) => {
-    const request = { name: `app ${at}`, type: "public", permissions: ["token:use"] };
-    const { id } = await api.createApplication(manager, request);
+    const { id } = await api.createApplication(manager, small);
     revocations.push(await (kinds[at % kinds.length] as (typeof kinds)[0])(id));
   });
   return revocations;
@@ -114,7 +115,7 @@ describe("a service whose disk is filled by a flood of creates", () => {
 
       const creates = flood(api, manager);
       await until(async () => creates.counts.refused > 100);
-      const filler = await fillDisk(disk);
+      await fillDisk(disk);
       const { made, refused } = { ...creates.counts };
       expect(await reasonsOfFailure(revocations)).toEqual([]);
       expect(creates.counts.made).toBe(made);
@@ -122,10 +123,10 @@ describe("a service whose disk is filled by a flood of creates", () => {
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
       expect(await creates.stop()).toEqual([]);
 
-      await filler.free();
+      resizeDisk(disk, 80);
       await until(async () => statSync(join(folder, "reserve")).size >= 16 * 1024 * 1024);
       await until(() =>
-        api.createApplication(manager, { name: "after", type: "private" }).then(
+        api.createApplication(manager, small).then(
           () => true,
           () => false,
         ),

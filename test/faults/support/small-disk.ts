@@ -1,6 +1,6 @@
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmdirSync } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -48,10 +48,14 @@ export async function withSmallDisk(
   }
 }
 
+/** Gives a disk of {@link withSmallDisk} another size. */
+export function resizeDisk(folder: string, megabytes: number): void {
+  execFileSync("mount", ["-o", `remount,size=${megabytes}m`, folder]);
+}
+
 /** Takes up all that is free on a disk, as other programs may do. */
-export async function fillDisk(folder: string): Promise<{ free(): Promise<void> }> {
-  const path = join(folder, "filler");
-  const file = await open(path, "w");
+export async function fillDisk(folder: string): Promise<void> {
+  const file = await open(join(folder, "filler"), "w");
   const page = Buffer.alloc(4096, 1);
   try {
     for (;;) {
@@ -64,5 +68,4 @@ export async function fillDisk(folder: string): Promise<{ free(): Promise<void> 
   } finally {
     await file.close();
   }
-  return { free: () => rm(path) };
 }
