@@ -1626,8 +1626,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Replaces the name, the permissions, the rules, and the origins and networks of an application as a whole",
-        "description": "Its type, keys, status, expiry and tenant stay as they are.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
+        "summary": "Replaces the name, the permissions and the rules of an application as a whole",
+        "description": "Its allowed origins and networks change only where the request gives them. Its type, keys, status, expiry and tenant never change.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -6649,7 +6649,7 @@ export const openapi = {
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin, in place of those before. For public applications only. Empty means from everywhere.",
+            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin, in place of those before. For public applications only. Absent leaves them unchanged. To allow every origin again, send `[]` or `null` over REST, and name the field in `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6664,7 +6664,7 @@ export const openapi = {
           },
           "allowed_cidrs": {
             "type": "array",
-            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation, in place of those before. Empty means from everywhere.",
+            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation, in place of those before. Absent leaves them unchanged. To allow every network again, send `[]` or `null` over REST, and name the field in `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {

@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
-import { Edition, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { Edition, FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
 import {
+  type FieldMaskRules,
   type FieldRules,
   FieldRulesSchema,
   field as fieldRules,
@@ -97,10 +98,18 @@ function wholeTests({ type }: FieldRules): readonly Test[] {
   if (type.case === "duration") {
     return durationTests(type.value);
   }
+  if (type.case === "fieldMask") {
+    return maskTests(type.value);
+  }
   if (type.value) {
     checkKnown(type.value);
   }
   return [];
+}
+
+function maskTests(rules: FieldMaskRules): readonly Test[] {
+  checkKnown(rules);
+  return [(value) => (value as FieldMask).paths.every((path) => rules.in.includes(path))];
 }
 
 function listTests(

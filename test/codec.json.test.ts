@@ -9,7 +9,6 @@ import {
 } from "@bufbuild/protobuf";
 import {
   DurationSchema,
-  FieldMaskSchema,
   StringValueSchema,
   StructSchema,
   TimestampSchema,
@@ -50,7 +49,6 @@ const schemas = [
 /** Types that the quick codecs leave to the library. */
 const foreign: [DescMessage, object][] = [
   [StringValueSchema, { value: "a" }],
-  [FieldMaskSchema, { paths: ["a"] }],
   [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
   [recursiveSchema, { next: { next: {} } }],
   [

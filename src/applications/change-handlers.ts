@@ -1,4 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
+import type { UpdateApplicationRequest } from "../../gen/latchkey/v1/application_service_pb.js";
 import { checkVersion } from "../application-version.js";
 import { aboutApplication, callerOf } from "../caller.js";
 import type { ChangeApplication } from "../change-application.js";
@@ -9,7 +10,12 @@ import { checkGrantsSuit, checkMayAdminister, readGrants } from "../grants.js";
 import { newId } from "../ids.js";
 import { kindFor, makeKey } from "../keys.js";
 import { readExpiry } from "../moments.js";
-import type { ApplicationChange, ApplicationRecord, ApplicationType } from "../store/store.js";
+import type {
+  ApplicationChange,
+  ApplicationRecord,
+  ApplicationType,
+  Restrictions,
+} from "../store/store.js";
 import type { ApplicationHandlers, ChangingOptions } from "./handlers.js";
 import { toApplication } from "./to-application.js";
 
@@ -94,14 +100,14 @@ export function createChangeHandlers({
     },
 
     async updateApplication(request, context) {
-      const { name, allowedOrigins, allowedCidrs } = request;
+      const { name } = request;
       const grants = readGrants(request);
       return change(context, { kind: "application.updated" }, request, (current) => {
         const { type, expiresAt } = current;
         grantGuard.checkMayGive(callerOf(context), { type, grants, expiresAt, current });
         checkGrantsSuit(type, grants);
         checkRestrictions(type, request);
-        return { name, ...grants, allowedOrigins, allowedCidrs };
+        return { name, ...grants, ...changedRestrictions(request) };
       });
     },
 
@@ -139,5 +145,19 @@ export function createChangeHandlers({
       }
       return {};
     },
+  };
+}
+
+/** The restrictions that a request replaces: those that it gives, and the empty ones that its mask names. */
+function changedRestrictions({
+  allowedOrigins,
+  allowedCidrs,
+  updateMask,
+}: UpdateApplicationRequest): Partial<Restrictions> {
+  const isChanged = (list: readonly string[], path: string) =>
+    list.length > 0 || updateMask?.paths.includes(path);
+  return {
+    ...(isChanged(allowedOrigins, "allowed_origins") && { allowedOrigins }),
+    ...(isChanged(allowedCidrs, "allowed_cidrs") && { allowedCidrs }),
   };
 }

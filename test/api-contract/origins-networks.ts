@@ -78,7 +78,7 @@ export function describePlaces(subject: ApiSubject): void {
       for (const key of keys) {
         await expect(api().whoAmI(from(shopOrigin, key))).resolves.toBeDefined();
       }
-      await api().updateApplication(root.key, update);
+      await api().updateApplication(root.key, { ...update, updateMask: mask("allowed_origins") });
       for (const key of keys) {
         await expect(api().whoAmI(key)).resolves.toMatchObject({ allowedOrigins: [] });
       }
@@ -119,7 +119,7 @@ export function describePlaces(subject: ApiSubject): void {
       await api().updateApplication(root.key, { ...update, allowedCidrs: elsewhere });
       await refused(api().whoAmI(session.key), "address_not_allowed");
       await refused(api().createSession(key), "address_not_allowed");
-      await api().updateApplication(root.key, update);
+      await api().updateApplication(root.key, { ...update, updateMask: mask("allowed_cidrs") });
       await expect(api().whoAmI(session.key)).resolves.toMatchObject({ allowedCidrs: [] });
     });
 
@@ -153,6 +153,31 @@ export function describePlaces(subject: ApiSubject): void {
       expect(await api().getApplication(root.key, { id })).toMatchObject({
         ...{ allowedOrigins, allowedCidrs },
       });
+    });
+
+    it("stay as they are where an update does not give them", async () => {
+      const { root, make } = await createTenant();
+      const { id, key } = await make("public", {
+        ...tokenRead,
+        allowedOrigins,
+        allowedCidrs: elsewhere,
+      });
+      const update = { id, name: "renamed", permissions: ["token:create"] };
+      const updated = await api().updateApplication(root.key, update);
+      expect(updated).toMatchObject({ ...update, allowedOrigins, allowedCidrs: elsewhere });
+      await refused(api().whoAmI(from(otherOrigin, key)), "origin_not_allowed");
+      await refused(api().whoAmI(from(shopOrigin, key)), "address_not_allowed");
+    });
+
+    it.each([
+      ["allowed_origins", { allowedOrigins: [], allowedCidrs: here }],
+      ["allowed_cidrs", { allowedOrigins, allowedCidrs: [] }],
+    ])("are cleared one by one: %s", async (path, left) => {
+      const { root, make } = await createTenant();
+      const { id } = await make("public", { ...tokenRead, allowedOrigins, allowedCidrs: here });
+      const update = { id, name: "renamed", ...tokenRead, updateMask: mask(path) };
+      expect(await api().updateApplication(root.key, update)).toMatchObject(left);
+      expect(await api().getApplication(root.key, { id })).toMatchObject(left);
     });
 
     it.each<[what: string, type: string, given: object, field: string, words: string]>([
@@ -193,6 +218,11 @@ export function describePlaces(subject: ApiSubject): void {
   });
 
   describePlaceChecks(subject);
+}
+
+/** Names the fields to replace even where they are empty. */
+function mask(...paths: string[]) {
+  return { paths };
 }
 
 function origins(...allowedOrigins: string[]) {

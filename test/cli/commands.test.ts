@@ -132,6 +132,8 @@ describe("applications", () => {
       rules: [rule],
       allowed_cidrs: ["203.0.113.0/24"],
     });
+    const anywhere = await json(["apps", "update", id, "--any-cidr"]);
+    expect(anywhere).toMatchObject({ permissions: ["token:read", "a:b"], allowed_cidrs: [] });
     const late = await admin(["apps", "update", id, "--name", "x", "--if-match", version]);
     expect(late.code).toBe(6);
     const wrong = await admin(["apps", "update", id, "--rules", "-"], { input: '[{"prio": 1}]' });

@@ -79,8 +79,11 @@ describeInBrowser("a journey through the console", (browser) => {
     await page.getByLabel("Name").fill("Web shop 2");
     await button(page, "Remove token:create").click();
     await focused(page.getByRole("combobox", { name: "Permissions on everything" }));
+    await page.getByLabel("Web pages, by their origin").fill("");
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
+    const { data: renamed } = await client.applications.listApplications({ namePrefix: "web" });
+    expect(renamed).toMatchObject([{ allowedOrigins: [] }]);
     await page.getByText("Web shop 2 was updated by").waitFor();
 
     const second = await regenerate("Goes on for 7 days");

@@ -33,6 +33,8 @@ function anyMessage(schema: DescMessage): fc.Arbitrary<Init> {
       return anyTimestamp;
     case "google.protobuf.Duration":
       return anyDuration;
+    case "google.protobuf.FieldMask":
+      return anyFieldMask;
     default:
       return anyInit(schema);
   }
@@ -60,6 +62,11 @@ export const anyDuration = fc.record({
     fc.constantFrom(0n, 1n, 3_600n, 315_576_000_000n),
   ),
   nanos: anyNanos,
+});
+
+/** A mask that JSON can tell too. */
+const anyFieldMask = fc.record({
+  paths: fc.array(fc.stringMatching(/^[a-z]+(_[a-z]+){0,2}$/), { maxLength: 4 }),
 });
 
 function anyScalar(scalar: ScalarType | undefined): fc.Arbitrary<unknown> {

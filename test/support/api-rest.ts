@@ -99,8 +99,9 @@ export function createRestApi(url: string): Api {
       application(await call(key, "GET", `/applications/${id}`, 200)),
     getApplicationByKey: async (key) =>
       application(await call(key, "GET", "/applications/key", 200)),
-    updateApplication: async (key, { id, ifMatch, ...request }) => {
-      const body = write(UpdateApplicationRequestSchema, request);
+    updateApplication: async (key, { id, ifMatch, updateMask, ...request }) => {
+      const cleared = Object.fromEntries((updateMask?.paths ?? []).map((path) => [path, []]));
+      const body = { ...cleared, ...(write(UpdateApplicationRequestSchema, request) as object) };
       return application(await call(key, "PUT", `/applications/${id}`, 200, body, ifMatch));
     },
     regenerateApplicationKey: async (key, { id, ifMatch, gracePeriod }) => {

@@ -3,8 +3,8 @@ import type { FieldRules } from "./rules.js";
 
 /** The example that a field has in its rules, or that its items have. */
 export function exampleIn(rules: FieldRules): JsonValue | undefined {
-  const { string, int32, bool, duration, timestamp } = rules.repeated?.items ?? rules;
-  const asWritten = string ?? int32 ?? bool ?? duration;
+  const { string, int32, bool, duration, field_mask, timestamp } = rules.repeated?.items ?? rules;
+  const asWritten = string ?? int32 ?? bool ?? duration ?? field_mask;
   return asWritten?.example?.[0] ?? timestamp?.example?.map(moment)[0];
 }
 

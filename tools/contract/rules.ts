@@ -17,6 +17,7 @@ export interface FieldRules {
   readonly bool?: { readonly example?: readonly boolean[] };
   readonly repeated?: RepeatedRules;
   readonly duration?: DurationRules;
+  readonly field_mask?: { readonly in?: readonly string[]; readonly example?: readonly string[] };
   readonly timestamp?: { readonly example?: readonly string[] };
 }
 

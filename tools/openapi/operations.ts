@@ -1,5 +1,6 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { replayedHeader } from "../../src/idempotency-key.js";
+import { isUpdateMask } from "../../src/server/rest/update-mask.js";
 import { accessOf, callersOf, refusalOf } from "../contract/access.js";
 import { ownErrorsOf, refusalsOf } from "../contract/errors-of.js";
 import { createExamples } from "../contract/examples.js";
@@ -27,7 +28,9 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
 
   function parametersOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json[] {
     const inBody = bodyFieldsOf(input, http);
-    const parameters = input.fields.filter((field) => !inBody.includes(field));
+    const parameters = input.fields.filter(
+      (field) => !inBody.includes(field) && !isUpdateMask(field),
+    );
     return parameters.map((field) => {
       const header = facts.header(field);
       if (header !== undefined) {
@@ -51,7 +54,11 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
   /** The body is the message less the fields in the path and in headers. */
   function bodyFieldsOf({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
     return fields.filter(
-      (field) => hasBody && !pathFields.includes(field.name) && facts.header(field) === undefined,
+      (field) =>
+        hasBody &&
+        !pathFields.includes(field.name) &&
+        facts.header(field) === undefined &&
+        !isUpdateMask(field),
     );
   }
 

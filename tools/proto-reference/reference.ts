@@ -22,7 +22,7 @@ const ofErrors =
   "An error over gRPC and Connect carries its code in capitals as the `reason` of a `google.rpc.ErrorInfo`. Every error has a request id, under which the operator finds the call in the logs.";
 
 const ofMessages =
-  "Of the types from elsewhere, a `google.protobuf.Timestamp` is written in JSON as `2030-01-31T12:00:00.000Z`, a `google.protobuf.Duration` in seconds as `3600s`, and `google.protobuf.Empty` has no fields.";
+  "Of the types from elsewhere, a `google.protobuf.Timestamp` is written in JSON as `2030-01-31T12:00:00.000Z`, a `google.protobuf.Duration` in seconds as `3600s`, a `google.protobuf.FieldMask` as the names of fields in lowerCamelCase with commas between them, and `google.protobuf.Empty` has no fields.";
 
 /** The whole contract in words. */
 export function createReference({ files, allFiles }: Schema): Block[] {

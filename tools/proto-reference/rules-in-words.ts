@@ -20,12 +20,14 @@ export function rulesInWords(facts: Facts, field: DescField): string[] {
 
 function valueRules(
   facts: Facts,
-  { cel = [], string = {}, int32 = {}, duration = {} }: FieldRules,
+  { cel = [], string = {}, int32 = {}, duration = {}, field_mask = {} }: FieldRules,
 ): string[] {
   const choices = string.in?.map(codeOf) ?? [];
+  const paths = field_mask.in?.map(codeOf) ?? [];
   return [
     string.uuid ? "A UUID." : "",
     choices.length > 0 ? `One of ${listOf(choices, "disjunction")}.` : "",
+    paths.length > 0 ? `May name ${listOf(paths, "conjunction")}.` : "",
     lengthOf(string),
     string.pattern ? `Matches ${codeOf(string.pattern)}.` : "",
     limitsOf(int32),

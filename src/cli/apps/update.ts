@@ -34,8 +34,9 @@ const changes = [
 ] as const satisfies readonly (keyof Flags)[];
 
 /**
- * Changes what is said and nothing else. The service replaces all of it, so it
- * is read before, and replaced only as it was read: nobody's change is lost.
+ * Changes what is said and nothing else. The service replaces the name and all
+ * grants, so they are read before, and replaced only as they were read: nobody's
+ * change is lost.
  */
 export async function updateApplication(idOrName: string, flags: Flags): Promise<void> {
   if (changes.every((name) => flags[name] === undefined)) {
@@ -50,8 +51,14 @@ export async function updateApplication(idOrName: string, flags: Flags): Promise
       name: flags.name ?? before.name,
       permissions: permissionsAfter(before, flags),
       rules: rules ?? before.rules,
-      allowedOrigins: flags.anyOrigin ? [] : (flags.allowedOrigin ?? before.allowedOrigins),
-      allowedCidrs: flags.anyCidr ? [] : (flags.allowedCidr ?? before.allowedCidrs),
+      allowedOrigins: flags.allowedOrigin ?? [],
+      allowedCidrs: flags.allowedCidr ?? [],
+      updateMask: {
+        paths: [
+          ...(flags.anyOrigin ? ["allowed_origins"] : []),
+          ...(flags.anyCidr ? ["allowed_cidrs"] : []),
+        ],
+      },
       ifMatch: flags.ifMatch ?? before.version,
     };
     const after = await client.applications.updateApplication(request, call);

@@ -1,5 +1,17 @@
-import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import {
+  DurationSchema,
+  FieldMaskSchema,
+  type Timestamp,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
 import { messageMaker } from "./message-maker.js";
 import type { Fields } from "./plain.js";
 import { readUsualDuration } from "./usual-duration.js";
@@ -34,6 +46,9 @@ function messageReader(schema: DescMessage, style: JsonReadingStyle): ReadValue 
   }
   if (schema.typeName === DurationSchema.typeName) {
     return readUsualDuration;
+  }
+  if (schema.typeName === FieldMaskSchema.typeName) {
+    return readMask;
   }
   const make = messageMaker(schema);
   const fields = new Map(
@@ -94,6 +109,14 @@ function scalarReader(scalar: ScalarType | undefined): ReadValue {
       return (value) => (typeof value === "boolean" ? value : undefined);
   }
 }
+
+const readMask: ReadValue = (value) => {
+  try {
+    return fromJson(FieldMaskSchema, value as JsonValue);
+  } catch {
+    return undefined;
+  }
+};
 
 function momentReader({ readMoment }: JsonReadingStyle): ReadValue {
   return (value) => {

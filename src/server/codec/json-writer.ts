@@ -2,6 +2,8 @@ import { create, type DescField, type DescMessage, ScalarType, toJson } from "@b
 import {
   type Duration,
   DurationSchema,
+  type FieldMask,
+  FieldMaskSchema,
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
@@ -47,6 +49,9 @@ function messageWriter(schema: DescMessage, style: JsonStyle): WriteValue {
   if (schema.typeName === DurationSchema.typeName) {
     return writeDuration;
   }
+  if (schema.typeName === FieldMaskSchema.typeName) {
+    return writeMask;
+  }
   const fields = schema.fields.map((field) => memberWriter(field, style));
   return (message, to) => {
     const start = to.position;
@@ -59,6 +64,10 @@ function messageWriter(schema: DescMessage, style: JsonStyle): WriteValue {
 
 const writeDuration: WriteValue = (value, to) => {
   to.ascii(`"${toJson(DurationSchema, create(DurationSchema, value as Duration))}"`);
+};
+
+const writeMask: WriteValue = (value, to) => {
+  to.quoted(toJson(FieldMaskSchema, create(FieldMaskSchema, value as FieldMask)));
 };
 
 /** Writes a field of a message, after a comma. */

@@ -4,6 +4,7 @@ import {
   Edition,
   EmptySchema,
   FeatureSet_FieldPresence,
+  FieldMaskSchema,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
 
@@ -21,6 +22,7 @@ const plainLibraryTypes: ReadonlySet<string> = new Set([
   TimestampSchema.typeName,
   DurationSchema.typeName,
   EmptySchema.typeName,
+  FieldMaskSchema.typeName,
 ]);
 
 /**

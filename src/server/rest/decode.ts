@@ -13,6 +13,7 @@ import { checkCalendar } from "../codec/calendar.js";
 import { createJsonReader, type JsonReadingStyle } from "../codec/json-reader.js";
 import { type Fields, oddPartOf } from "../codec/plain.js";
 import { readUsualDuration } from "../codec/usual-duration.js";
+import { createMaskWriter, isUpdateMask } from "./update-mask.js";
 
 const restStyle: JsonReadingStyle = { nameOf: ({ name }) => name, readMoment };
 
@@ -29,7 +30,7 @@ interface Shape {
   readonly schema: DescMessage;
   /** The fields that the path gives. */
   readonly bound: readonly DescField[];
-  /** Those that come from the body or, where there is none, from the query; what a header carries does not. */
+  /** Those that come from the body or, where there is none, from the query; not those of headers, and no mask. */
   readonly free: readonly DescField[];
   readonly hasBody: boolean;
 }
@@ -54,14 +55,16 @@ export function createDecoder(
   }
   const bound = schema.fields.filter(({ name }) => pathFields.includes(name));
   const free = schema.fields.filter(
-    (field) => !pathFields.includes(field.name) && headerOf(field) === undefined,
+    (field) =>
+      !pathFields.includes(field.name) && headerOf(field) === undefined && !isUpdateMask(field),
   );
   const shape = { schema, bound, free, hasBody };
   const decodeQuickly = quickDecoder(shape);
   const decodeCarefully = carefulDecoder(shape);
+  const writeMask = createMaskWriter(schema);
   return {
     decode: (body, path, query) =>
-      decodeQuickly(body, path, query) ?? decodeCarefully(body, path, query),
+      writeMask(decodeQuickly(body, path, query) ?? decodeCarefully(body, path, query), body),
   };
 }
 

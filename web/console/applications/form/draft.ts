@@ -59,7 +59,13 @@ export function updateRequestOf(
   draft: Draft,
   { id, version }: Pick<Application, "id" | "version">,
 ): UpdateApplicationRequest {
-  return create(UpdateApplicationRequestSchema, { ...fieldsOf(draft), id, ifMatch: version });
+  return create(UpdateApplicationRequestSchema, {
+    ...fieldsOf(draft),
+    id,
+    ifMatch: version,
+    // The form shows both, so one that is empty there is cleared.
+    updateMask: { paths: ["allowed_origins", "allowed_cidrs"] },
+  });
 }
 
 type SharedFields = Pick<
