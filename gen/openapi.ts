@@ -1652,7 +1652,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -1987,7 +1987,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2308,7 +2308,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2796,7 +2796,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2985,7 +2985,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -3244,7 +3244,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`. Absent, or `*`, takes it as it is.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -5089,7 +5089,7 @@ export const openapi = {
               "type": "urn:latchkey:problem:unauthenticated",
               "title": "A valid key is required",
               "status": 401,
-              "detail": "Send the key of an application or session. The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.",
+              "detail": "Send the key of an application or session. The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.",
               "code": "unauthenticated",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
@@ -6167,7 +6167,7 @@ export const openapi = {
       },
       "AccessRuleConditionInput": {
         "type": "object",
-        "description": "A comparison with an attribute of a token.",
+        "description": "A comparison with an attribute of a token.\n\nNo token can be in such a container: give a path such as /pci/high/, without empty, . or .. segments.",
         "properties": {
           "attribute": {
             "type": "string",
@@ -6693,7 +6693,7 @@ export const openapi = {
             "examples": [
               "3600s"
             ],
-            "description": "How long the present key goes on working: 3600s is an hour. Absent ends it at once, and with it all earlier ones.\n\nMust be more than 0s and at most 2592000s."
+            "description": "How long the present key goes on working: 3600s is an hour. Absent, or 0s, ends it at once, and with it all earlier ones.\n\nMust be at least 1s, or 0s to end the key at once.\n\nMust be at most 2592000s."
           }
         },
         "additionalProperties": false

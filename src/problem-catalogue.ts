@@ -186,7 +186,7 @@ export function askForKey(keyHeader: string) {
   return {
     detail:
       `Send the key of an application or session in the ${keyHeader} header. ` +
-      "The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.",
+      "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.",
     headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"` },
   };
 }

@@ -1,5 +1,5 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type Duration, DurationSchema, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { readPattern } from "./quick-pattern.js";
 import { NotUnderstood, type Test } from "./quick-test.js";
 
@@ -15,7 +15,9 @@ export type Subject = DescMessage | "string";
  *     atom   = "rule"
  *            | "has(this." field ")"
  *            | "this." field ".size()" ( ">" | "==" ) number
- *            | "this.matches(" text ")"
+ *            | "this" [ "." field ] ".matches(" text ")"
+ *            | "this." field "!=" text
+ *            | "this" ( "==" | ">=" ) "duration('" number "s')"
  *
  * where `rule` is true: the rule is asked for. Throws `NotUnderstood` where the
  * rule has anything else.
@@ -86,11 +88,36 @@ class ExpressionReader {
     if (size) {
       return hasSize(this.#field(size[1]), size[2] === ">", Number(size[3]));
     }
-    const matches = this.#take(/this\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
-    if (matches && this.#subject === "string") {
-      return matchesPattern(matches[1] ?? matches[2] ?? "", isNegated);
+    const matches = this.#take(/this(?:\.(\w+))?\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
+    if (matches) {
+      const test = matchesPattern(matches[2] ?? matches[3] ?? "", isNegated);
+      return this.#ofText(matches[1], test);
+    }
+    const differs = this.#take(/this\.(\w+) != '([^'\\]*)'/);
+    if (differs) {
+      return this.#ofText(differs[1], (value) => value !== differs[2]);
+    }
+    const lasts = this.#take(/this (==|>=) duration\('(\d+)s'\)/);
+    if (lasts && this.#isDuration() && !isNegated) {
+      return hasLength(lasts[1] === "==", BigInt(lasts[2] ?? 0));
     }
     throw new NotUnderstood();
+  }
+
+  /** A test of a text: of the value itself, or of a field of it. */
+  #ofText(name: string | undefined, test: Test): Test {
+    if (name === undefined && this.#subject === "string") {
+      return test;
+    }
+    const { scalar, presence, localName } = this.#field(name);
+    if (scalar !== ScalarType.STRING || presence !== FeatureSet_FieldPresence.IMPLICIT) {
+      throw new NotUnderstood();
+    }
+    return (value) => test((value as Record<string, unknown>)[localName]);
+  }
+
+  #isDuration(): boolean {
+    return this.#subject !== "string" && this.#subject.typeName === DurationSchema.typeName;
   }
 
   /** Takes what comes next, if it is that. */
@@ -127,6 +154,16 @@ function hasSize(field: DescField, isMore: boolean, size: number): Test {
   const { localName } = field;
   const lengthOf = (value: unknown) => (value as Record<string, unknown[]>)[localName]?.length ?? 0;
   return isMore ? (value) => lengthOf(value) > size : (value) => lengthOf(value) === size;
+}
+
+/** Of a duration with odd parts, such as another sign in one of them, nothing is sure. */
+function hasLength(isExact: boolean, length: bigint): Test {
+  return (value) => {
+    const { seconds, nanos } = value as Duration;
+    return isExact
+      ? seconds === length && nanos === 0
+      : seconds >= length && nanos >= 0 && nanos < 1_000_000_000;
+  };
 }
 
 function matchesPattern(source: string, isNegated: boolean): Test {

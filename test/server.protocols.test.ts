@@ -53,6 +53,22 @@ describe("one port", () => {
     expect(id).toBe(root.applicationId);
   });
 
+  it.each([
+    ["Connect", createConnectTransport],
+    ["gRPC-Web", createGrpcWebTransport],
+    ["gRPC", createGrpcTransport],
+  ])("takes one version of if_match and If-Match over %s", async (_name, createTransport) => {
+    const transport = createTransport({ baseUrl: server.url, httpVersion: "2" });
+    const client = createClient(ApplicationService, transport);
+    const request = { name: "one", type: "private", permissions: ["token:read"] };
+    const { id, version } = await client.createApplication(request, { headers: key() });
+    const disable = (ifMatch: string, tag: string) =>
+      client.disableApplication({ id, ifMatch }, { headers: { ...key(), "if-match": tag } });
+    await expect(disable(version, '"other"')).rejects.toThrow("differs from the If-Match header");
+    await expect(disable(`W/"${version}"`, `"${version}"`)).rejects.toThrow("one entity tag");
+    await expect(disable(`"${version}"`, `"${version}"`)).resolves.toMatchObject({ id });
+  });
+
   it("speaks everything at once on one connection of HTTP/2", async () => {
     const session = connectHttp2(server.url);
     const answers = await Promise.all(

@@ -23,6 +23,7 @@ import {
   type StringRules,
   StringRulesSchema,
 } from "../gen/buf/validate/validate_pb.js";
+import { AccessRuleConditionSchema } from "../gen/latchkey/v1/access_rule_pb.js";
 import {
   BatchCheckAccessRequestSchema,
   CheckAccessRequestSchema,
@@ -97,17 +98,20 @@ describe("the quick check", () => {
     token: { id: "card-4242", container: "/pci/" },
   };
   const id = newId(0);
+  const paths = ["allowed_cidrs", "allowed_origins"];
 
   it.each<[DescMessage, object]>([
     [CreateApplicationRequestSchema, { name, type: "private", ...grants }],
     [CreateApplicationRequestSchema, { name, type: "public", rules, expiresAt: {} }],
     [CreateApplicationRequestSchema, { name, type: "public", ...grants, ...restrictions }],
     [UpdateApplicationRequestSchema, { id, name, ...grants, ...restrictions }],
+    [UpdateApplicationRequestSchema, { id, name, ...grants, updateMask: { paths } }],
     [GetApplicationRequestSchema, { id }],
     [ListApplicationsRequestSchema, { id: [id], page: 1, size: 100 }],
     [ListApplicationsRequestSchema, { start: "a".repeat(100) }],
     [RegenerateApplicationKeyRequestSchema, { id }],
-    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { nanos: 1 } }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: {} }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { seconds: 1n, nanos: 1 } }],
     [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { seconds: 2_592_000n } }],
     [AuthorizeSessionRequestSchema, { nonce: "a", rules: [{ ...rule, conditions: [condition] }] }],
     [CheckAccessRequestSchema, check],
@@ -120,6 +124,18 @@ describe("the quick check", () => {
   ])("is sure of a good %s", (schema, init) => {
     expect(isSure(schema, init)).toBe(true);
     expect(isValid(schema, create(schema, init as Init))).toBe(true);
+  });
+
+  it("agrees with the validator on the container of a condition", () => {
+    const path = fc.array(fc.constantFrom("a", "/", ".", ".."), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(path, fc.constantFrom("equals", "starts_with"), (parts, operator) => {
+        const init = { attribute: "container", operator, value: parts.join("") };
+        expect(isSure(AccessRuleConditionSchema, init)).toBe(
+          isValid(AccessRuleConditionSchema, create(AccessRuleConditionSchema, init)),
+        );
+      }),
+    );
   });
 
   it("leaves characters to the validator that only newer tables may know", () => {

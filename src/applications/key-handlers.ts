@@ -23,7 +23,8 @@ export function createKeyHandlers({
   const { applications } = store;
   return {
     async regenerateApplicationKey(request, context) {
-      const grace = request.gracePeriod && readDuration(request.gracePeriod, "grace_period");
+      const { gracePeriod } = request;
+      const grace = gracePeriod && readDuration(gracePeriod, "grace_period");
 
       const keyId = newId(clock());
       let text = "";
@@ -35,7 +36,7 @@ export function createKeyHandlers({
           grantGuard.checkMayTakeOver(callerOf(context), current);
           text = makeKey(kindFor(current.type), current.id);
           const key = { id: keyId, hash: keyring.hash(text) };
-          return { keys: replaceKey(current.keys, key, now, grace) };
+          return { keys: replaceKey(current.keys, key, now, grace || undefined) };
         },
         target: ({ id }) => ({ applicationId: id, keyId }),
         endsAt: ({ keys }) => keys[1]?.expiresAt,

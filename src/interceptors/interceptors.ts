@@ -19,6 +19,7 @@ import { createLimitRateInterceptor } from "./limit-rate.js";
 import { createLimitStreamsInterceptor } from "./limit-streams.js";
 import { createNoteUseInterceptor } from "./note-use.js";
 import { createObserveInterceptor } from "./observe.js";
+import { readHeaderFields } from "./read-header-fields.js";
 import { createReadmitInterceptor } from "./readmit.js";
 import { createValidateInterceptor } from "./validate.js";
 
@@ -78,6 +79,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     limitStreams: createLimitStreamsInterceptor(limits.streams, readAddressOf),
     inspection: [
       createReadmitInterceptor(readmission, methods),
+      readHeaderFields,
       createValidateInterceptor(limits.listItems),
     ],
   };

@@ -16,6 +16,7 @@ const mostKeys = 100;
 
 /** What the proto says of the paths of containers, which earlier versions took as they came. */
 const newRule = "string.container_path";
+const newConditionRule = "access_rule_condition.container_path";
 
 /** All that keeps an application from being one that the API of any version could have made. */
 export function faultsOfApplication(record: ImportedApplication): readonly FieldViolation[] {
@@ -63,7 +64,7 @@ export function faultsOfSession(record: ImportedSession): readonly FieldViolatio
     return violationsOf(() => {
       // The nonce is spent.
       const request = create(AuthorizeSessionRequestSchema, { nonce: "-", ...showGrants(record) });
-      checkMessage(AuthorizeSessionRequestSchema, request);
+      checkMessage(AuthorizeSessionRequestSchema, request, newConditionRule);
     });
   }
   return permissions.length > 0 || rules.length > 0

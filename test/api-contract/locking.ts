@@ -135,6 +135,32 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
     });
   });
 
+  describe("the version that is asked for", () => {
+    it("may have the quotes of an ETag", async () => {
+      const { key, created, version, target } = await made();
+      const stale = { ...target, ifMatch: `"${created.version}"` };
+      await refused(api().disableApplication(key, stale), "version_mismatch");
+      await api().disableApplication(key, { ...target, ifMatch: `"${version}"` });
+    });
+
+    it("may be sent as a header", async () => {
+      const { key, created, version, target } = await made();
+      const as = (version: string) => ({ key, headers: { "if-match": `"${version}"` } });
+      await refused(api().disableApplication(as(created.version), target), "version_mismatch");
+      await refused(api().deleteApplication(as(created.version), target), "version_mismatch");
+      await api().disableApplication(as(version), target);
+    });
+
+    it.each(['W/"17"', "17", '"1", "2"'])("is refused as the header %s", async (tag) => {
+      const { key, target, look } = await made();
+      const before = await look();
+      const as = { key, headers: { "if-match": tag } };
+      const { errors } = await refused(api().deleteApplication(as, target), "invalid_request");
+      expect(Object.keys(errors)).toEqual(["If-Match"]);
+      expect(await look()).toEqual(before);
+    });
+  });
+
   it("of ten who update what they all have seen, one does, and nine are told", async () => {
     const { key, version, target } = await made();
     const names = Array.from({ length: 10 }, (_, at) => `name ${at}`);

@@ -150,6 +150,18 @@ export function describeSessions(subject: ApiSubject): void {
         withCondition({ operator: "matches" }),
       ],
       ["no value", "rules[0].conditions[0].value", withCondition({ value: "" })],
+      ...["/a//b/", "//", "/a/../b/", "./a", "/..", "..", "/a/."].map(
+        (value): [string, string, object] => [
+          `a container that no token is in (${value})`,
+          "rules[0].conditions[0]",
+          withCondition({ operator: "equals", value }),
+        ],
+      ),
+      ...["//", "/a//b", "/a/../b", "./a", "../"].map((value): [string, string, object] => [
+        `a prefix that no container has (${value})`,
+        "rules[0].conditions[0]",
+        withCondition({ value }),
+      ]),
       ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
     ])("with %s is refused and leaves the nonce good", async (_what, field, change) => {
       const tenant = await createTenant();
@@ -158,6 +170,25 @@ export function describeSessions(subject: ApiSubject): void {
       expect(Object.keys((await refused(call, "invalid_request")).errors)).toContain(field);
       await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
     });
+  });
+
+  it.each([
+    ["equals", "/pci"],
+    ["equals", "/"],
+    ["equals", "/..."],
+    ["starts_with", "/pci/hi"],
+    ["starts_with", "/pci/."],
+    ["starts_with", "/pci/.."],
+    ["starts_with", ".well-known"],
+    ["starts_with", "/"],
+  ])("authorizing a session takes a container that %s %s", async (operator, value) => {
+    const tenant = await createTenant();
+    const { nonce } = await openSession(tenant);
+    const rules = withCondition({ operator, value });
+    await api().authorizeSession(tenant.privateKey, { nonce, ...rules });
+    const id = withCondition({ attribute: "id", operator, value: "a//../b" });
+    const { nonce: other } = await openSession(tenant);
+    await api().authorizeSession(tenant.privateKey, { nonce: other, ...id });
   });
 
   describe("a session that expires", () => {

@@ -49,7 +49,7 @@ export function createRestApi(url: string): Api {
     const response = await fetch(url + path, {
       method,
       headers: {
-        ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+        ...(ifMatch !== undefined && { "if-match": `"${ifMatch.replaceAll('"', "")}"` }),
         ...headersFor(key),
         ...(body !== undefined && { "content-type": "application/json" }),
       },

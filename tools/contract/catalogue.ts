@@ -26,7 +26,7 @@ const stories: Partial<Record<ProblemCode, Story>> = {
     when: "The key is missing, or it is not one that works. The answer is the same for all of them.",
     detail:
       "Send the key of an application or session. " +
-      "The key is missing, or it is not one that works: mistyped, replaced, expired or deleted.",
+      "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.",
     headers: ["WWW-Authenticate"],
   },
   permission_denied: {

@@ -14,7 +14,7 @@ import { createUnaryCall, UnaryCallRequest } from "../unary-call.js";
 import { type Binding, readBinding } from "./binding.js";
 import { createDecoder } from "./decode.js";
 import { createEncoder } from "./encode.js";
-import { createHeaderReader, createHeaderWriter } from "./header-fields.js";
+import { createHeaderWriter } from "./header-fields.js";
 import { createRouter } from "./router.js";
 import { splitPath } from "./template.js";
 
@@ -120,10 +120,9 @@ function createRoute(
 function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
   const decoder = createDecoder(input, pathFields, hasBody);
-  const readHeaders = createHeaderReader(input);
-  return ({ query, headers }, fields, body) => {
+  return ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
-    return readHeaders(decoder.decode(body, fields, parameters), headers);
+    return decoder.decode(body, fields, parameters);
   };
 }
 
