@@ -246,6 +246,17 @@ describe("the host", () => {
     }
   });
 
+  it.each(["1.1", "1.0"])("is named once in a request of HTTP/%s", async (version) => {
+    for (const hosts of ["host: a\r\nhost: a\r\n", "Host: a\r\nx: y\r\nHOST: b\r\n"]) {
+      for (const path of ["/healthz", "/applications/key"]) {
+        const answer = await ask(`GET ${path} HTTP/${version}`, `${hosts}connection: close\r\n`);
+        expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("host");
+      }
+      const rpc = await ask(`POST ${connectPath} HTTP/${version}`, `${hosts}${json}`, "{}");
+      expect(rpc.status).toBe(400);
+    }
+  });
+
   it("is required by Connect as by REST", async () => {
     const answer = await ask(`POST ${connectPath} HTTP/1.1`, json, "{}");
     expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("host");

@@ -137,6 +137,14 @@ describe("with a certificate", () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(requests).fill(200));
   });
 
+  it("requests behind one whose Upgrade is ignored are answered", async () => {
+    const one = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
+    const upgrade = `${one}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
+    const text = `${one}\r\n${upgrade}${upgrade}${one}connection: close\r\n\r\n`;
+    const answers = parseAnswers(await ask(text));
+    expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(200));
+  });
+
   it.each<[what: string, text: string, status: number, code: string]>([
     ["nonsense", "nonsense\r\n\r\n", 400, "invalid_request"],
     ["no host", "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n", 400, "invalid_request"],

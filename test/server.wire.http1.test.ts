@@ -109,6 +109,42 @@ describe("requests that are sent one upon the other", () => {
     expect(got[0]?.body).toBe(got.at(-1)?.body);
   });
 
+  it("are answered behind one whose Upgrade is ignored", async () => {
+    const { socket, answers } = openConnection();
+    const upgrade = ["connection: upgrade", "upgrade: websocket"];
+    const asks: Ask[] = [
+      get,
+      { ...get, headers: upgrade },
+      { path: byKeyRpc, type: "application/json", body: "{}", headers: upgrade },
+      { path: byKeyRpc, type: "application/json", body: "{}" },
+      { ...get, headers: ["Connection: keep-alive, Upgrade", "Upgrade: h2c, websocket"] },
+      { method: "GET", path: "/nothing" },
+      get,
+    ];
+    socket.write(Buffer.concat(asks.map(wireOf)));
+    const got = await answers(asks.length);
+    expect(got.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 200]);
+    socket.write(wireOf(get));
+    expect((await answers(asks.length + 1)).at(-1)?.status).toBe(200);
+  });
+
+  it("are answered behind one whose Upgrade is ignored, however they are cut", async () => {
+    const one = wireOf({
+      ...{ path: byKeyRpc, type: "application/json", body: "{}" },
+      headers: ["connection: upgrade", "upgrade: websocket"],
+    });
+    const all = Buffer.concat([wireOf(get), one, wireOf(get)]);
+    const { socket, answers } = openConnection();
+    let count = 0;
+    for (let at = 1; at < all.length; at += 25) {
+      socket.write(all.subarray(0, at));
+      await new Promise((resolve) => setImmediate(resolve));
+      socket.write(all.subarray(at));
+      count += 3;
+      expect((await answers(count)).every(({ status }) => status === 200)).toBe(true);
+    }
+  });
+
   it("may be cut anywhere", async () => {
     const one = wireOf({ path: byKeyRpc, type: "application/json", body: "{}" });
     const two = wireOf({ method: "GET", path: "/healthz" });

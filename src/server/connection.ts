@@ -47,6 +47,8 @@ export interface Connection {
   noteProgress(): void;
   /** Called when a request of HTTP/1.1 has its answer. */
   readonly requestEnded: () => void;
+  /** Called once, when all requests of HTTP/1.1 are answered. */
+  onIdle: (() => void) | undefined;
   /** Keeps more of what has come from being read before it is ended. */
   stopReading(): void;
   /** Ends it at once. */
@@ -108,7 +110,13 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     requestEnded() {
       connection.requests--;
       connection.usedAt = performance.now();
+      if (connection.requests === 0 && connection.onIdle) {
+        const { onIdle } = connection;
+        connection.onIdle = undefined;
+        onIdle();
+      }
     },
+    onIdle: undefined,
     stopReading: reading.stopReading,
     drop() {
       connection.session?.destroy();

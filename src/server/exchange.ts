@@ -81,6 +81,9 @@ export abstract class Exchange implements Peer {
   /** The version of HTTP. */
   abstract readonly version: string;
 
+  /** Whether it names its host more than once. */
+  abstract readonly hasSeveralHosts: boolean;
+
   /** Where the body can be read from. */
   protected abstract readonly source: IncomingMessage | Http2ServerRequest | ServerHttp2Stream;
 

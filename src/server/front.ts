@@ -107,10 +107,17 @@ export function createFront({ cors, doors, log, isSecure, onPage, limits }: Fron
   };
 }
 
-/** HTTP/1.1 wants every request to name its host. */
-function checkHost({ version, headers }: Exchange): void {
+/** HTTP/1.1 wants every request to name its host, and only one. */
+function checkHost({ version, headers, hasSeveralHosts }: Exchange): void {
   if (version === "1.1" && headers.host === undefined) {
     throw invalidRequest({ field: "host", message: "is missing: send the Host header" });
+  }
+  // A proxy in front may have taken another one of them.
+  if (hasSeveralHosts) {
+    throw invalidRequest({
+      field: "host",
+      message: "is there more than once: send one Host header",
+    });
   }
 }
 

@@ -33,6 +33,19 @@ export class Http1Exchange extends Exchange {
     return this.request.httpVersion;
   }
 
+  /** Node takes the first of them. */
+  get hasSeveralHosts(): boolean {
+    const { rawHeaders } = this.request;
+    let hosts = 0;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at] as string;
+      if (name.length === "host".length && name.toLowerCase() === "host") {
+        hosts++;
+      }
+    }
+    return hosts > 1;
+  }
+
   protected get source(): IncomingMessage {
     return this.request;
   }

@@ -29,6 +29,8 @@ const ignore = () => {};
 /** A request and its answer over HTTP/2. */
 export class Http2Exchange extends Exchange {
   readonly version = "2.0";
+  /** nghttp2 refuses such requests. */
+  readonly hasSeveralHosts = false;
   private bodyTimeout: Timeout | undefined;
   private isWatched = false;
   private nodes: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;

@@ -1,10 +1,11 @@
 import { createServer as createHttp1Server, type Server as Http1Server } from "node:http";
 import { createServer as createHttp2Server, createSecureServer } from "node:http2";
-import type { Server } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import type { Limits } from "../limits.js";
 import type { TlsContents } from "../tls-files.js";
 import type { FollowTls } from "./follow-tls-files.js";
+import { ignoreUpgrades } from "./ignore-upgrades.js";
 import { splitByPreface } from "./split-by-preface.js";
 
 export interface Tls {
@@ -27,6 +28,7 @@ function createClearServer(limits: Limits): Http1Server {
   const http2 = createHttp2Server(http2OptionsFor(limits));
   // As a server with TLS does, which is one for both.
   http2.on("session", (session) => http1.emit("session", session));
+  ignoreUpgrades(http1, listenersOf(http1, "connection"), limits.headerCount);
   splitByPreface(http1, http2, limits.headerTimeout);
   return http1;
 }
@@ -39,6 +41,7 @@ function createTlsServer(limits: Limits, { contents, follow }: Tls): Server {
     allowHTTP1: true,
     requestCert: contents.clientCa !== undefined,
   });
+  ignoreUpgrades(secure, listenersOf(secure, "secureConnection"), limits.headerCount);
   secure.on("listening", () => {
     // Connections that are there keep what they were made with.
     const stop = follow?.((changed) => secure.setSecureContext(contextOf(changed)));
@@ -46,6 +49,10 @@ function createTlsServer(limits: Limits, { contents, follow }: Tls): Server {
   });
   // It takes these from nowhere but its own properties.
   return Object.assign(secure, http1OptionsFor(limits), { timeout: limits.bodyTimeout });
+}
+
+function listenersOf(server: Server, event: string): ((socket: Socket) => void)[] {
+  return server.listeners(event) as ((socket: Socket) => void)[];
 }
 
 function contextOf({ cert, key, clientCa }: TlsContents): SecureContextOptions {
