@@ -32,7 +32,7 @@ export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 
 /** What is known of a call while it is under way. */
 export interface Call {
-  readonly requestId: string;
+  requestId: string;
   /** When it came, as `performance.now()` tells time. */
   readonly startedAt: number;
   readonly peer: Peer;

@@ -101,6 +101,16 @@ export function holdsKey(text: string): boolean {
 /** Keys that were made elsewhere: visible characters, and not what ours begin with. */
 const foreignForm = /^(?!lk_)[!-~]{16,200}$/;
 
+/** The fewest characters of a key that was made elsewhere. */
+const fewestForeign = 16;
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether a word is long enough for a key that was made elsewhere, and does not have the form of our ids. */
+export function mayBeForeignKey(word: string): boolean {
+  return word.length >= fewestForeign && !uuid.test(word);
+}
+
 function kindIn(text: string): KeyKind | undefined {
   for (const kind of kinds) {
     if (text.startsWith(kind, 3)) {

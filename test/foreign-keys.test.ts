@@ -6,6 +6,7 @@ import { createKeyring, makeKey } from "../src/keys.js";
 import type { ImportedApplication } from "../src/store/transfer.js";
 import { must } from "./store-contract/fixtures.js";
 import { anImportedApplication, importAll } from "./store-contract/transfer-fixtures.js";
+import { callRaw } from "./support/raw-grpc.js";
 import { engines, startServer, type TestServer } from "./support/server.js";
 
 const foreignKey = "sk_live_51H8vXbKq2mNpR7t";
@@ -99,6 +100,36 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
 
   it("do not work where FOREIGN_KEYS is not set, and nothing is looked up", async () => {
     expect((await get("/applications/key", foreignKey, refusing)).status).toBe(401);
+  });
+
+  it("are masked in paths, request ids and the log", async () => {
+    const encoded = foreignKey.replaceAll("_", "%5F").replaceAll("1", "%31");
+    const paths = [foreignKey, encoded, `nothing/${foreignKey}`, `applications/${foreignKey}/no`];
+    for (const path of paths) {
+      await get(`/${path}`, "none");
+    }
+    const headers = { "svc-api-key": foreignKey, "x-request-id": foreignKey };
+    const answer = await fetch(`${server.url}/applications/key`, { headers });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-request-id")).not.toBe(foreignKey);
+    const page = await fetch(`${server.url}/healthz`, { headers });
+    expect(page.headers.get("x-request-id")).not.toBe(foreignKey);
+    const rpc = await callRaw(server, `/${foreignKey}/Call`, {
+      headers: { ":method": "POST", "content-type": "application/grpc" },
+    });
+    expect(JSON.stringify(rpc)).not.toContain(foreignKey);
+    const lines = JSON.stringify(server.logs);
+    expect(lines).toContain('"path":"/nothing/…"');
+    expect(lines).not.toContain(foreignKey);
+    expect(lines).not.toContain(encoded);
+  });
+
+  it("leave UUIDs and short words alone where they are masked", async () => {
+    const id = newId(0);
+    const headers = { "x-request-id": id };
+    const answer = await fetch(`${server.url}/nothing/${id}/at-all`, { headers });
+    expect(answer.headers.get("x-request-id")).toBe(id);
+    expect(JSON.stringify(server.logs)).toContain(`"path":"/nothing/${id}/at-all"`);
   });
 
   it("can be asked about, one by one and many at once", async () => {

@@ -15,6 +15,7 @@ import { createRateLimits, type RateLimits } from "../rate-limits/rate-limits.js
 import type { Clock, Store } from "../store/store.js";
 import type { Tracing } from "../tracing/tracing.js";
 import { createUses, type Uses } from "../uses.js";
+import { createWithoutSecrets, type WithoutSecrets } from "./without-secrets.js";
 
 /** What the server is made with. */
 export interface CommonsOptions {
@@ -43,6 +44,7 @@ export interface Commons {
   readonly tracing: Tracing | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly withoutSecrets: WithoutSecrets;
 }
 
 export function createCommons(options: CommonsOptions, metrics: Metrics | undefined): Commons {
@@ -76,5 +78,6 @@ export function createCommons(options: CommonsOptions, metrics: Metrics | undefi
     tracing,
     clock,
     log,
+    withoutSecrets: createWithoutSecrets(settings.foreignKeys),
   };
 }

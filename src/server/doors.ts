@@ -35,6 +35,7 @@ export function createDoors(
       ...shared,
       openImplementations: createOpenImplementations(implementations, readiness, stopping),
       patience: requestTimeout,
+      withoutSecrets: commons.withoutSecrets,
     }),
     createPages({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),

@@ -1,14 +1,16 @@
+import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Awaitable } from "../awaitable.js";
 import { invalidRequest, Problem } from "../errors.js";
+import { mayBeForeignKey } from "../keys.js";
 import type { Limits } from "../limits.js";
 import type { Cors } from "./cors.js";
 import { type Door, type Served, served } from "./door.js";
 import type { Exchange } from "./exchange.js";
 import { sendProblem } from "./http.js";
 import { tlsOnly } from "./page-headers.js";
-import { withoutSecrets } from "./without-secrets.js";
+import type { WithoutSecrets } from "./without-secrets.js";
 
 interface FrontOptions {
   readonly cors: Cors;
@@ -20,10 +22,15 @@ interface FrontOptions {
   /** Called with each request that is no call, when it is over. */
   readonly onPage?: ((exchange: Exchange) => void) | undefined;
   readonly limits: Pick<Limits, "headerCount" | "urlSize">;
+  /** Whether keys work that were made elsewhere. */
+  readonly foreignKeys: boolean;
+  readonly withoutSecrets: WithoutSecrets;
 }
 
 /** The first to see a request: brings it to the door that it is for. */
-export function createFront({ cors, doors, log, isSecure, onPage, limits }: FrontOptions) {
+export function createFront(options: FrontOptions) {
+  const { cors, doors, log, isSecure, onPage, limits, foreignKeys, withoutSecrets } = options;
+
   function serve(exchange: Exchange): Awaitable<Served> {
     checkHost(exchange);
     checkEnd(exchange);
@@ -86,6 +93,9 @@ export function createFront({ cors, doors, log, isSecure, onPage, limits }: Fron
   }
 
   return (exchange: Exchange): void => {
+    if (foreignKeys && mayBeForeignKey(exchange.call.requestId)) {
+      exchange.call.requestId = randomUUID();
+    }
     if (isSecure) {
       exchange.addHeader(...tlsOnly);
     }

@@ -6,6 +6,7 @@ import { jsonOptionsFor } from "./json-options.js";
 import { mountMethods } from "./mounted-method.js";
 import { createRpc } from "./rpc.js";
 import { createUnaryRpc } from "./unary-rpc.js";
+import type { WithoutSecrets } from "./without-secrets.js";
 
 export interface RpcOptions {
   readonly implementations: readonly Implementation[];
@@ -17,6 +18,7 @@ export interface RpcOptions {
   readonly jsonDepth: number;
   /** Milliseconds that the caller of a stream may take to read a part of it. */
   readonly patience: number;
+  readonly withoutSecrets: WithoutSecrets;
 }
 
 /** How many bytes may be sent to those that need no key: a name is all that they are asked for. */

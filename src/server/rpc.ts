@@ -29,7 +29,7 @@ import { unsupportedMediaType } from "./refusal.js";
 import { createRpcCall, type RpcCall } from "./rpc-call.js";
 import { openBodyLimit, type RpcOptions } from "./rpc-doors.js";
 import { sendWhole } from "./send-whole.js";
-import { withoutSecrets } from "./without-secrets.js";
+import type { WithoutSecrets } from "./without-secrets.js";
 
 /**
  * Serves gRPC, gRPC-Web and Connect by the library of the protocol: streams,
@@ -64,7 +64,7 @@ export function createRpc(options: RpcOptions, jsonOptions: JsonOptions): Door {
 
   return (exchange) => {
     const call = calls.get(exchange.path);
-    return call ? serve(call, exchange) : refuseGrpc(exchange);
+    return call ? serve(call, exchange) : refuseGrpc(exchange, options.withoutSecrets);
   };
 }
 
@@ -175,7 +175,7 @@ function protocolOf({ headers }: Exchange): ProtocolName {
 }
 
 /** A gRPC client must be told in its own terms that there is no such method. */
-function refuseGrpc(exchange: Exchange): Served | undefined {
+function refuseGrpc(exchange: Exchange, withoutSecrets: WithoutSecrets): Served | undefined {
   const { headers, path } = exchange;
   const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {

@@ -70,6 +70,8 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     onPage: ({ method, path, status = 0 }) =>
       metrics?.pages.count(method === "OPTIONS" ? "preflight" : pageAt(path), status),
     limits,
+    foreignKeys: settings.foreignKeys,
+    withoutSecrets: commons.withoutSecrets,
   });
   const listener = createListener({
     onExchange: front,

@@ -12,6 +12,7 @@ import type { Implementation } from "../../src/server/implementation.js";
 import { createListener } from "../../src/server/listener.js";
 import { createGateway } from "../../src/server/rest/gateway.js";
 import { createRpcDoors } from "../../src/server/rpc-doors.js";
+import { createWithoutSecrets } from "../../src/server/without-secrets.js";
 import type { TlsContents } from "../../src/tls-files.js";
 
 // The runner wants the details that a test asks for and no others, so ours, which say which problem
@@ -29,6 +30,7 @@ const { requestTimeout, limits } = readSettings({});
 /** Serves a service with the parts that our own services are served with, but without a key. */
 export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise<AddressInfo> {
   const log = pino({ level: "silent" });
+  const withoutSecrets = createWithoutSecrets(false);
   const interceptors: Interceptors = {
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
@@ -44,6 +46,7 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     bodyLimit,
     jsonDepth: limits.jsonDepth,
     patience: requestTimeout,
+    withoutSecrets,
   });
   const gateway = createGateway({
     implementations: [],
@@ -56,6 +59,8 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     doors: [...rpcDoors, gateway],
     log,
     isSecure: tls !== undefined,
+    foreignKeys: false,
+    withoutSecrets,
     limits,
   });
   return createListener({ onExchange: front, limits, trustedProxies: [], tls }).listen(
