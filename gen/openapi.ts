@@ -6342,7 +6342,7 @@ export const openapi = {
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin. For public applications only. Empty means from everywhere.",
+            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin. `https://*.shop.example` stands for all subdomains. For public applications only. Empty means from everywhere.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6649,7 +6649,7 @@ export const openapi = {
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin, in place of those before. For public applications only. Absent leaves them unchanged. To allow every origin again, send `[]` or `null` over REST, and name the field in `update_mask` on other protocols.",
+            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin, in place of those before. `https://*.shop.example` stands for all subdomains. For public applications only. Absent leaves them unchanged. To allow every origin again, send `[]` or `null` over REST, and name the field in `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {

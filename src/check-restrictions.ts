@@ -1,7 +1,7 @@
 import { type FieldViolation, invalidRequest } from "./errors.js";
 import { readNetwork } from "./networks.js";
 import type { ApplicationType, Restrictions } from "./store/store.js";
-import { originOf } from "./web-origin.js";
+import { faultInOrigin } from "./web-origin.js";
 
 /** Refuses restrictions that an application of this type cannot have, or that could never be met. */
 export function checkRestrictions(
@@ -10,7 +10,9 @@ export function checkRestrictions(
 ): void {
   const violations = [
     ...(type !== "public" && allowedOrigins.length > 0 ? [unsuitedOrigins(type)] : []),
-    ...allowedOrigins.flatMap((origin, at) => faultIn(`allowed_origins[${at}]`, origin, ofOrigin)),
+    ...allowedOrigins.flatMap((origin, at) =>
+      faultIn(`allowed_origins[${at}]`, origin, faultInOrigin),
+    ),
     ...allowedCidrs.flatMap((cidr, at) => faultIn(`allowed_cidrs[${at}]`, cidr, ofNetwork)),
   ];
   if (violations.length > 0) {
@@ -34,16 +36,6 @@ function faultIn(
 ): FieldViolation[] {
   const message = faultOf(text);
   return message === undefined ? [] : [{ field, message }];
-}
-
-function ofOrigin(text: string): string | undefined {
-  const sent = originOf(text);
-  if (sent === text) {
-    return undefined;
-  }
-  return sent === undefined
-    ? "is no origin that a browser could send"
-    : `is sent by browsers as ${sent}: write it so`;
 }
 
 function ofNetwork(text: string): string | undefined {

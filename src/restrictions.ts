@@ -1,6 +1,7 @@
 import { createGenerations } from "./generations.js";
 import { isInOneOf, type Network, readAddress, readNetwork } from "./networks.js";
 import type { ApplicationRecord, Restrictions } from "./store/store.js";
+import { isAllowedOrigin } from "./web-origin.js";
 
 /** Why a key may not be used from where it is, by words that never change their meaning. */
 export type PlaceRefusal = "origin_not_allowed" | "address_not_allowed";
@@ -40,7 +41,8 @@ export function createPlaceCheck(): PlaceCheck {
   return {
     allowsOrigin({ allowedOrigins }, origin) {
       return (
-        allowedOrigins.length === 0 || (origin !== undefined && allowedOrigins.includes(origin))
+        allowedOrigins.length === 0 ||
+        (origin !== undefined && isAllowedOrigin(allowedOrigins, origin))
       );
     },
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "./key-header.js";
 import { type Network, readNetwork } from "./networks.js";
 import type { Rate } from "./store/rate-counts.js";
-import { originOf } from "./web-origin.js";
+import { faultInOrigin } from "./web-origin.js";
 
 /** Turns the text of a variable into a value, or throws what the text must be. */
 export type Parser<T> = (text: string) => T;
@@ -105,9 +105,12 @@ export function count(noun: string, least: number, most: number, example: number
 export const origins: Parser<string[]> = (text) =>
   text.split(",").map((item) => {
     const origin = item.trim();
-    return origin === "*" || originOf(origin) === origin
+    return origin === "*" || faultInOrigin(origin) === undefined
       ? origin
-      : fail("must be * or origins joined by commas, for example https://app.example.com");
+      : fail(
+          "must be * or origins joined by commas, for example https://app.example.com " +
+            "or https://*.shop.example",
+        );
   });
 
 export const networks: Parser<Network[]> = (text) =>

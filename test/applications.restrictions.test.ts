@@ -27,6 +27,8 @@ describe("the origins of an application", () => {
     "http://[::1]:8080",
     "https://my_shop.example.com",
     "https://xn--bcher-kva.example",
+    "https://*.shop.example",
+    "http://*.eu.shop.example:8080",
   ])("can be %s", (origin) => {
     expect(faultsIn({ allowedOrigins: [origin] })).toEqual({});
   });
@@ -55,6 +57,32 @@ describe("the origins of an application", () => {
       });
     },
   );
+
+  it.each([
+    "https://*",
+    "https://*.example",
+    "https://*.example:8080",
+    "https://*shop.a.example",
+    "https://shop*.a.example",
+    "https://shop.*.a.example",
+    "https://*.*.a.example",
+    "https://**.a.example",
+    "https://*.a.example.*",
+    "https://*..a.example",
+  ])("cannot have the wildcard of %s", (origin) => {
+    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+      "allowed_origins[0]": expect.stringContaining("in place of its leftmost label"),
+    });
+  });
+
+  it.each([
+    ["https://*.Shop.example", "https://*.shop.example"],
+    ["https://*.shop.example:443", "https://*.shop.example"],
+  ])("cannot be %s, which is written %s", (origin, written) => {
+    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+      "allowed_origins[0]": `is sent by browsers as ${written}: write it so`,
+    });
+  });
 
   it.each(["private", "management"])("are none where it is %s, and it is told why", (type) => {
     const { allowed_origins: why, ...others } = faultsIn(
@@ -101,6 +129,44 @@ describe("what is said of a place", () => {
         expect(allowsAddress(allowed, `10.0.0.${version - 1}`)).toBe(false);
       }
     }
+  });
+
+  it("is yes for every subdomain of a wildcard origin, and for nothing else", () => {
+    const { allowsOrigin } = createPlaceCheck();
+    const allowed = ["https://*.a.example", "http://*.b.example:8080", "https://c.example"];
+    const isAllowed = (origin: string) => allowsOrigin(application(1, [], allowed), origin);
+    expect(
+      [
+        "https://www.a.example",
+        "https://eu.www.a.example",
+        "https://my_shop-1.a.example",
+        "https://xn--bcher-kva.a.example",
+        "http://www.b.example:8080",
+        "https://c.example",
+      ].filter((origin) => !isAllowed(origin)),
+    ).toEqual([]);
+    expect(
+      [
+        "https://a.example",
+        "https://.a.example",
+        "https://*.a.example",
+        "https://wwwa.example",
+        "https://www.a.example.evil.example",
+        "https://evil.example/.a.example",
+        "https://evil.example#.a.example",
+        "https://evil@www.a.example",
+        "https://evil.example:1.a.example",
+        "https://www..a.example",
+        "https://WWW.a.example",
+        "https://www.a.example.",
+        "https://www.a.example:8443",
+        "https://www.a.example:443",
+        "http://www.a.example",
+        "http://www.b.example",
+        "https://www.c.example",
+        "null",
+      ].filter(isAllowed),
+    ).toEqual([]);
   });
 
   it("is no where the place is not known, but for an application without restrictions", () => {

@@ -33,6 +33,20 @@ function corsHeaders({ headers }: HttpAnswer): string[] {
 }
 
 describe("with CORS_ORIGINS", () => {
+  it("a page of a subdomain of a wildcard origin may call, and is told its own origin", async () => {
+    server = await startServer("lmdb", {
+      environment: { CORS_ORIGINS: `${app}, https://*.shop.example` },
+    });
+    for (const origin of ["https://www.shop.example", "https://eu.www.shop.example", app]) {
+      const { headers } = await preflight(origin);
+      expect(headers["access-control-allow-origin"]).toBe(origin);
+      expect(headers.vary).toBe("Origin");
+    }
+    for (const origin of ["https://shop.example", "https://*.shop.example", "https://a.example"]) {
+      expect(corsHeaders(await preflight(origin))).toEqual([]);
+    }
+  });
+
   it("a page of an allowed origin may send every header that the protocols use", async () => {
     server = await startServer("lmdb", {
       environment: { CORS_ORIGINS: `https://other.example.com, ${app}` },

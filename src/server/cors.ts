@@ -1,6 +1,7 @@
 import { cors } from "@connectrpc/connect";
 import { answerHeaders, requestHeaders } from "../contract.js";
 import { idempotencyKeyHeader, replayedHeader } from "../idempotency-key.js";
+import { isAllowedOrigin } from "../web-origin.js";
 import type { Exchange } from "./exchange.js";
 
 const preflightLifetime = 7_200;
@@ -37,7 +38,8 @@ export function createCors(origins: readonly string[], keyHeader: string): Cors 
     if (origins.length > 0) {
       exchange.addHeader("vary", "Origin");
     }
-    const isAllowed = origin !== undefined && (origins.includes("*") || origins.includes(origin));
+    const isAllowed =
+      origin !== undefined && (origins.includes("*") || isAllowedOrigin(origins, origin));
     if (isAllowed) {
       exchange.addHeader("access-control-allow-origin", origins.includes("*") ? "*" : origin);
       exchange.addHeader("access-control-expose-headers", exposed.join(", "));

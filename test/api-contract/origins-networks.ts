@@ -35,6 +35,20 @@ export function describePlaces(subject: ApiSubject): void {
       }
     });
 
+    it("works from every subdomain of a wildcard origin", async () => {
+      const { make } = await createTenant();
+      const wildcard = ["https://*.shop.example"];
+      const { key } = await make("public", { ...tokenRead, allowedOrigins: wildcard });
+      for (const origin of ["https://www.shop.example", "https://eu.www.shop.example"]) {
+        await expect(api().whoAmI(from(origin, key))).resolves.toMatchObject({
+          allowedOrigins: wildcard,
+        });
+      }
+      for (const origin of ["https://shop.example", "https://*.shop.example", shopOrigin]) {
+        await refused(api().whoAmI(from(origin, key)), "origin_not_allowed");
+      }
+    });
+
     it("does not work without an origin", async () => {
       const { make } = await createTenant();
       const { key } = await make("public", { ...tokenRead, allowedOrigins });
@@ -186,6 +200,7 @@ export function describePlaces(subject: ApiSubject): void {
       ["everything", "public", origins("*"), "allowed_origins[0]", "an origin such"],
       ["a usual port", "public", origins(`${shopOrigin}:443`), "allowed_origins[0]", shopOrigin],
       ["capitals", "public", origins("https://Shop.example.com"), "allowed_origins[0]", shopOrigin],
+      ["a wide wildcard", "public", origins("https://*.example"), "allowed_origins[0]", "leftmost"],
       ["one twice", "public", origins(shopOrigin, shopOrigin), "allowed_origins", "unique"],
       ["origins", "private", origins(shopOrigin), "allowed_origins", "no web page uses"],
       ["origins", "management", origins(shopOrigin), "allowed_origins", "no web page uses"],

@@ -249,7 +249,8 @@ export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationReq
 
   /**
    * The web pages that its keys, and those of its sessions, may be used from,
-   * by their origin. For public applications only. Empty means from everywhere.
+   * by their origin. `https://*.shop.example` stands for all subdomains. For
+   * public applications only. Empty means from everywhere.
    *
    * @generated from field: repeated string allowed_origins = 6;
    */
@@ -518,7 +519,8 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
 
   /**
    * The web pages that its keys, and those of its sessions, may be used from,
-   * by their origin, in place of those before. For public applications only.
+   * by their origin, in place of those before. `https://*.shop.example` stands
+   * for all subdomains. For public applications only.
    * Absent leaves them unchanged. To allow every origin again, send `[]` or
    * `null` over REST, and name the field in `update_mask` on other protocols.
    *
