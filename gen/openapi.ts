@@ -223,11 +223,17 @@ export const openapi = {
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -465,11 +471,17 @@ export const openapi = {
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -673,8 +685,14 @@ export const openapi = {
               }
             }
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -819,8 +837,14 @@ export const openapi = {
               }
             }
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1039,6 +1063,9 @@ export const openapi = {
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
@@ -1047,6 +1074,9 @@ export const openapi = {
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1423,8 +1453,14 @@ export const openapi = {
               }
             }
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1607,8 +1643,14 @@ export const openapi = {
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -1897,6 +1939,9 @@ export const openapi = {
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
@@ -1905,6 +1950,9 @@ export const openapi = {
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2096,8 +2144,14 @@ export const openapi = {
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2261,8 +2315,14 @@ export const openapi = {
               }
             }
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2534,6 +2594,9 @@ export const openapi = {
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
@@ -2542,6 +2605,9 @@ export const openapi = {
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2735,8 +2801,14 @@ export const openapi = {
           "404": {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -2938,8 +3010,14 @@ export const openapi = {
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3194,11 +3272,17 @@ export const openapi = {
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3414,11 +3498,17 @@ export const openapi = {
           "412": {
             "$ref": "#/components/responses/VersionMismatch"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3735,8 +3825,14 @@ export const openapi = {
               }
             }
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -3885,11 +3981,17 @@ export const openapi = {
           "409": {
             "$ref": "#/components/responses/IdempotencyConflict"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4118,8 +4220,14 @@ export const openapi = {
               }
             }
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4333,6 +4441,9 @@ export const openapi = {
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "415": {
             "$ref": "#/components/responses/UnsupportedMediaType"
           },
@@ -4341,6 +4452,9 @@ export const openapi = {
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4549,8 +4663,14 @@ export const openapi = {
           "404": {
             "$ref": "#/components/responses/SessionNotFound"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4685,8 +4805,14 @@ export const openapi = {
           "404": {
             "$ref": "#/components/responses/SessionNotFound"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4842,11 +4968,17 @@ export const openapi = {
           "409": {
             "$ref": "#/components/responses/IdempotencyConflict"
           },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "500": {
             "$ref": "#/components/responses/Internal"
@@ -4902,6 +5034,12 @@ export const openapi = {
           },
           "400": {
             "$ref": "#/components/responses/InvalidRequest"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           }
         }
       }
@@ -4948,6 +5086,12 @@ export const openapi = {
           },
           "400": {
             "$ref": "#/components/responses/InvalidRequest"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           },
           "503": {
             "$ref": "#/components/responses/StoreUnavailable"
@@ -5002,6 +5146,12 @@ export const openapi = {
           },
           "400": {
             "$ref": "#/components/responses/InvalidRequest"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
           }
         }
       }
@@ -5119,6 +5269,29 @@ export const openapi = {
           }
         }
       },
+      "UrlTooLong": {
+        "description": "The path with its query is longer than the service takes.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:url_too_long",
+              "title": "The URL is too long",
+              "status": 414,
+              "detail": "The path with its query may have at most 8192 bytes. Send less.",
+              "code": "url_too_long",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
       "UnsupportedMediaType": {
         "description": "The body is not said to be JSON.",
         "headers": {
@@ -5166,6 +5339,29 @@ export const openapi = {
               "status": 429,
               "detail": "Too many calls came with this key. Try again in 1 s.",
               "code": "rate_limited",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "HeadersTooLarge": {
+        "description": "The headers are larger, or more, than the service takes.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:headers_too_large",
+              "title": "The headers are too large",
+              "status": 431,
+              "detail": "The headers may have at most 16384 bytes. Send less.",
+              "code": "headers_too_large",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }

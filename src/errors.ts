@@ -160,6 +160,13 @@ export function bodyTooLarge(limit: number): Problem {
   return new Problem("body_too_large", `The body may have at most ${limit} bytes. Send less.`);
 }
 
+export function urlTooLong(limit: number): Problem {
+  return new Problem(
+    "url_too_long",
+    `The path with its query may have at most ${limit} bytes. Send less.`,
+  );
+}
+
 /** For a body that there is no room for beside all others. Nothing of it was done. */
 export function overloaded(): Problem {
   const detail =

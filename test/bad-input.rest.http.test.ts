@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "@jest/globals";
 import { useBadInputTarget } from "./support/bad-input.js";
-import { askRaw, expectProblem, send } from "./support/http.js";
+import { askRaw, expectProblem, type HttpAnswer, parseAnswers, send } from "./support/http.js";
 
 const target = useBadInputTarget();
 const close = "host: a\r\nconnection: close\r\n";
@@ -176,13 +176,48 @@ describe("what is not HTTP", () => {
 
 describe("too much", () => {
   it.each<[what: string, line: string, headers: string]>([
-    ["a long path", `GET /${"a".repeat(20_000)} HTTP/1.1`, close],
-    ["a long query", `GET /applications?id=${"a".repeat(20_000)} HTTP/1.1`, close],
     ["a long header", "GET /healthz HTTP/1.1", `${close}x: ${"a".repeat(20_000)}\r\n`],
     ["a long header name", "GET /healthz HTTP/1.1", `${close}${"a".repeat(20_000)}: x\r\n`],
     ["many headers", "GET /healthz HTTP/1.1", `${close}${"a: bbbbbbb\r\n".repeat(4_000)}`],
   ])("of the headers is refused with 431: %s", async (_what, line, headers) => {
     expectProblem(await ask(line, headers), 431, "headers_too_large");
+  });
+
+  it.each([8_193, 10_000, 16_384, 20_000, 70_000, 200_000])(
+    "of a URL is refused with 414: %d bytes",
+    async (size) => {
+      for (const start of ["/", "/applications?id="]) {
+        const url = start.padEnd(size, "a");
+        expectProblem(await ask(`GET ${url} HTTP/1.1`), 414, "url_too_long");
+      }
+    },
+  );
+
+  it.each([
+    [
+      "a long header behind it",
+      [`GET /${"a".repeat(10_000)} HTTP/1.1\r\nx: ${"b".repeat(10_000)}`],
+    ],
+    ["several packets", [`GET /${"a".repeat(10_000)}`, "b".repeat(5_000), "c".repeat(5_000)]],
+    [
+      "a request before it",
+      ["GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", `GET /${"a".repeat(20_000)}`],
+    ],
+  ])("of a URL is refused with 414, with %s", async (_what, packets) => {
+    const socket = connect({ port: target.port, host: "127.0.0.1", noDelay: true });
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    socket.on("error", () => {});
+    const closed = once(socket, "close");
+    for (const packet of packets) {
+      socket.write(packet);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    socket.write(" HTTP/1.1\r\n\r\n");
+    await closed;
+    expectProblem(parseAnswers(text).at(-1) as HttpAnswer, 414, "url_too_long");
   });
 
   it("is not a path of 8 kB, which is only not found", async () => {

@@ -170,6 +170,18 @@ describe("the OpenAPI document", () => {
   });
 });
 
+it("every operation of the OpenAPI document lists 414 and 431", () => {
+  for (const [path, verbs] of Object.entries(paths)) {
+    for (const [verb, { responses }] of Object.entries(verbs)) {
+      expect([path, verb, Object.keys(responses)]).toEqual([
+        path,
+        verb,
+        expect.arrayContaining(["414", "431"]),
+      ]);
+    }
+  }
+});
+
 describe("a duration in the OpenAPI document", () => {
   const { grace_period } = openapi.components.schemas.RegenerateApplicationKeyRequest.properties;
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Awaitable } from "../awaitable.js";
-import { invalidRequest, Problem } from "../errors.js";
+import { invalidRequest, Problem, urlTooLong } from "../errors.js";
 import { mayBeForeignKey } from "../keys.js";
 import type { Limits } from "../limits.js";
 import type { Cors } from "./cors.js";
@@ -146,8 +146,7 @@ function checkSize(
   limits: Pick<Limits, "headerCount" | "urlSize">,
 ): void {
   if (url.length > limits.urlSize) {
-    const detail = `The path with its query may have at most ${limits.urlSize} bytes. Send less.`;
-    throw new Problem("url_too_long", detail);
+    throw urlTooLong(limits.urlSize);
   }
   if (headerCount > limits.headerCount) {
     const detail = `There may be at most ${limits.headerCount} headers. Send fewer.`;

@@ -54,7 +54,7 @@ export function createListener(options: ListenerOptions): Listener {
   server.on("checkContinue", onRequest);
   // An expectation that nobody knows is no reason to refuse a request.
   server.on("checkExpectation", onRequest);
-  server.on("clientError", createRefuseMalformed(limits.headerSize, options.onRefused));
+  server.on("clientError", createRefuseMalformed(limits, options.onRefused));
   server.on("session", onSession);
   server.on("timeout", endSilent);
   server.prependListener("connection", take);

@@ -1,13 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { arrivesTooSlowly, invalidRequest, Problem } from "../errors.js";
+import { arrivesTooSlowly, invalidRequest, Problem, urlTooLong } from "../errors.js";
+import type { Limits } from "../limits.js";
 import { problemMediaType } from "../problem-catalogue.js";
 import { problemBody } from "./http.js";
 import { neverKept, noPage } from "./page-headers.js";
 
 const pageHeaders = [...neverKept, ...noPage];
 const pageLines = pageHeaders.map((text, at) => text + (at % 2 ? "\r\n" : ": ")).join("");
+
+type SizeLimits = Pick<Limits, "headerSize" | "urlSize">;
+
+/** What Node tells of bytes that it could not read: the last packet, and how far it came in it. */
+type ParseError = NodeJS.ErrnoException & {
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+};
 
 /** Called with each such request that is refused before anyone has seen it. */
 export type OnRefused = (requestId: string, status: number) => void;
@@ -17,14 +26,14 @@ export type OnRefused = (requestId: string, status: number) => void;
  * other refusal, and ends the connection: nobody knows where the next request
  * would begin.
  */
-export function createRefuseMalformed(headerSize: number, onRefused?: OnRefused) {
-  return (error: NodeJS.ErrnoException, socket: Duplex): void => {
+export function createRefuseMalformed(limits: SizeLimits, onRefused?: OnRefused) {
+  return (error: ParseError, socket: Duplex): void => {
     const answer = answerUnderWay(socket);
     if (error.code === "ECONNRESET" || !socket.writable || hasAnswer(socket)) {
       socket.destroy();
       return;
     }
-    const problem = explain(error, headerSize);
+    const problem = explain(error, limits);
     const requestId = randomUUID();
     const body = problemBody(problem, requestId);
     socket.end(
@@ -60,16 +69,43 @@ function hasAnswer(socket: Duplex): boolean {
   return answer ? answer.headersSent : parser?.incoming?.complete === false;
 }
 
-function explain({ code }: NodeJS.ErrnoException, headerSize: number): Problem {
-  switch (code) {
+function explain(error: ParseError, { headerSize, urlSize }: SizeLimits): Problem {
+  switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
-      return new Problem(
-        "headers_too_large",
-        `The headers may have at most ${headerSize} bytes. Send less.`,
-      );
+      return hasLongUrl(error, urlSize)
+        ? urlTooLong(urlSize)
+        : new Problem(
+            "headers_too_large",
+            `The headers may have at most ${headerSize} bytes. Send less.`,
+          );
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return arrivesTooSlowly();
     default:
       return invalidRequest({ field: "request", message: "is not HTTP that can be understood" });
   }
+}
+
+const urlCharacters = /^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/;
+
+/**
+ * Whether the URL of a request is too long whose URL and headers together are.
+ * Node stops at the end of the URL or of a header. Where the packet is but a part
+ * of one of them, it is taken for a URL if it can be one.
+ */
+function hasLongUrl({ rawPacket, bytesParsed = 0 }: ParseError, urlSize: number): boolean {
+  const text = rawPacket?.toString("latin1") ?? "";
+  if (text.startsWith(" HTTP/", bytesParsed)) {
+    return true;
+  }
+  const read = text.slice(0, bytesParsed);
+  const line = read.slice(read.lastIndexOf("\n") + 1);
+  if (line.length === read.length && urlCharacters.test(line)) {
+    return true;
+  }
+  const space = line.lastIndexOf(" ");
+  if (/[A-Z]$/.test(line.slice(0, space)) && line.startsWith("/", space + 1)) {
+    return true;
+  }
+  const version = read.lastIndexOf(" HTTP/1.");
+  return version >= 0 && version - read.lastIndexOf(" ", version - 1) - 1 > urlSize;
 }

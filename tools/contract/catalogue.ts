@@ -114,6 +114,14 @@ const stories: Partial<Record<ProblemCode, Story>> = {
     when: "The body is larger than the service takes.",
     detail: "The body may have at most 1048576 bytes. Send less.",
   },
+  url_too_long: {
+    when: "The path with its query is longer than the service takes.",
+    detail: "The path with its query may have at most 8192 bytes. Send less.",
+  },
+  headers_too_large: {
+    when: "The headers are larger, or more, than the service takes.",
+    detail: "The headers may have at most 16384 bytes. Send less.",
+  },
   unsupported_media_type: {
     when: "The body is not said to be JSON.",
     detail: "Send the body as application/json.",

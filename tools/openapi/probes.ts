@@ -24,7 +24,12 @@ export function createProbes(problems: Problems): Json {
             "application/json": { schema: operation.schema, example: operation.example },
           },
         },
-        ...problems.responses(["invalid_request", ...operation.errors]),
+        ...problems.responses([
+          "invalid_request",
+          "url_too_long",
+          "headers_too_large",
+          ...operation.errors,
+        ]),
       },
     },
   });
