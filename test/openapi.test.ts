@@ -280,7 +280,8 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     );
     const ofBody = operation.requestBody ? [413, 415] : [];
     const ofReplay = getOption(method, replayable) ? [409, 422] : [];
-    const all = new Set([400, 401, 403, ...own, ...ofBody, ...ofReplay, 429, 500, 503, 504]);
+    const shared = [400, 401, 403, 414, 429, 431, 500, 503, 504];
+    const all = new Set([...shared, ...own, ...ofBody, ...ofReplay]);
     expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
   });
 });
