@@ -56,6 +56,18 @@ describe("the first start with an empty data folder", () => {
     }));
 });
 
+describe("a start with GRANT_POLICY=open", () => {
+  it("logs one warning, also where there are workers", () =>
+    withFolder(async (DATA_DIR) => {
+      const { process } = await startService({ DATA_DIR, GRANT_POLICY: "open", WORKERS: "2" });
+      const lines = process.output.stdout
+        .split("\n")
+        .filter((line) => line.includes("GRANT_POLICY"));
+      expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40 }]);
+      expect(lines[0]).toContain("callers give permissions that they do not hold");
+    }));
+});
+
 describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
   "latchkey bootstrap on the %s store",
   (kind) => {

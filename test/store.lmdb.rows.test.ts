@@ -13,6 +13,7 @@ import { createEncoder } from "../src/server/rest/encode.js";
 import { type ChangeLog, createChangeLog } from "../src/store/lmdb/change-log.js";
 import { type Environment, openEnvironment } from "../src/store/lmdb/environment.js";
 import { openLmdbStore } from "../src/store/lmdb.js";
+import { managerPermissions } from "../src/store/managers.js";
 import {
   type ApplicationRecord,
   applicationTypes,
@@ -374,6 +375,21 @@ describe("opening LMDB", () => {
     );
     await write("5");
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
+  });
+
+  it("finds the managers of what schema 4 wrote", async () => {
+    const path = folder.path();
+    const store = await folder.open();
+    const manager = anApplication({ permissions: managerPermissions });
+    const { id, tenantId } = await store.applications.create(manager);
+    await store.applications.create(anApplication({ tenantId, permissions: managerPermissions }));
+    await store.close();
+    const database = open({ path, noSubdir: false, overlappingSync: false });
+    await database.openDB({ name: "application-facts", keyEncoding: "binary" }).clearAsync();
+    await database.openDB({ name: "meta", encoding: "string" }).put("schema", "4");
+    await database.close();
+    const { applications } = await folder.open();
+    expect(await applications.delete(tenantId, id)).toBe(true);
   });
 });
 
