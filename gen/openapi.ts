@@ -293,7 +293,7 @@ export const openapi = {
           "Access"
         ],
         "summary": "Decides up to 1,000 checks at once, and answers in their order",
-        "description": "A check that breaks a rule is answered with `invalid_request` and does not spoil the others.\n\nNeeds the permission `access:check`, which only private applications, management applications, and sessions can be given.",
+        "description": "A check that breaks a rule is answered with `invalid_request` and does not spoil the others. Each check counts towards the rate limit of the caller's key: where it allows fewer, nothing is checked.\n\nNeeds the permission `access:check`, which only private applications, management applications, and sessions can be given.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -5316,7 +5316,7 @@ export const openapi = {
         }
       },
       "RateLimited": {
-        "description": "Too many calls came with the key, or too many wrong keys from the address. Try again after the time given.",
+        "description": "Too many calls or checks came with the key, or too many wrong keys from the address. Try again after the time given.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -5337,7 +5337,7 @@ export const openapi = {
               "type": "urn:latchkey:problem:rate_limited",
               "title": "Too many requests came",
               "status": 429,
-              "detail": "Too many calls came with this key. Try again in 1 s.",
+              "detail": "Too many calls or checks came with this key. Try again in 1 s.",
               "code": "rate_limited",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }

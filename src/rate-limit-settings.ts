@@ -12,8 +12,8 @@ export interface RateLimitSettings {
   readonly areShared: boolean;
 }
 
-/** More calls than a process can answer, so that no backend meets a limit that nobody has set. */
-const usualRate: Rate = { count: 50_000, interval: 1_000, burst: 100_000 };
+/** More calls, and checks in batches, than a process can answer, so that no backend meets a limit that nobody has set. */
+const usualRate: Rate = { count: 500_000, interval: 1_000, burst: 1_000_000 };
 /** More than all browsers behind one address should make of one key, and than most loads are. */
 const usualPublicRate: Rate = { count: 10_000, interval: 1_000, burst: 20_000 };
 

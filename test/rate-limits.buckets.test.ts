@@ -22,7 +22,7 @@ const rates = fc.record<Rate>({
   burst: fc.integer({ min: 1, max: 300 }),
 });
 
-/** Calls, some time after the one before. */
+/** Calls, some time after the one before, of which each takes some tokens. */
 const calls = fc.array(
   fc.record({
     pause: fc.oneof(
@@ -31,6 +31,7 @@ const calls = fc.array(
       fc.integer({ max: 90_000, min: 0 }),
     ),
     count: fc.integer({ min: 1, max: 40 }),
+    tokens: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 20 })),
   }),
   { maxLength: 60 },
 );
@@ -60,11 +61,11 @@ describe("a bucket", () => {
       const { now, skip } = stopTime(1_000);
       const { take } = createBuckets(rate);
       const given: number[] = [];
-      for (const { pause, count } of calls) {
+      for (const { pause, count, tokens } of calls) {
         skip(pause);
         for (let i = 0; i < count; i++) {
-          if (take("a") === 0) {
-            given.push(now());
+          if (tokens <= rate.burst && take("a", tokens) === 0) {
+            given.push(...Array(tokens).fill(now()));
           }
         }
       }
@@ -88,6 +89,15 @@ describe("a bucket", () => {
       expect(take("a")).toBe(0);
     });
     fc.assert(property, { numRuns: 100 });
+  });
+
+  it("gives many at once when it said it would, and keeps what it has until then", () => {
+    const { skip } = stopTime(1_000);
+    const { take } = createBuckets({ count: 1, interval: 1_000, burst: 10 });
+    expect([take("a", 8), take("a", 8)]).toEqual([0, 6_000]);
+    expect(take("a", 2)).toBe(0);
+    skip(6_000);
+    expect([take("a", 7), take("a", 6)]).toEqual([1_000, 0]);
   });
 
   it("is a bucket for each name", () => {
@@ -124,13 +134,13 @@ function createModelCounts(now: () => number) {
   const buckets = new Map<string, { tokens: number; at: number }>();
   let draws = 0;
   const counts: RateCounts = {
-    async draw(name, { count, interval, burst }, most): Promise<Drawn> {
+    async draw(name, { count, interval, burst }, most, least = 1): Promise<Drawn> {
       draws++;
       const bucket = buckets.get(name) ?? { tokens: burst, at: now() };
       const held = Math.min(burst, bucket.tokens + ((now() - bucket.at) * count) / interval);
-      const tokens = Math.min(most, Math.floor(held));
+      const tokens = held < least ? 0 : Math.min(most, Math.floor(held));
       buckets.set(name, { tokens: held - tokens, at: now() });
-      return { tokens, wait: Math.max(1, Math.ceil(((1 - held) * interval) / count)) };
+      return { tokens, wait: Math.max(1, Math.ceil(((least - held) * interval) / count)) };
     },
   };
   return { counts, draws: () => draws };
@@ -148,12 +158,13 @@ describe("buckets that processes share", () => {
         createSharedBuckets("kind", rate, counts, createStoreContact(log)),
       );
       const given: number[] = [];
-      for (const { pause, count } of calls) {
+      for (const { pause, count, tokens } of calls) {
         skip(pause);
-        const waits = Array.from({ length: count }, (_, i) => processes[i % 3]?.take("a"));
-        for (const wait of await Promise.all(waits)) {
+        const take = (_: unknown, i: number) =>
+          tokens > rate.burst ? 1 : processes[i % 3]?.take("a", tokens);
+        for (const wait of await Promise.all(Array.from({ length: count }, take))) {
           if (wait === 0) {
-            given.push(now());
+            given.push(...Array(tokens).fill(now()));
           }
         }
       }
@@ -175,6 +186,31 @@ describe("buckets that processes share", () => {
     expect(draws()).toBe(rate.burst / 100 + 1);
     skip(1);
     expect(await take("a")).toBe(0);
+  });
+
+  it("give many at once when they said they would, also where some of them came one by one", async () => {
+    const { now, skip } = stopTime(1_000);
+    const { counts } = createModelCounts(now);
+    const { log } = createTestLog();
+    const slow: Rate = { count: 10, interval: 1_000, burst: 100 };
+    const { take } = createSharedBuckets("kind", slow, counts, createStoreContact(log));
+    expect(await take("a", 60)).toBe(0);
+    expect(await take("a", 60)).toBe(2_000);
+    expect(await take("a")).toBe(0);
+    skip(1_999);
+    expect(await take("a", 60)).toBeGreaterThan(0);
+    skip(102);
+    expect(await take("a", 60)).toBe(0);
+  });
+
+  it("give many of those that a process has drawn and not given", async () => {
+    const { now } = stopTime(1_000);
+    const { counts, draws } = createModelCounts(now);
+    const { log } = createTestLog();
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    expect(await take("a")).toBe(0);
+    expect(await take("a", 99)).toBe(0);
+    expect(draws()).toBe(1);
   });
 
   it("are not saved up by processes that have drawn and not given", async () => {

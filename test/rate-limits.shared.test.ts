@@ -59,6 +59,17 @@ describe("buckets in MongoDB", () => {
     expect(await draw(9)).toMatchObject({ tokens: 5 });
   });
 
+  it("give all of many tokens or none, and say when there will be enough", async () => {
+    const now = Date.UTC(2100, 0);
+    const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
+    const rate = { count: 10, interval: 1_000, burst: 5 };
+    const draw = (count: number) => rateCounts?.draw("many", rate, count, count);
+    expect(await draw(3)).toMatchObject({ tokens: 3 });
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
+    expect(await draw(2)).toMatchObject({ tokens: 2 });
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 300 });
+  });
+
   it("give no token twice, however many draw at once and whatever their clocks say", async () => {
     const db = mongo.createDatabase();
     const stores = [await mongo.open(db), await mongo.open(db)];
@@ -148,6 +159,29 @@ describe("two instances that count together", () => {
       return askInTurn(key, "203.0.113.1", 16);
     });
     expect(counts).toEqual({ 200: 10, 429: 6 });
+  });
+
+  it("count the checks of batches together, and refuse one that is too large for what is left", async () => {
+    const statuses = await whileInContact(async () => {
+      const { key } = await tenant.make("private", { permissions: ["access:check"] });
+      const checkBatch = async (at: number, size: number) => {
+        const answer = await send(instances[at] as TestServer, "/access/check-batch", {
+          method: "POST",
+          headers: { "svc-api-key": key, "content-type": "application/json" },
+          body: JSON.stringify({ checks: Array(size).fill({ key, permission: "access:check" }) }),
+        });
+        return answer.status;
+      };
+      // The call that is refused takes the one token of every call.
+      return [
+        await checkBatch(0, 4),
+        await checkBatch(1, 4),
+        await checkBatch(0, 3),
+        await checkBatch(1, 1),
+        await checkBatch(0, 1),
+      ];
+    });
+    expect(statuses).toEqual([200, 200, 429, 200, 429]);
   });
 
   it("refuse as many wrong keys as one does, before they say that there are too many", async () => {

@@ -21,6 +21,7 @@ import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";
 import { createOutbox, useReaders } from "./support/api-streams.js";
 import { expectProblem, type HttpAnswer, send } from "./support/http.js";
+import { openRaw } from "./support/raw-connection.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { type StoppedTime, stopTime } from "./support/stop-time.js";
 import { until } from "./support/until.js";
@@ -96,7 +97,7 @@ describe("a call that comes too soon", () => {
     const answer = await ask(server, key);
     const { detail } = expectProblem(answer, 429, "rate_limited");
     expect(detail).toBe(
-      `Too many calls came with this key. Try again in ${answer.headers["retry-after"]} s.`,
+      `Too many calls or checks came with this key. Try again in ${answer.headers["retry-after"]} s.`,
     );
     expectRetryHint((name) => answer.headers[name], server.clock.now());
   });
@@ -170,21 +171,128 @@ describe("a call that comes too soon", () => {
 describe("a stream of checks", () => {
   const read = useReaders();
 
-  it("is one call, however many checks it holds", async () => {
-    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:2" });
+  it("counts each check, the first with the call, and ends the stream at one too many", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:6" });
     const { key } = await tenant.make("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const outbox = createOutbox<{ correlationId: string; check: object }>();
     const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
-    for (let i = 0; i < 10; i++) {
-      outbox.send({ correlationId: String(i), check: { key, permission: "access:check" } });
-      expect((await stream.next()).correlationId).toBe(String(i));
+    const checkNext = async (correlationId: string) => {
+      outbox.send({ correlationId, check: { key, permission: "access:check" } });
+      expect((await stream.next()).correlationId).toBe(correlationId);
+    };
+    for (const id of ["a", "b", "c", "d"]) {
+      await checkNext(id);
     }
     expect((await ask(server, key)).status).toBe(200);
+    await checkNext("e");
     expect((await ask(server, key)).status).toBe(429);
+    outbox.send({ correlationId: "f", check: { key, permission: "access:check" } });
+    expect(await stream.end()).toMatchObject({ reason: "rate_limited" });
     outbox.end();
-    expect(await stream.end()).toBeUndefined();
     api.close();
+  });
+
+  it("answers the checks before one too many that came with them", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:3" });
+    const { key } = await tenant.make("private", { permissions: ["access:check"] });
+    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const outbox = createOutbox<{ correlationId: string; check: object }>();
+    for (const correlationId of ["a", "b", "c", "d", "e"]) {
+      outbox.send({ correlationId, check: { key, permission: "access:check" } });
+    }
+    const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
+    for (const correlationId of ["a", "b", "c"]) {
+      expect((await stream.next()).correlationId).toBe(correlationId);
+    }
+    expect(await stream.end()).toMatchObject({ reason: "rate_limited" });
+    outbox.end();
+    api.close();
+  });
+});
+
+describe("a batch of checks", () => {
+  /** Sends a batch of so many checks. */
+  function checkBatch(server: TestServer, key: string, size: number, subject = key) {
+    const check = { key: subject, permission: "access:check" };
+    return send(server, "/access/check-batch", {
+      method: "POST",
+      headers: { "svc-api-key": key, "content-type": "application/json" },
+      body: JSON.stringify({ checks: Array(size).fill(check) }),
+    });
+  }
+
+  async function startWith(limit: string) {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: limit });
+    const make = () => tenant.make("private", { permissions: ["access:check"] });
+    return { server, make };
+  }
+
+  it("counts as many calls as it has checks", async () => {
+    const { server, make } = await startWith("1/h:10");
+    stopTime();
+    const { key } = await make();
+    expect((await checkBatch(server, key, 4)).status).toBe(200);
+    expect((await checkBatch(server, key, 5)).status).toBe(200);
+    expect((await ask(server, key)).status).toBe(200);
+    expect((await ask(server, key)).status).toBe(429);
+  });
+
+  it("is 429 where fewer are left, with the time until there are enough, and checks nothing", async () => {
+    const { server, make } = await startWith("1/h:10");
+    const { skip } = stopTime();
+    const [{ key }, subject] = [await make(), await make()];
+    expect((await checkBatch(server, key, 6)).status).toBe(200);
+    const answer = await checkBatch(server, key, 6, subject.key);
+    expectProblem(answer, 429, "rate_limited");
+    // Of the 4 that were left the call took one.
+    expect(Number(answer.headers["retry-after"])).toBeCloseTo(2 * 3_600, -1);
+    skip(3 * hour);
+    expect((await checkBatch(server, key, 6)).status).toBe(200);
+  });
+
+  it("is 429 where it is larger than the burst, and says how many checks it may have", async () => {
+    const { server, make } = await startWith("1/h:10");
+    stopTime();
+    const { key } = await make();
+    const { detail } = expectProblem(await checkBatch(server, key, 11), 429, "rate_limited");
+    expect(detail).toMatch("A call with this key may make at most 10 checks, not 11.");
+    expect((await checkBatch(server, key, 9)).status).toBe(200);
+    expect((await ask(server, key)).status).toBe(429);
+  });
+
+  it("is RESOURCE_EXHAUSTED over gRPC, with RetryInfo", async () => {
+    const { server, make } = await startWith("1/h:3");
+    const { key } = await make();
+    const sessionManager = new Http2SessionManager(server.url);
+    const transport = createGrpcTransport({ baseUrl: server.url, sessionManager });
+    const access = createClient(AccessService, transport);
+    const checks = Array(4).fill({ key, permission: "access:check" });
+    const headers = { "svc-api-key": key };
+    const refusal = await access.batchCheckAccess({ checks }, { headers }).catch(ConnectError.from);
+    expect(refusal).toMatchObject({ code: Code.ResourceExhausted });
+    expect((refusal as ConnectError).findDetails(RetryInfoSchema)).toHaveLength(1);
+    sessionManager.abort();
+  });
+
+  it("counts each check once where the caller is authenticated again", async () => {
+    const { server, make } = await startWith("1/h:10");
+    const { key } = await make();
+    const body = JSON.stringify({ checks: Array(4).fill({ key, permission: "access:check" }) });
+    const connection = openRaw(server.port);
+    connection.write(
+      "POST /access/check-batch HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n" +
+        `svc-api-key: ${key}\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    // Authenticated by its headers before this is answered, and again with the body.
+    expect((await ask(server, (await make()).key)).status).toBe(200);
+    connection.write(body);
+    await until(async () => connection.received().includes("}"));
+    expect(connection.received().toString()).toMatch(/^HTTP\/1.1 200 /);
+    connection.socket.destroy();
+    expect((await checkBatch(server, key, 5)).status).toBe(200);
+    expect((await ask(server, key)).status).toBe(200);
+    expect((await ask(server, key)).status).toBe(429);
   });
 });
 

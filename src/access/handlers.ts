@@ -16,6 +16,7 @@ import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
 import { nextTurn } from "../next-turn.js";
 import { createOpenStream } from "../open-stream.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createResumeTokens } from "../resume-token.js";
 import { heldPermissions } from "../store/application-search.js";
 import { ruleFields } from "../store/rule-fields.js";
@@ -40,6 +41,7 @@ interface AccessHandlerOptions {
   readonly keyring: Keyring;
   readonly uses: Pick<Uses, "note">;
   readonly settings: Pick<Settings, "grantPolicy">;
+  readonly rateLimits: Pick<RateLimits, "checksOf">;
   /** Given when the server stops: it ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -49,6 +51,7 @@ export function createAccessHandlers({
   keyring,
   uses,
   settings,
+  rateLimits,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
   const checks = createChecks({ store, keyring, uses, grantPolicy: settings.grantPolicy });
@@ -61,6 +64,7 @@ export function createAccessHandlers({
 
     async batchCheckAccess(request, context) {
       const asker = callerOf(context);
+      refuseIf(await rateLimits.checksOf(asker, context.values)(request.checks.length));
       const results: CheckAnswer[] = [];
       while (results.length < request.checks.length) {
         const part = request.checks.slice(results.length, results.length + batchPart);
@@ -76,12 +80,17 @@ export function createAccessHandlers({
     streamCheckAccess(requests, context) {
       const asker = callerOf(context);
       const readmit = readmissionOf(context);
+      const countChecks = rateLimits.checksOf(asker, context.values);
       const check = together(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Asked together, so that they share a look-up; answered only where both succeed.
         const [results] = await Promise.all([checks.many(asker, group), readmit()]);
         return results;
       });
       const answer = async (request: StreamCheckAccessRequest) => {
+        const counting = countChecks(1);
+        if (counting) {
+          refuseIf(await counting);
+        }
         const fault = faultIn(StreamCheckAccessRequestSchema, request);
         const result = await check(fault ?? (request.check as CheckAccessRequest));
         return { correlationId: request.correlationId, result };
@@ -122,6 +131,12 @@ export function createAccessHandlers({
       );
     },
   };
+}
+
+function refuseIf(refusal: Problem | undefined): void {
+  if (refusal) {
+    throw refusal;
+  }
 }
 
 /** What limits a session beside its own grants: of those of its authorizer all that concern its permissions. */

@@ -4,8 +4,8 @@ import type { Rate } from "../store/rate-counts.js";
 
 /** Token buckets by name, which are full when they are first taken from. */
 export interface Buckets {
-  /** Takes a token and answers 0, or answers in how many milliseconds there will be one. */
-  take(name: string): number;
+  /** Takes so many tokens, one where nothing is said, and returns 0, or takes none and returns in how many milliseconds there will be enough. */
+  take(name: string, tokens?: number): number;
 }
 
 /** How many buckets each of two generations may hold. */
@@ -28,10 +28,10 @@ export function createBuckets({ count, interval, burst }: Rate): Buckets {
   }
 
   return {
-    take(name) {
+    take(name, tokens = 1) {
       const bucket = buckets.get(name, 0) ?? createBucket(name);
-      // The token may come between the two looks at the clock.
-      return bucket.tryRemoveTokens(1) ? 0 : Math.max(1, bucket.getWaitTime(1));
+      // The last token may come between the two looks at the clock.
+      return bucket.tryRemoveTokens(tokens) ? 0 : Math.max(1, bucket.getWaitTime(tokens));
     },
   };
 }

@@ -17,6 +17,9 @@ export interface RateLimits {
   /** Counts a call with a key that works: by the key, or where it is for all to see by its application and the address. */
   countCall(caller: Caller, values: ContextValues): Awaitable<Problem | undefined>;
 
+  /** Counts the checks of a call, by the same as the call; it is the first of them. */
+  checksOf(caller: Caller, values: ContextValues): CountChecks;
+
   /** Counts a call with a key that does not, by the address. */
   countFailure(values: ContextValues): Awaitable<Problem | undefined>;
 }
@@ -34,8 +37,15 @@ interface RateLimitsOptions {
 
 type LimitName = "public" | "private" | "management" | "failures";
 
-/** Counts one more under a name, and says why it is refused where it is. */
-type Limit = (name: string) => Awaitable<Problem | undefined>;
+/** Counts checks that come together, all or none of them. */
+export type CountChecks = (checks: number) => Awaitable<Problem | undefined>;
+
+interface Limit {
+  /** Counts so many more under a name, and says why they are refused where they are. */
+  count(name: string, count: number): Awaitable<Problem | undefined>;
+  /** Says why checks are refused that are more than can ever come together, where they are. */
+  refuseTooMany(checks: number): Problem | undefined;
+}
 
 export function createRateLimits(options: RateLimitsOptions): RateLimits {
   const { settings, onRefusal, clock, log } = options;
@@ -49,17 +59,23 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       return undefined;
     }
     const buckets = counts ? createSharedBuckets(kind, rate, counts, contact) : createBuckets(rate);
-    const refuse = (wait: number): Problem | undefined => {
-      if (wait === 0) {
-        return undefined;
-      }
+    const refuse = (detail: string, wait: number): Problem => {
       onRefusal?.(kind);
       return rateLimited(detail, wait, clock());
     };
-    return (name) => whenThere(buckets.take(name), refuse);
+    const refuseUntil = (wait: number) => (wait === 0 ? undefined : refuse(detail, wait));
+    const { count: fills, interval, burst } = rate;
+    return {
+      count: (name, count) => whenThere(buckets.take(name, count), refuseUntil),
+
+      refuseTooMany(checks) {
+        const most = `A call with this key may make at most ${burst} checks, not ${checks}.`;
+        return checks > burst ? refuse(most, Math.ceil((burst * interval) / fills)) : undefined;
+      },
+    };
   }
 
-  const tooManyCalls = "Too many calls came with this key.";
+  const tooManyCalls = "Too many calls or checks came with this key.";
   const limits = {
     public: createLimit("public", tooManyCalls),
     private: createLimit("private", tooManyCalls),
@@ -70,20 +86,39 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     ),
   };
 
+  /** The limit of a caller, if it has one, and what it is counted under. */
+  function bucketOf({ application, session, key }: Caller, values: ContextValues) {
+    const type = session ? "public" : application.type;
+    const limit = limits[type];
+    if (!limit) {
+      return undefined;
+    }
+    // With a bucket for each of its sessions, whoever has a public key would have as many as it opens.
+    const name =
+      type === "public" ? `${application.id} ${countedAddressOf(values)}` : (key ?? application).id;
+    return { limit, name };
+  }
+
   return {
-    countCall({ application, session, key }, values) {
-      const type = session ? "public" : application.type;
-      const limit = limits[type];
-      if (!limit) {
-        return undefined;
-      }
-      if (type === "public") {
-        // With a bucket for each of its sessions, whoever has the key would have as many as it opens.
-        return limit(`${application.id} ${countedAddressOf(values)}`);
-      }
-      return limit((key ?? application).id);
+    countCall(caller, values) {
+      const bucket = bucketOf(caller, values);
+      return bucket?.limit.count(bucket.name, 1);
     },
 
-    countFailure: (values) => limits.failures?.(countedAddressOf(values)),
+    checksOf(caller, values) {
+      const bucket = bucketOf(caller, values);
+      if (!bucket) {
+        return () => undefined;
+      }
+      const { limit, name } = bucket;
+      let counted = 1;
+      return (checks) => {
+        const more = checks - counted;
+        counted = 0;
+        return limit.refuseTooMany(checks) ?? (more > 0 ? limit.count(name, more) : undefined);
+      };
+    },
+
+    countFailure: (values) => limits.failures?.count(countedAddressOf(values), 1),
   };
 }

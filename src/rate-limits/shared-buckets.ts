@@ -1,14 +1,14 @@
 import type { Awaitable } from "../awaitable.js";
 import { createGenerations } from "../generations.js";
 import { inTime } from "../in-time.js";
-import type { Rate, RateCounts } from "../store/rate-counts.js";
+import type { Drawn, Rate, RateCounts } from "../store/rate-counts.js";
 import { createBuckets, generationSize } from "./buckets.js";
 import type { StoreContact } from "./store-contact.js";
 
 /** Token buckets by name, as many processes share them. */
 export interface SharedBuckets {
-  /** Takes a token and answers 0, or answers in how many milliseconds there will be one. */
-  take(name: string): Awaitable<number>;
+  /** Takes so many tokens, one where nothing is said, and returns 0, or takes none and returns in how many milliseconds there will be enough. */
+  take(name: string, tokens?: number): Awaitable<number>;
 }
 
 /** What this process has drawn of a bucket and not given away, or until when there is nothing to draw. */
@@ -52,10 +52,13 @@ export function createSharedBuckets(
     return allotments.get(name, 0) ?? allotments.add(name, 0, createAllotment(), 1);
   }
 
+  function draw(name: string, most: number, least?: number): Promise<Drawn> {
+    return inTime(counts.draw(`${kind} ${name}`, rate, most, least), patience, giveUp);
+  }
+
   async function ask(name: string, allotment: Allotment): Promise<number> {
     try {
-      const drawing = counts.draw(`${kind} ${name}`, rate, most);
-      const { tokens, wait } = await inTime(drawing, patience, giveUp);
+      const { tokens, wait } = await draw(name, most);
       const now = performance.now();
       allotment.tokens = tokens;
       allotment.goodUntil = now + freshness;
@@ -71,7 +74,7 @@ export function createSharedBuckets(
     }
   }
 
-  function take(name: string): Awaitable<number> {
+  function takeOne(name: string): Awaitable<number> {
     if (contact.isLost()) {
       return ownBuckets.take(name);
     }
@@ -87,11 +90,46 @@ export function createSharedBuckets(
     allotment.asking ??= ask(name, allotment);
     // Those who come away empty-handed are refused: to wait for single tokens would make a queue of them.
     return allotment.asking.then((wait) =>
-      allotment.tokens > 0 || wait === 0 ? take(name) : wait,
+      allotment.tokens > 0 || wait === 0 ? takeOne(name) : wait,
     );
   }
 
-  return { take };
+  /**
+   * Draws what is missing for exactly these tokens, all or none: a part that
+   * is drawn in vain goes stale here, and many tokens would never come together.
+   */
+  async function takeMany(name: string, tokens: number): Promise<number> {
+    const allotment = allotmentOf(name);
+    const { goodUntil } = allotment;
+    const own = performance.now() < goodUntil ? Math.min(allotment.tokens, tokens) : 0;
+    allotment.tokens -= own;
+    if (own === tokens) {
+      return 0;
+    }
+    try {
+      const drawn = await draw(name, tokens - own, tokens - own);
+      contact.regain();
+      if (drawn.tokens > 0) {
+        return 0;
+      }
+      if (allotment.goodUntil === goodUntil) {
+        allotment.tokens += own;
+      }
+      return drawn.wait;
+    } catch (err) {
+      contact.lose(err);
+      return ownBuckets.take(name, tokens);
+    }
+  }
+
+  return {
+    take(name, tokens = 1) {
+      if (tokens === 1) {
+        return takeOne(name);
+      }
+      return contact.isLost() ? ownBuckets.take(name, tokens) : takeMany(name, tokens);
+    },
+  };
 }
 
 function giveUp(): never {

@@ -15,6 +15,7 @@ import { createEventHandlers } from "../events/handlers.js";
 import { createTrailOf } from "../events/trail.js";
 import { createGrantGuard } from "../grants.js";
 import type { Keyring } from "../keys.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createReplay } from "../replay/replay.js";
 import { createSessionHandlers } from "../sessions/handlers.js";
 import type { Clock, Store } from "../store/store.js";
@@ -29,6 +30,7 @@ interface ImplementationsOptions {
   readonly keyring: Keyring;
   readonly addressOf: AddressOf;
   readonly uses: Uses;
+  readonly rateLimits: RateLimits;
   readonly clock: Clock;
   readonly settings: Settings;
   /** Given when the server stops: it ends streams. */

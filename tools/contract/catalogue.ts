@@ -128,9 +128,9 @@ const stories: Partial<Record<ProblemCode, Story>> = {
   },
   rate_limited: {
     when:
-      "Too many calls came with the key, or too many wrong keys from the address. " +
+      "Too many calls or checks came with the key, or too many wrong keys from the address. " +
       "Try again after the time given.",
-    detail: "Too many calls came with this key. Try again in 1 s.",
+    detail: "Too many calls or checks came with this key. Try again in 1 s.",
     headers: ["Retry-After", "X-RateLimit-Reset"],
   },
   too_many_streams: {

@@ -848,7 +848,8 @@ export const AccessService: GenService<{
    * Decides up to 1,000 checks at once, and answers in their order.
    *
    * A check that breaks a rule is answered with `invalid_request` and does not
-   * spoil the others.
+   * spoil the others. Each check counts towards the rate limit of the caller's
+   * key: where it allows fewer, nothing is checked.
    *
    * @generated from rpc latchkey.v1.AccessService.BatchCheckAccess
    */
@@ -862,7 +863,8 @@ export const AccessService: GenService<{
    *
    * Answers carry the correlation id of their check. A check that breaks a
    * rule is answered with `invalid_request`, and the stream goes on. It ends
-   * when the caller's own key no longer allows it.
+   * when the caller's own key no longer allows it, and with `rate_limited` when
+   * more checks come than the rate limit of that key allows.
    *
    * @generated from rpc latchkey.v1.AccessService.StreamCheckAccess
    */

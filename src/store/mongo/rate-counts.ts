@@ -41,7 +41,7 @@ const maxTimeMS = 500;
 
 export function createRateCounts(documents: Collection<RateCountDocument>, time: Time): RateCounts {
   return {
-    async draw(name, { count, interval, burst }, most) {
+    async draw(name, { count, interval, burst }, most, least = 1) {
       const perMillisecond = count / interval;
       const now = time();
       const passed = { $max: [0, { $subtract: [now, { $ifNull: ["$at", now] }] }] };
@@ -49,14 +49,21 @@ export function createRateCounts(documents: Collection<RateCountDocument>, time:
       const refilled = { $add: [held, { $multiply: [passed, perMillisecond] }] };
       const update: Document[] = [
         { $set: { tokens: { $min: [burst, refilled] }, at: now } },
-        { $set: { drawn: { $min: [most, { $floor: "$tokens" }] } } },
+        {
+          $set: {
+            drawn: {
+              $cond: [{ $gte: ["$tokens", least] }, { $min: [most, { $floor: "$tokens" }] }, 0],
+            },
+          },
+        },
         { $set: { tokens: { $subtract: ["$tokens", "$drawn"] } } },
         { $set: { expires_at: { $add: [now, Math.ceil(burst / perMillisecond)] } } },
       ];
       const options = { upsert: true, returnDocument: "after", writeConcern, maxTimeMS } as const;
       const found = await reach(() => documents.findOneAndUpdate({ _id: name }, update, options));
       const { drawn = 0, tokens = 0 } = found ?? {};
-      return { tokens: drawn, wait: Math.max(1, Math.ceil((1 - tokens) / perMillisecond)) };
+      const missing = (drawn > 0 ? 1 : least) - tokens;
+      return { tokens: drawn, wait: Math.max(1, Math.ceil(missing / perMillisecond)) };
     },
   };
 }
