@@ -88,7 +88,7 @@ async function start({ program, settings, isReady, probeInterval, cores }: Start
   const port = await freePort();
   const started = performance.now();
   const child = spawn(...pinned(cores, process.execPath, program), {
-    env: environment({ ...settings, HOST: host, PORT: String(port) }),
+    env: environment({ ...manySessions, ...settings, HOST: host, PORT: String(port) }),
     // The log is written as in production, but not to the disk whose syncs are measured.
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -107,6 +107,9 @@ async function start({ program, settings, isReady, probeInterval, cores }: Start
   const readyAfter = performance.now() - started;
   return { port, pid: child.pid as number, readyAfter, stop: () => stop(child) };
 }
+
+/** A load opens more sessions of one application than any would have. */
+const manySessions = { SESSION_QUOTA: "1000000" };
 
 /** Nothing that is set for this shell may reach the servers, only what is said here. */
 function environment(settings: StoreEnvironment): StoreEnvironment {

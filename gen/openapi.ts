@@ -915,7 +915,8 @@ export const openapi = {
                 ],
                 "allowed_cidrs": [
                   "203.0.113.0/24"
-                ]
+                ],
+                "session_quota": 50000
               }
             }
           }
@@ -971,6 +972,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -1365,6 +1367,7 @@ export const openapi = {
                       "allowed_cidrs": [
                         "203.0.113.0/24"
                       ],
+                      "session_quota": 50000,
                       "last_used_at": "2027-01-02T00:00:00.000Z"
                     }
                   ]
@@ -1554,6 +1557,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -1669,7 +1673,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions and the rules of an application as a whole",
-        "description": "Its allowed origins and networks change only where the request gives them. Its type, keys, status, expiry and tenant never change.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
+        "description": "Its allowed origins and networks and its session quota change only where the request gives them. Its type, keys, status, expiry and tenant never change.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1745,7 +1749,8 @@ export const openapi = {
                 ],
                 "allowed_cidrs": [
                   "203.0.113.0/24"
-                ]
+                ],
+                "session_quota": 50000
               }
             }
           }
@@ -1802,6 +1807,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -2229,6 +2235,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -2457,6 +2464,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -3138,6 +3146,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -3403,6 +3412,7 @@ export const openapi = {
                   "allowed_cidrs": [
                     "203.0.113.0/24"
                   ],
+                  "session_quota": 50000,
                   "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
@@ -3706,7 +3716,8 @@ export const openapi = {
                         "allowed_cidrs": [
                           "203.0.113.0/24"
                         ],
-                        "expires_at": "2028-01-01T00:00:00.000Z"
+                        "expires_at": "2028-01-01T00:00:00.000Z",
+                        "session_quota": 50000
                       },
                       "after": {
                         "name": "Checkout backend",
@@ -3732,7 +3743,8 @@ export const openapi = {
                         "allowed_cidrs": [
                           "203.0.113.0/24"
                         ],
-                        "expires_at": "2028-01-01T00:00:00.000Z"
+                        "expires_at": "2028-01-01T00:00:00.000Z",
+                        "session_quota": 50000
                       },
                       "method": "latchkey.v1.ApplicationService/UpdateApplication",
                       "request_id": "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
@@ -3853,7 +3865,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Opens a session for the public application of the caller's key",
-        "description": "It has no access until it is authorized.\n\nNeeds the key of a public application.",
+        "description": "It has no access until it is authorized.\n\nAn application may have only so many sessions open at once: its `session_quota`, or the default of the service.\n\nNeeds the key of a public application.",
         "x-callers": [
           "public"
         ],
@@ -3988,7 +4000,49 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "$ref": "#/components/responses/RateLimited"
+            "description": "`session_quota_reached`: The application has as many open sessions as it may have. Try again after the time given, when the first of them expires, or revoke some. `rate_limited`: Too many calls or checks came with the key, or too many wrong keys from the address. Try again after the time given.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              },
+              "X-RateLimit-Reset": {
+                "$ref": "#/components/headers/X-RateLimit-Reset"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "session_quota_reached": {
+                    "summary": "The application has as many open sessions as it may have",
+                    "value": {
+                      "type": "urn:latchkey:problem:session_quota_reached",
+                      "title": "The application has as many open sessions as it may have",
+                      "status": 429,
+                      "detail": "The application has 10000 open sessions, which is the most. Try again in 180 s, when one expires, or ask for some to be revoked or for a higher quota.",
+                      "code": "session_quota_reached",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "rate_limited": {
+                    "summary": "Too many requests came",
+                    "value": {
+                      "type": "urn:latchkey:problem:rate_limited",
+                      "title": "Too many requests came",
+                      "status": 429,
+                      "detail": "Too many calls or checks came with this key. Try again in 1 s.",
+                      "code": "rate_limited",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "431": {
             "$ref": "#/components/responses/HeadersTooLarge"
@@ -6565,6 +6619,16 @@ export const openapi = {
               ],
               "description": "Must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address."
             }
+          },
+          "session_quota": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 1,
+            "maximum": 1000000,
+            "examples": [
+              50000
+            ],
+            "description": "How many sessions it may have open at once. For public applications only. Absent means the default of the service (`SESSION_QUOTA`)."
           }
         },
         "required": [
@@ -6713,6 +6777,14 @@ export const openapi = {
                 "203.0.113.0/24"
               ]
             }
+          },
+          "session_quota": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              50000
+            ],
+            "description": "How many sessions it may have open at once. Absent where the default of the service applies, and for applications that are not public."
           },
           "last_used_at": {
             "type": "string",
@@ -6872,6 +6944,16 @@ export const openapi = {
               ],
               "description": "Must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address."
             }
+          },
+          "session_quota": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 1,
+            "maximum": 1000000,
+            "examples": [
+              50000
+            ],
+            "description": "How many sessions it may have open at once, in place of the number before. For public applications only. Absent leaves it unchanged. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, and name the field in `update_mask` on other protocols. Sessions that are open stay open."
           }
         },
         "required": [
@@ -7048,6 +7130,14 @@ export const openapi = {
               "2028-01-01T00:00:00.000Z"
             ],
             "description": "When it was to end by itself. Absent where it was not."
+          },
+          "session_quota": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              50000
+            ],
+            "description": "How many sessions it could have open at once. Absent where the default of the service applied, and for all but public applications."
           }
         },
         "required": [

@@ -20,6 +20,14 @@ export function checkRestrictions(
   }
 }
 
+/** Refuses a quota of an application that opens no sessions. */
+export function checkSessionQuota(type: ApplicationType, quota: number | undefined): void {
+  if (type !== "public" && quota !== undefined) {
+    const message = `cannot be given to a ${type} application, which opens no sessions: leave it out`;
+    throw invalidRequest({ field: "session_quota", message });
+  }
+}
+
 function unsuitedOrigins(type: ApplicationType): FieldViolation {
   return {
     field: "allowed_origins",

@@ -37,6 +37,8 @@ export interface Settings {
   readonly keyHeader: string;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number;
+  /** How many sessions a public application may have open at once, unless its record says otherwise. */
+  readonly sessionQuota: number;
   /** How long events are kept. */
   readonly eventRetention: number;
   /** Whether keys that were made elsewhere, and imported, are looked up. */
@@ -105,6 +107,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
     sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
     sessionMaxTtl: read("SESSION_MAX_TTL", lifetime) ?? 30 * 24 * 3_600_000,
+    sessionQuota: read("SESSION_QUOTA", count("sessions", 1, 1_000_000, 10_000)) ?? 10_000,
     eventRetention: read("EVENT_RETENTION", lifetime) ?? defaultEventRetention,
     foreignKeys: read("FOREIGN_KEYS", oneOf("accept", "refuse")) === "accept",
     grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",

@@ -129,6 +129,21 @@ export function rateLimited(detail: string, wait: number, now: number): Problem 
   });
 }
 
+/** The shortest and the longest time after which to try again, in milliseconds: sessions may also end before they expire. */
+const quotaRetry = { least: 1_000, most: 3_600_000 };
+
+/** For a session beyond those that an application may have open, of which the first expires in `wait` milliseconds. */
+export function sessionQuotaReached(quota: number, wait: number): Problem {
+  const retryAfter = Math.min(Math.max(wait, quotaRetry.least), quotaRetry.most);
+  const seconds = Math.ceil(retryAfter / 1_000);
+  return new Problem(
+    "session_quota_reached",
+    `The application has ${quota} open sessions, which is the most. ` +
+      `Try again in ${seconds} s, when one expires, or ask for some to be revoked or for a higher quota.`,
+    { retryAfter },
+  );
+}
+
 export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
   const metadata = missing ? { missing_permissions: missing.join(",") } : {};
   return new Problem("permission_denied", detail, { metadata });

@@ -1,5 +1,5 @@
 import { Problem } from "./errors.js";
-import { type Store, StoreUnavailable } from "./store/store.js";
+import { SessionQuotaReached, type Store, StoreUnavailable } from "./store/store.js";
 import { AnswerKept } from "./store/trail.js";
 import type { Tracing } from "./tracing/tracing.js";
 
@@ -82,5 +82,6 @@ function outcomeOf(error: unknown): StoreOutcome {
   if (error instanceof StoreUnavailable) {
     return "unavailable";
   }
-  return error instanceof Problem || error instanceof AnswerKept ? "refused" : "error";
+  const refusals = [Problem, AnswerKept, SessionQuotaReached];
+  return refusals.some((refusal) => error instanceof refusal) ? "refused" : "error";
 }

@@ -124,6 +124,11 @@ export const problemCatalogue = {
     grpc: Code.ResourceExhausted,
     title: "Too many requests came",
   },
+  session_quota_reached: {
+    status: 429,
+    grpc: Code.ResourceExhausted,
+    title: "The application has as many open sessions as it may have",
+  },
   too_many_streams: {
     status: 429,
     grpc: Code.ResourceExhausted,

@@ -14,6 +14,7 @@ import { describeNoEscalation } from "./api-contract/no-escalation.js";
 import { describePlaces } from "./api-contract/origins-networks.js";
 import { expectRefused, type Statuses } from "./api-contract/refused.js";
 import { describeSessionLimits } from "./api-contract/session-limits.js";
+import { describeSessionQuotas } from "./api-contract/session-quotas.js";
 import { describeSessions } from "./api-contract/sessions.js";
 import { describeManagedSessions } from "./api-contract/sessions-manage.js";
 import type { ApiSubject } from "./api-contract/subject.js";
@@ -44,6 +45,7 @@ const essentialCases: readonly DescribeCases[] = [
   describeReading,
   describeLocking,
   describeSessions,
+  describeSessionQuotas,
   describeCallers,
 ];
 
@@ -55,6 +57,7 @@ const everyCase: readonly DescribeCases[] = [
   describeDisabling,
   describeNoEscalation,
   describeSessions,
+  describeSessionQuotas,
   describeManagedSessions,
   describeSessionLimits,
   describeCallers,

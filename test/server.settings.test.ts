@@ -208,6 +208,47 @@ describe("SESSION_TTL", () => {
   });
 });
 
+describe("SESSION_QUOTA", () => {
+  it("is how many sessions an application may have open that has no quota of its own", async () => {
+    const server = await start({ SESSION_QUOTA: "2" });
+    const { api, root, publicKey } = await createTenant(server);
+    await api.createSession(publicKey);
+    await api.createSession(publicKey);
+    const { status, headers } = await send(server, "/sessions", {
+      method: "POST",
+      headers: { "svc-api-key": publicKey },
+    });
+    expect({ status, retryAfter: headers["retry-after"] }).toEqual({
+      status: 429,
+      retryAfter: "180",
+    });
+    const request = { name: "Shop", type: "public", permissions: ["token:read"], sessionQuota: 3 };
+    const { key } = await api.createApplication(root.key, request);
+    for (let count = 0; count < 3; count++) {
+      await api.createSession(key);
+    }
+    await expect(api.createSession(key)).rejects.toMatchObject({ reason: "session_quota_reached" });
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('latchkey_rate_limited_total{limit="sessions"} 2');
+  });
+
+  it("never asks to wait for less than a second, or for more than an hour", async () => {
+    const server = await start({ SESSION_QUOTA: "1" });
+    const { api, publicKey, privateKey } = await createTenant(server);
+    const { nonce } = await api.createSession(publicKey);
+    const retryAfter = async () => {
+      const headers = { "svc-api-key": publicKey };
+      return (await send(server, "/sessions", { method: "POST", headers })).headers["retry-after"];
+    };
+    const { clock } = server;
+    clock.advance(180_000 - 1);
+    expect(await retryAfter()).toBe("1");
+    const expiresAt = timestampFromMs(clock.now() + 86_400_000);
+    await api.authorizeSession(privateKey, { nonce, permissions: ["token:read"], expiresAt });
+    expect(await retryAfter()).toBe("3600");
+  });
+});
+
 describe("SESSION_MAX_TTL", () => {
   it("is the furthest end that a session can be given, to the millisecond", async () => {
     const server = await start({ SESSION_MAX_TTL: "1h" });

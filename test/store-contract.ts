@@ -15,6 +15,7 @@ import { describeMany } from "./store-contract/many.js";
 import { describeRaces } from "./store-contract/races.js";
 import { describeRevoking } from "./store-contract/revoking.js";
 import { describeSessionLists } from "./store-contract/session-lists.js";
+import { describeSessionQuotas } from "./store-contract/session-quotas.js";
 import { describeSessions } from "./store-contract/sessions.js";
 import { describeSharing } from "./store-contract/sharing.js";
 import { describeTenants } from "./store-contract/tenants.js";
@@ -84,6 +85,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeLists,
     describeSessions,
     describeSessionLists,
+    describeSessionQuotas,
     describeRevoking,
     describeMany,
     describeExpiry,

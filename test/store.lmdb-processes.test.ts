@@ -96,6 +96,21 @@ describe("processes that share the data in LMDB", () => {
     expect(outcomes.flat().sort()).toEqual(["authorized", ...times(49, () => "used")]);
   });
 
+  it("open no more sessions than a quota allows, and not one less", async () => {
+    const store = await folder.open();
+    const { id } = await store.applications.create(anApplication());
+    const others = times(2, () => start(child("openSessions", JSON.stringify({ id, quota: 30 }))));
+    for (const other of others) {
+      await other.line(0);
+    }
+    for (const other of others) {
+      other.write("now\n");
+    }
+    const outcomes = await Promise.all(others.map(async (other) => (await other.line(1)).outcomes));
+    const expected = [...times(20, () => "SessionQuotaReached"), ...times(30, () => "opened")];
+    expect(outcomes.flat().sort()).toEqual(expected);
+  });
+
   it("tell their changes in the order in which these took effect", async () => {
     const store = await folder.open();
     const { id, tenantId } = await store.applications.create(anApplication({ name: "0" }));

@@ -137,6 +137,8 @@ describe("in LMDB", () => {
       "session-ends": 2,
       "sessions-by-tenant": 2,
       "sessions-by-application": 2,
+      // These, and their count.
+      "open-sessions": 3,
     };
     expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
     const { settle } = tables;
@@ -226,6 +228,7 @@ describe("in LMDB", () => {
       "session-ends": 300,
       "sessions-by-tenant": 300,
       "sessions-by-application": 300,
+      "open-sessions": 301,
     });
     const { items } = await store.sessions.list({ tenantId, size: 1_000 });
     expect(idsOf(items)).toEqual(newestFirst(idsOf(last.map(must))));
@@ -251,6 +254,7 @@ describe("in LMDB", () => {
       "session-ends": 1,
       "sessions-by-tenant": 1,
       "sessions-by-application": 1,
+      "open-sessions": 2,
     });
     expect(await store.sessions.findExpired(session.id)).toBeDefined();
     advance(expiredRetention);

@@ -37,6 +37,7 @@ const byId = '{"_id":1}';
 const byTenant = '{"tenant_id":1,"_id":-1}';
 const byApplication = '{"application_id":1,"_id":-1}';
 const byAuthorizer = '{"authorized_by":1,"_id":-1}';
+const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
 const byExpiry = '{"expires_at":1}';
 const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
 
@@ -94,6 +95,19 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     }
     await create(managerPermissions);
     return first;
+  }
+
+  /** An application with two open sessions, beside some that have expired and some that were revoked. */
+  async function createWithSessions() {
+    const { id, tenantId } = await store.applications.create(anApplication());
+    const createTwo = (ttl: number) =>
+      Promise.all(times(2, () => store.sessions.create(aSession({ id, tenantId }, { ttl }))));
+    await createTwo(hour);
+    const revoke = () => ({ sessionEpoch: 1, modifiedBy: id });
+    const application = must(await store.applications.update(tenantId, id, revoke));
+    await createTwo(1);
+    await createTwo(hour);
+    return application;
   }
 
   async function createSession() {
@@ -213,6 +227,26 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     "create a session": [
       () => store.sessions.create(aSession(owner)),
       [findOne, ["findAndModify sessions", byId, 1, 1]],
+    ],
+    "create a session within a quota": [
+      (application: ApplicationRecord) =>
+        store.sessions.create(aSession(application, { quota: 9 })),
+      [
+        findOne,
+        ["aggregate sessions", byOpenSession, 3, 0],
+        ["findAndModify sessions", byId, 1, 1],
+      ],
+      createWithSessions,
+    ],
+    "refuse a session beyond a quota": [
+      (application: ApplicationRecord) =>
+        store.sessions.create(aSession(application, { quota: 2 })).catch(() => {}),
+      [
+        findOne,
+        ["aggregate sessions", byOpenSession, 2, 0],
+        ["find sessions", byOpenSession, 1, 0],
+      ],
+      createWithSessions,
     ],
     "find a session": [() => store.sessions.find(sessionAt(0).id), [findOneSession, findOne]],
     "find out whether a session has expired": [

@@ -3,7 +3,7 @@ import type { UpdateApplicationRequest } from "../../gen/latchkey/v1/application
 import { checkVersion } from "../application-version.js";
 import { aboutApplication, callerOf } from "../caller.js";
 import type { ChangeApplication } from "../change-application.js";
-import { checkRestrictions } from "../check-restrictions.js";
+import { checkRestrictions, checkSessionQuota } from "../check-restrictions.js";
 import { applicationNotFound } from "../errors.js";
 import { stateOfApplication } from "../events/trail.js";
 import { checkGrantsSuit, checkMayAdminister, readGrants } from "../grants.js";
@@ -64,10 +64,11 @@ export function createChangeHandlers({
     async createApplication(request, context) {
       const caller = callerOf(context);
       const type = request.type as ApplicationType;
-      const { name, allowedOrigins, allowedCidrs } = request;
+      const { name, allowedOrigins, allowedCidrs, sessionQuota } = request;
       const grants = readGrants(request);
       checkGrantsSuit(type, grants);
       checkRestrictions(type, request);
+      checkSessionQuota(type, sessionQuota);
       const expiresAt = await readExpiry(request.expiresAt, store);
       grantGuard.checkMayGive(caller, { type, grants, expiresAt });
 
@@ -88,6 +89,7 @@ export function createChangeHandlers({
           key,
           createdBy,
           expiresAt,
+          sessionQuota,
         },
         trailOf(context, {
           kind: "application.created",
@@ -107,7 +109,8 @@ export function createChangeHandlers({
         grantGuard.checkMayGive(callerOf(context), { type, grants, expiresAt, current });
         checkGrantsSuit(type, grants);
         checkRestrictions(type, request);
-        return { name, ...grants, ...changedRestrictions(request) };
+        checkSessionQuota(type, request.sessionQuota);
+        return { name, ...grants, ...changedLimits(request) };
       });
     },
 
@@ -148,16 +151,19 @@ export function createChangeHandlers({
   };
 }
 
-/** The restrictions that a request replaces: those that it gives, and the empty ones that its mask names. */
-function changedRestrictions({
+/** The limits that a request replaces: those that it gives, and the empty ones that its mask names. */
+function changedLimits({
   allowedOrigins,
   allowedCidrs,
+  sessionQuota,
   updateMask,
-}: UpdateApplicationRequest): Partial<Restrictions> {
-  const isChanged = (list: readonly string[], path: string) =>
-    list.length > 0 || updateMask?.paths.includes(path);
+}: UpdateApplicationRequest): Partial<Restrictions> & Pick<ApplicationChange, "sessionQuota"> {
+  const isChanged = (isGiven: boolean, path: string) => isGiven || updateMask?.paths.includes(path);
   return {
-    ...(isChanged(allowedOrigins, "allowed_origins") && { allowedOrigins }),
-    ...(isChanged(allowedCidrs, "allowed_cidrs") && { allowedCidrs }),
+    ...(isChanged(allowedOrigins.length > 0, "allowed_origins") && { allowedOrigins }),
+    ...(isChanged(allowedCidrs.length > 0, "allowed_cidrs") && { allowedCidrs }),
+    ...(isChanged(sessionQuota !== undefined, "session_quota") && {
+      sessionQuota: sessionQuota ?? null,
+    }),
   };
 }

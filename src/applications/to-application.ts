@@ -30,6 +30,7 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
     status: record.disabled ? "disabled" : "enabled",
     allowedOrigins: [...record.allowedOrigins],
     allowedCidrs: [...record.allowedCidrs],
+    sessionQuota: record.sessionQuota,
     lastUsedAt: toTimestamp(record.lastUsedAt),
   };
 }
@@ -108,6 +109,10 @@ class ShownApplication implements ShowsRecord {
 
   get allowedCidrs() {
     return this.fields.allowedCidrs;
+  }
+
+  get sessionQuota() {
+    return this.fields.sessionQuota;
   }
 
   get lastUsedAt() {

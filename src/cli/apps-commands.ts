@@ -7,7 +7,7 @@ import { choicesOf } from "../field-facts.js";
 import { choice, example, fileOption, withConnection, yesOption } from "./command-options.js";
 import { lazily } from "./lazily.js";
 import { withLimit } from "./list-options.js";
-import { duration, gather, id, momentAgo, momentAhead } from "./option-parsers.js";
+import { duration, gather, id, momentAgo, momentAhead, wholeNumber } from "./option-parsers.js";
 
 /** What an application is named by. */
 const application = ["<application>", "its id, or its name where only one has it"] as const;
@@ -76,14 +76,19 @@ function grantOptions(command: Command): Command {
     .addOption(fileOption("--rules <file>", "access rules as a JSON list, - for stdin"));
 }
 
-function placeOptions(command: Command): Command {
+function limitOptions(command: Command): Command {
   return command
     .option(
       "--allowed-origin <origin>",
       "a web page that may use its keys; may be repeated",
       gather,
     )
-    .option("--allowed-cidr <network>", "a network that may use its keys; may be repeated", gather);
+    .option("--allowed-cidr <network>", "a network that may use its keys; may be repeated", gather)
+    .option(
+      "--session-quota <count>",
+      "how many sessions a public application may have open at once",
+      wholeNumber("sessions", 1, 1_000_000, 50_000),
+    );
 }
 
 function newKeyOptions(command: Command): Command {
@@ -109,7 +114,7 @@ function addCreate(apps: Command): void {
         choicesOf(CreateApplicationRequestSchema.field.type),
       ).makeOptionMandatory(),
     );
-  placeOptions(grantOptions(create))
+  limitOptions(grantOptions(create))
     .option("--expires <moment>", "when it ends by itself: a moment, or 30d from now", momentAhead)
     .action(lazily(async () => (await import("./apps/create.js")).createApplication));
   withConnection(newKeyOptions(create));
@@ -128,12 +133,18 @@ function addUpdate(apps: Command): void {
     .option("--name <name>", "what to call it")
     .option("--add-permission <name>", "one more permission; may be repeated", gather)
     .option("--remove-permission <name>", "one permission less; may be repeated", gather);
-  placeOptions(grantOptions(update))
+  limitOptions(grantOptions(update))
     .addOption(
       new Option("--any-origin", "let its keys be used from any page").conflicts("allowedOrigin"),
     )
     .addOption(
       new Option("--any-cidr", "let its keys be used from any network").conflicts("allowedCidr"),
+    )
+    .addOption(
+      new Option(
+        "--default-session-quota",
+        "let it have as many sessions open as the service allows",
+      ).conflicts("sessionQuota"),
     )
     .option("--if-match <version>", "only where it still has this version")
     .action(lazily(async () => (await import("./apps/update.js")).updateApplication));

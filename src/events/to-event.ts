@@ -40,7 +40,7 @@ function showParty({
 }
 
 function showState(state: CredentialState): MessageInitShape<typeof CredentialStateSchema> {
-  const { name, disabled, allowedOrigins = [], allowedCidrs = [], expiresAt } = state;
+  const { name, disabled, allowedOrigins = [], allowedCidrs = [], expiresAt, sessionQuota } = state;
   return {
     name,
     ...showGrants(state),
@@ -48,5 +48,6 @@ function showState(state: CredentialState): MessageInitShape<typeof CredentialSt
     allowedOrigins: [...allowedOrigins],
     allowedCidrs: [...allowedCidrs],
     expiresAt: toTimestamp(expiresAt),
+    sessionQuota,
   };
 }

@@ -69,8 +69,10 @@ export function actorOf({ application, session, key }: Caller): Party {
 
 /** What an event shows of an application. */
 export function stateOfApplication(record: ApplicationRecord): CredentialState {
-  const { name, permissions, rules, disabled, allowedOrigins, allowedCidrs, expiresAt } = record;
-  return { name, permissions, rules, disabled, allowedOrigins, allowedCidrs, expiresAt };
+  const { name, permissions, rules, disabled, expiresAt } = record;
+  const { allowedOrigins, allowedCidrs, sessionQuota } = record;
+  const limits = { allowedOrigins, allowedCidrs, sessionQuota };
+  return { name, permissions, rules, disabled, ...limits, expiresAt };
 }
 
 /** What an event shows of a session. */

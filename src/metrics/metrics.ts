@@ -67,7 +67,7 @@ export function createMetrics(): Metrics {
         ),
         counter(
           "latchkey_rate_limited_total",
-          "Calls that were refused by a rate limit, by limit.",
+          "Calls that were refused by a rate limit or the session quota, by limit.",
           rateLimits.values(),
         ),
         ...sessions.families(),

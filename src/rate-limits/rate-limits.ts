@@ -20,6 +20,9 @@ export interface RateLimits {
   /** Counts the checks of a call, by the same as the call; it is the first of them. */
   checksOf(caller: Caller, values: ContextValues): CountChecks;
 
+  /** Counts a session that was refused, for the metrics alone. */
+  noteRefusedSession(): void;
+
   /** Counts a call with a key that does not, by the address. */
   countFailure(values: ContextValues): Awaitable<Problem | undefined>;
 }
@@ -30,7 +33,7 @@ interface RateLimitsOptions {
   readonly counts: RateCounts | undefined;
   readonly readAddressOf: ReadAddressOf;
   /** Called with the limit of each call that is refused. */
-  readonly onRefusal?: ((limit: LimitName) => void) | undefined;
+  readonly onRefusal?: ((limit: LimitName | "sessions") => void) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -118,6 +121,8 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
         return limit.refuseTooMany(checks) ?? (more > 0 ? limit.count(name, more) : undefined);
       };
     },
+
+    noteRefusedSession: () => onRefusal?.("sessions"),
 
     countFailure: (values) => limits.failures?.count(countedAddressOf(values), 1),
   };

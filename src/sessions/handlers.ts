@@ -4,6 +4,7 @@ import type { Settings } from "../config.js";
 import type { TrailOf } from "../events/trail.js";
 import type { GrantGuard } from "../grants.js";
 import type { Keyring } from "../keys.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
 import type { Clock, Store } from "../store/store.js";
 import { createManageHandlers } from "./manage-handlers.js";
 import { createOpenHandlers } from "./open-handlers.js";
@@ -13,6 +14,7 @@ export interface SessionHandlerOptions {
   readonly keyring: Keyring;
   readonly grantGuard: GrantGuard;
   readonly trailOf: TrailOf;
+  readonly rateLimits: Pick<RateLimits, "noteRefusedSession">;
   readonly clock: Clock;
   readonly settings: Settings;
 }

@@ -1,11 +1,11 @@
 import { callerOf, endOf } from "../caller.js";
-import { nonceNotFound, nonceUsed, unauthenticated } from "../errors.js";
+import { nonceNotFound, nonceUsed, sessionQuotaReached, unauthenticated } from "../errors.js";
 import { stateOfSession } from "../events/trail.js";
 import { checkSessionMayHold, readGrants } from "../grants.js";
 import { newId } from "../ids.js";
 import { makeKey, parseKey } from "../keys.js";
 import { readExpiry, toTimestamp } from "../moments.js";
-import type { SessionRecord } from "../store/store.js";
+import { SessionQuotaReached, type SessionRecord } from "../store/store.js";
 import type { SessionHandlerOptions, SessionHandlers } from "./handlers.js";
 
 /** What opens and authorizes sessions. */
@@ -14,6 +14,7 @@ export function createOpenHandlers({
   keyring,
   grantGuard,
   trailOf,
+  rateLimits,
   clock,
   settings,
 }: SessionHandlerOptions): Pick<SessionHandlers, "createSession" | "authorizeSession"> {
@@ -29,7 +30,8 @@ export function createOpenHandlers({
         expiresAt: toTimestamp(endOf({ application, session })),
         id,
       });
-      const session = await store.sessions.create(
+      const quota = application.sessionQuota ?? settings.sessionQuota;
+      const creating = store.sessions.create(
         {
           id,
           tenantId: application.tenantId,
@@ -37,6 +39,7 @@ export function createOpenHandlers({
           keyHash: keyring.hash(sessionKey),
           nonceHash: keyring.hash(nonce),
           ttl: settings.sessionTtl,
+          quota,
         },
         trailOf(context, {
           kind: "session.created",
@@ -44,6 +47,13 @@ export function createOpenHandlers({
           answer,
         }),
       );
+      const session = await creating.catch((error) => {
+        if (error instanceof SessionQuotaReached) {
+          rateLimits.noteRefusedSession();
+          throw sessionQuotaReached(quota, error.wait);
+        }
+        throw error;
+      });
       if (!session) {
         // The application was deleted after its key was checked: the key is no longer good.
         throw unauthenticated(settings.keyHeader);

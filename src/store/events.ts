@@ -59,6 +59,7 @@ export interface CredentialState extends Grants {
   readonly disabled?: boolean | undefined;
   readonly allowedOrigins?: readonly string[] | undefined;
   readonly allowedCidrs?: readonly string[] | undefined;
+  readonly sessionQuota?: number | undefined;
   readonly expiresAt?: number | undefined;
 }
 

@@ -75,6 +75,7 @@ function fieldsOfApplication(record: ImportedApplication, withUses: boolean) {
     record.modifiedBy,
     record.modifiedAt,
     record.expiresAt,
+    record.sessionQuota,
     withUses && record.lastUsedAt,
   ];
 }
@@ -135,6 +136,7 @@ function fieldsOfState(state: CredentialState) {
     fieldsOfGrants(state),
     state.allowedOrigins,
     state.allowedCidrs,
+    state.sessionQuota,
     state.expiresAt,
   ];
 }

@@ -85,6 +85,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     time,
     freshRead,
     transactions,
+    now,
     takeExpired: createTakeExpired({
       documents: db.collection(sessionsName),
       marks: db.collection(marksName),

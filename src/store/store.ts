@@ -119,7 +119,14 @@ export interface ApplicationStore {
 }
 
 export interface SessionStore {
-  /** Adds a session that ends `ttl` milliseconds from now, or answers `undefined` where its application is gone. */
+  /**
+   * Adds a session that ends `ttl` milliseconds from now, or answers `undefined`
+   * where its application is gone. Throws {@link SessionQuotaReached} where the
+   * application has as many open sessions as the quota allows. Sessions that
+   * have expired or were revoked do not count. An engine may exceed the quota by
+   * little where several processes open sessions at once, but it refuses none
+   * while there are fewer.
+   */
   create(session: NewSession, trail?: Trail<SessionRecord>): Promise<SessionRecord | undefined>;
 
   /** Reads a session together with its application and its authorizer. */
@@ -218,6 +225,7 @@ export interface NewApplication extends Grants, Partial<Restrictions> {
   readonly key: NewKey;
   readonly createdBy?: string | undefined;
   readonly expiresAt?: number | undefined;
+  readonly sessionQuota?: number | undefined;
 }
 
 export interface ApplicationRecord extends Grants, Restrictions {
@@ -238,6 +246,8 @@ export interface ApplicationRecord extends Grants, Restrictions {
   readonly modifiedBy?: string | undefined;
   readonly modifiedAt?: number | undefined;
   readonly expiresAt?: number | undefined;
+  /** How many sessions it may have open at once; absent where the default of the service applies. */
+  readonly sessionQuota?: number | undefined;
   /** When one of its keys, or the key of one of its sessions, was last used. */
   readonly lastUsedAt?: number | undefined;
   /** The record in JSON, byte for byte as the REST API shows it, where the engine keeps it so. */
@@ -250,6 +260,8 @@ export interface ApplicationChange extends Partial<Grants>, Partial<Restrictions
   readonly keys?: readonly KeyRecord[];
   readonly disabled?: boolean;
   readonly sessionEpoch?: number;
+  /** `null` takes away what it was. */
+  readonly sessionQuota?: number | null;
   readonly modifiedBy: string;
 }
 
@@ -314,6 +326,8 @@ export interface NewSession {
   readonly keyHash: Uint8Array;
   readonly nonceHash: Uint8Array;
   readonly ttl: number;
+  /** How many sessions its application may have open at once; absent where there is no limit. */
+  readonly quota?: number | undefined;
 }
 
 export interface SessionQuery {
@@ -371,6 +385,16 @@ export interface SessionGrant extends Grants {
 /** The data cannot be reached now; the same call may succeed later. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
+}
+
+/** An application has as many open sessions as it may have. */
+export class SessionQuotaReached extends Error {
+  override readonly name = "SessionQuotaReached";
+
+  /** @param wait In how many milliseconds the first of them expires. */
+  constructor(readonly wait: number) {
+    super("The application has as many open sessions as it may have.");
+  }
 }
 
 /** Tells the time in milliseconds since the epoch. */

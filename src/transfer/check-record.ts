@@ -4,7 +4,7 @@ import {
   CreateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
-import { checkRestrictions } from "../check-restrictions.js";
+import { checkRestrictions, checkSessionQuota } from "../check-restrictions.js";
 import { type FieldViolation, invalidRequest, Problem } from "../errors.js";
 import { checkGrantsSuit, showGrants } from "../grants.js";
 import type { ImportedApplication, ImportedSession } from "../store/transfer.js";
@@ -31,6 +31,7 @@ export function faultsOfApplication(record: ImportedApplication): readonly Field
       throw invalidRequest(missing);
     }
     checkRestrictions(type, record);
+    checkSessionQuota(type, record.sessionQuota);
   });
 }
 
@@ -44,13 +45,14 @@ export function odditiesOfApplication(record: ImportedApplication): readonly Fie
 
 /** The request that would make an application. */
 function requestFor(record: ImportedApplication): CreateApplicationRequest {
-  const { name, type, allowedOrigins, allowedCidrs } = record;
+  const { name, type, allowedOrigins, allowedCidrs, sessionQuota } = record;
   return create(CreateApplicationRequestSchema, {
     name,
     type,
     ...showGrants(record),
     allowedOrigins: [...allowedOrigins],
     allowedCidrs: [...allowedCidrs],
+    ...(sessionQuota !== undefined && { sessionQuota }),
   });
 }
 

@@ -78,6 +78,7 @@ export const application: Read<ImportedApplication> = mapped(
     modified_by: optional(id),
     modified_at: optional(moment),
     expires_at: optional(moment),
+    session_quota: optional(integer),
     last_used_at: optional(moment),
   }),
   (fields) => ({
@@ -97,6 +98,7 @@ export const application: Read<ImportedApplication> = mapped(
     modifiedBy: fields.modified_by,
     modifiedAt: fields.modified_at,
     expiresAt: fields.expires_at,
+    sessionQuota: fields.session_quota,
     lastUsedAt: fields.last_used_at,
   }),
 );
@@ -147,16 +149,18 @@ const state = mapped(
     ...grants,
     allowed_origins: optional(texts),
     allowed_cidrs: optional(texts),
+    session_quota: optional(integer),
     expires_at: optional(moment),
   }),
-  ({ name, status, permissions, rules, allowed_origins, allowed_cidrs, expires_at }) => ({
-    name,
-    disabled: status,
-    permissions,
-    rules,
-    allowedOrigins: allowed_origins,
-    allowedCidrs: allowed_cidrs,
-    expiresAt: expires_at,
+  (fields) => ({
+    name: fields.name,
+    disabled: fields.status,
+    permissions: fields.permissions,
+    rules: fields.rules,
+    allowedOrigins: fields.allowed_origins,
+    allowedCidrs: fields.allowed_cidrs,
+    sessionQuota: fields.session_quota,
+    expiresAt: fields.expires_at,
   }),
 );
 

@@ -34,6 +34,7 @@ export function applicationLine(record: ImportedApplication): string {
       modified_by: record.modifiedBy,
       modified_at: date(record.modifiedAt),
       expires_at: date(record.expiresAt),
+      session_quota: record.sessionQuota,
       last_used_at: date(record.lastUsedAt),
     },
   });
@@ -113,6 +114,7 @@ function state(state: CredentialState) {
     ...grants(state),
     allowed_origins: state.allowedOrigins,
     allowed_cidrs: state.allowedCidrs,
+    session_quota: state.sessionQuota,
     expires_at: date(state.expiresAt),
   };
 }

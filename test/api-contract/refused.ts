@@ -17,6 +17,7 @@ const refusals = {
   idempotency_conflict: { http: 409, grpc: Code.Aborted },
   idempotency_key_reused: { http: 422, grpc: Code.InvalidArgument },
   version_mismatch: { http: 412, grpc: Code.FailedPrecondition },
+  session_quota_reached: { http: 429, grpc: Code.ResourceExhausted },
   nonce_not_found: { http: 404, grpc: Code.NotFound },
   nonce_used: { http: 409, grpc: Code.AlreadyExists },
 } as const;

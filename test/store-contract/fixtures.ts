@@ -141,6 +141,7 @@ export function contentOf(record: ApplicationRecord | SessionRecord | undefined)
     "authorizedBy",
     "authorizedAt",
     "expiresAt",
+    "sessionQuota",
     "lastUsedAt",
   ];
   const fields = must(record) as unknown as Record<string, unknown>;

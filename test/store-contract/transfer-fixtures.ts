@@ -155,6 +155,7 @@ export async function fill(store: Store, clock: Clock): Promise<string[]> {
     expiresAt: clock() + 2 * hour,
     allowedOrigins: ["https://shop.example"],
     allowedCidrs: ["10.0.0.0/8"],
+    sessionQuota: 5,
   });
   const keyless = await create({ createdBy });
   keys.pop();

@@ -5,7 +5,11 @@ import {
   createClient,
   type Transport,
 } from "@connectrpc/connect";
-import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "../../gen/google/rpc/error_details_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
@@ -95,5 +99,6 @@ async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
 function toFailure(error: ConnectError): ApiFailure {
   const [info] = error.findDetails(ErrorInfoSchema);
   const [badRequest] = error.findDetails(BadRequestSchema);
-  return failureOf(error.code, error.rawMessage, info, badRequest);
+  const hasRetryHint = error.findDetails(RetryInfoSchema).length > 0;
+  return failureOf(error.code, error.rawMessage, info, badRequest, hasRetryHint);
 }

@@ -100,7 +100,7 @@ export function createRestApi(url: string): Api {
     getApplicationByKey: async (key) =>
       application(await call(key, "GET", "/applications/key", 200)),
     updateApplication: async (key, { id, ifMatch, updateMask, ...request }) => {
-      const cleared = Object.fromEntries((updateMask?.paths ?? []).map((path) => [path, []]));
+      const cleared = Object.fromEntries((updateMask?.paths ?? []).map((path) => [path, null]));
       const body = { ...cleared, ...(write(UpdateApplicationRequestSchema, request) as object) };
       return application(await call(key, "PUT", `/applications/${id}`, 200, body, ifMatch));
     },

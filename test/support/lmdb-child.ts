@@ -63,6 +63,24 @@ const tasks: Record<string, () => Promise<void>> = {
     process.stdin.destroy();
   },
 
+  /** Opens sessions of the application given, many at once, within the quota given, as soon as it is told to. */
+  async openSessions() {
+    const store = await openLmdbStore({ path });
+    const { id, quota } = JSON.parse(argument);
+    const application = must(await store.applications.find(id));
+    tell({ ready: true });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    const outcomes = times(25, () =>
+      store.sessions.create(aSession(application, { quota })).then(
+        () => "opened",
+        ({ name }) => name,
+      ),
+    );
+    tell({ outcomes: await Promise.all(outcomes) });
+    await store.close();
+    process.stdin.destroy();
+  },
+
   /** Writes of every kind, several at a time, until it is killed. */
   async churn() {
     const store = await openLmdbStore({ path, sweepInterval: 20 });

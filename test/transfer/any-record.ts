@@ -72,9 +72,12 @@ export const anyApplication: Arbitrary<ImportedApplication> = fc
     modifiedBy: maybe(id),
     modifiedAt: maybe(moment),
     expiresAt: maybe(moment),
+    sessionQuota: maybe(fc.integer({ min: 1, max: 1_000_000 })),
     lastUsedAt: maybe(moment),
   })
-  .map((record) => (record.type === "public" ? record : { ...record, allowedOrigins: [] }));
+  .map((record) =>
+    record.type === "public" ? record : { ...record, allowedOrigins: [], sessionQuota: undefined },
+  );
 
 const openSession = {
   id,
@@ -117,6 +120,7 @@ const state: Arbitrary<CredentialState> = fc.record({
   rules: sessionRules,
   allowedOrigins: maybe(fc.array(text)),
   allowedCidrs: maybe(fc.array(text)),
+  sessionQuota: maybe(count),
   expiresAt: maybe(moment),
 });
 

@@ -133,6 +133,15 @@ const stories: Partial<Record<ProblemCode, Story>> = {
     detail: "Too many calls or checks came with this key. Try again in 1 s.",
     headers: ["Retry-After", "X-RateLimit-Reset"],
   },
+  session_quota_reached: {
+    when:
+      "The application has as many open sessions as it may have. " +
+      "Try again after the time given, when the first of them expires, or revoke some.",
+    detail:
+      "The application has 10000 open sessions, which is the most. " +
+      "Try again in 180 s, when one expires, or ask for some to be revoked or for a higher quota.",
+    headers: ["Retry-After"],
+  },
   too_many_streams: {
     when: "The caller has as many streams open as it may have.",
     detail:

@@ -38,6 +38,7 @@ export function applicationText(application: Application, look: Look): string {
       ["permissions", permissions.join(" ")],
       ["origins", application.allowedOrigins.join(" ")],
       ["networks", application.allowedCidrs.join(" ")],
+      ["session quota", application.sessionQuota?.toString()],
       ["created", momentText(application.createdAt)],
       ["created by", application.createdBy],
       ["modified", momentText(application.modifiedAt)],

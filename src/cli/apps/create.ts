@@ -10,6 +10,7 @@ interface Flags extends CallingFlags, NewKeyFlags {
   readonly expires?: Date;
   readonly allowedOrigin?: string[];
   readonly allowedCidr?: string[];
+  readonly sessionQuota?: number;
 }
 
 export async function createApplication(name: string, flags: Flags): Promise<void> {
@@ -17,10 +18,11 @@ export async function createApplication(name: string, flags: Flags): Promise<voi
   const { allowedOrigin: allowedOrigins = [], allowedCidr: allowedCidrs = [] } = flags;
   const rules = flags.rules === undefined ? [] : await readRules(flags.rules);
   const expiry = expires ? { expiresAt: timestampFromDate(expires) } : {};
+  const quota = flags.sessionQuota === undefined ? {} : { sessionQuota: flags.sessionQuota };
   await withClient(flags, ({ client, call, output }) =>
     withNewKey(flags, output, () =>
       client.applications.createApplication(
-        { name, type, permissions, rules, allowedOrigins, allowedCidrs, ...expiry },
+        { name, type, permissions, rules, allowedOrigins, allowedCidrs, ...expiry, ...quota },
         call,
       ),
     ),

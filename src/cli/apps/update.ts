@@ -18,6 +18,8 @@ interface Flags extends CallingFlags {
   readonly anyOrigin?: boolean;
   readonly allowedCidr?: string[];
   readonly anyCidr?: boolean;
+  readonly sessionQuota?: number;
+  readonly defaultSessionQuota?: boolean;
   readonly ifMatch?: string;
 }
 
@@ -31,6 +33,8 @@ const changes = [
   "anyOrigin",
   "allowedCidr",
   "anyCidr",
+  "sessionQuota",
+  "defaultSessionQuota",
 ] as const satisfies readonly (keyof Flags)[];
 
 /**
@@ -53,10 +57,12 @@ export async function updateApplication(idOrName: string, flags: Flags): Promise
       rules: rules ?? before.rules,
       allowedOrigins: flags.allowedOrigin ?? [],
       allowedCidrs: flags.allowedCidr ?? [],
+      ...(flags.sessionQuota !== undefined && { sessionQuota: flags.sessionQuota }),
       updateMask: {
         paths: [
           ...(flags.anyOrigin ? ["allowed_origins"] : []),
           ...(flags.anyCidr ? ["allowed_cidrs"] : []),
+          ...(flags.defaultSessionQuota ? ["session_quota"] : []),
         ],
       },
       ifMatch: flags.ifMatch ?? before.version,

@@ -65,6 +65,7 @@ interface Fields {
   readonly modified_at?: string;
   readonly allowed_origins: readonly string[];
   readonly allowed_cidrs: readonly string[];
+  readonly session_quota?: number;
 }
 
 export const applicationLayout: Layout<ApplicationRecord> = {
@@ -145,6 +146,7 @@ function tailOf(record: Unwritten<ApplicationRecord>, version: number): string {
     member("status", record.disabled ? "disabled" : "enabled") +
     `,"allowed_origins":${JSON.stringify(record.allowedOrigins)}` +
     `,"allowed_cidrs":${JSON.stringify(record.allowedCidrs)}` +
+    (record.sessionQuota === undefined ? "" : `,"session_quota":${record.sessionQuota}`) +
     lastMember(record.lastUsedAt ?? Number.NEGATIVE_INFINITY)
   );
 }
@@ -253,6 +255,10 @@ class StoredApplication implements ApplicationRecord {
 
   get modifiedAt(): number | undefined {
     return toMoment(this.fields().modified_at);
+  }
+
+  get sessionQuota(): number | undefined {
+    return this.fields().session_quota;
   }
 
   private has(flag: number): boolean {

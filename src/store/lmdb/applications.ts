@@ -233,6 +233,10 @@ function applied(
     createdAt: current.createdAt,
     expiresAt: current.expiresAt,
     lastUsedAt: current.lastUsedAt,
+    sessionQuota:
+      changed.sessionQuota === undefined
+        ? current.sessionQuota
+        : (changed.sessionQuota ?? undefined),
     modifiedBy: changed.modifiedBy,
     modifiedAt: now,
   };

@@ -19,8 +19,9 @@ import { createWriteQueue, lateness, type WriteKind } from "./write-queue.js";
  * 3: rows whose parts stand at fixed places. Those of before are read as well.
  * 4: applications with several keys, and tables of ends and of sessions by
  *    owner, which older code would neither read nor keep true.
- * 5: sessions listed by the application that authorized them too, and which
- *    applications manage their tenant, which older code would not keep true.
+ * 5: sessions listed by the application that authorized them too, counts of open
+ *    sessions, and which applications manage their tenant, which older code would
+ *    not keep true.
  */
 export const knownSchema = 5;
 
@@ -55,6 +56,8 @@ export interface Tables {
   readonly sessionsByTenant: Database<Buffer, Buffer>;
   /** The owner is the application that opened the session; there is another row of the one that authorized it. */
   readonly sessionsByApplication: Database<Buffer, Buffer>;
+  /** By application and epoch: how many sessions are open; and with end and id: which. */
+  readonly openSessions: Database<Buffer, Buffer>;
   /** By application: whose dead sessions are to be removed, and the key in `sessionsByApplication` to go on after. */
   readonly orphaned: Database<Buffer, Buffer>;
   /** By number, ascending: what happened to applications and sessions. */
@@ -173,6 +176,7 @@ function openTables(root: RootDatabase<Buffer, Buffer>, meta: Tables["meta"]): T
     applicationFacts: root.openDB("application-facts", byKey),
     sessionsByTenant: root.openDB("sessions-by-tenant", byKey),
     sessionsByApplication: root.openDB("sessions-by-application", byKey),
+    openSessions: root.openDB("open-sessions", byKey),
     orphaned: root.openDB("orphaned", byKey),
     changes: root.openDB("changes", { ...byKey, encoding: "string" }),
     events: root.openDB("events", byKey),

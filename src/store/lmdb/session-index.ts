@@ -2,11 +2,18 @@ import { idFromBytes } from "../../ids.js";
 import type { SessionQuery, SessionRecord } from "../store.js";
 import type { Tables } from "./environment.js";
 import { after, beforeOwned, idAtEnd, momentKey, nothing, ownedKey } from "./keys.js";
+import { createOpenSessions, type OpenSessions } from "./open-sessions.js";
 
-/** What is kept beside the records of sessions, to list, end and sweep them. */
+/** What is kept beside the records of sessions, to list, count, end and sweep them. */
 export interface SessionIndex {
   add(session: SessionRecord): void;
   remove(session: SessionRecord): void;
+
+  /** Counts a session no longer that has expired. */
+  expire(session: SessionRecord): void;
+
+  /** In how many milliseconds there may be room, where so many sessions of an application are open; otherwise 0. */
+  waitFor: OpenSessions["waitFor"];
 
   /**
    * The ids of the sessions of a tenant, or of those that an application opened
@@ -20,14 +27,13 @@ export interface SessionIndex {
 
 type SessionOwners = Pick<SessionQuery, "tenantId" | "applicationId" | "authorizedBy">;
 
-export function createSessionIndex({
-  sessionEnds,
-  sessionsByTenant,
-  sessionsByApplication,
-  orphaned,
-}: Tables): SessionIndex {
+export function createSessionIndex(tables: Tables): SessionIndex {
+  const { sessionEnds, sessionsByTenant, sessionsByApplication, orphaned } = tables;
+  const open = createOpenSessions(tables);
   return {
-    add({ id, tenantId, applicationId, authorizedBy, expiresAt }) {
+    add(session) {
+      const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
+      open.add(session);
       sessionEnds.put(momentKey(expiresAt, id), nothing);
       sessionsByTenant.put(ownedKey(tenantId, id), nothing);
       sessionsByApplication.put(ownedKey(applicationId, id), nothing);
@@ -36,7 +42,9 @@ export function createSessionIndex({
       }
     },
 
-    remove({ id, tenantId, applicationId, authorizedBy, expiresAt }) {
+    remove(session) {
+      const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
+      open.remove(session);
       sessionEnds.remove(momentKey(expiresAt, id));
       sessionsByTenant.remove(ownedKey(tenantId, id));
       sessionsByApplication.remove(ownedKey(applicationId, id));
@@ -44,6 +52,10 @@ export function createSessionIndex({
         sessionsByApplication.remove(ownedKey(authorizedBy, id));
       }
     },
+
+    expire: open.remove,
+
+    waitFor: open.waitFor,
 
     *idsAfter({ tenantId, applicationId, authorizedBy }, id) {
       const owner = applicationId ?? authorizedBy;

@@ -1,11 +1,12 @@
 import { timingSafeEqual } from "node:crypto";
 import { isRevoked, withApplications } from "../session-applications.js";
-import type {
-  ApplicationRecord,
-  Clock,
-  SessionRecord,
-  SessionStore,
-  SessionWithApplication,
+import {
+  type ApplicationRecord,
+  type Clock,
+  SessionQuotaReached,
+  type SessionRecord,
+  type SessionStore,
+  type SessionWithApplication,
 } from "../store.js";
 import { isAlive, isSessionThere } from "./alive.js";
 import { askFirst, Refused } from "./callback.js";
@@ -66,6 +67,11 @@ export function createSessionStore({
         const application = applications.find(session.applicationId);
         if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
           return undefined;
+        }
+        const { quota } = session;
+        const wait = quota === undefined ? 0 : index.waitFor(application, quota, now);
+        if (wait > 0) {
+          return new Refused(new SessionQuotaReached(wait));
         }
         const created = sessions.put({
           id: session.id,

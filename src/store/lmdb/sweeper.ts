@@ -78,6 +78,7 @@ export function startSweeper(options: SweeperOptions) {
       if (record) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
+        sessionIndex.expire(record);
         if (keepsEnded) {
           tables.endedSessions.put(momentKey(clock() + expiredRetention, id), nothing);
         } else {

@@ -212,6 +212,7 @@ function toApplication(
     modifiedBy: record.modifiedBy,
     modifiedAt: record.modifiedAt,
     expiresAt: record.expiresAt,
+    sessionQuota: record.sessionQuota,
     lastUsedAt: record.lastUsedAt,
   };
 }

@@ -77,6 +77,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         allowed_cidrs: application.allowedCidrs,
         created_by: application.createdBy && uuid(application.createdBy),
         expires_at: date(application.expiresAt),
+        session_quota: application.sessionQuota,
         version: 1,
       };
       const created = await transactions.change(application.id, trail, async (session) =>
@@ -189,6 +190,8 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
       modified_by: uuid(change.modifiedBy),
       version: long(current.version + 1),
     }),
+    ...(change.sessionQuota !== undefined &&
+      literalOrGone({ session_quota: change.sessionQuota ?? undefined })),
     ...(change.keys && literalOrGone(keyFields(change.keys))),
   };
 }

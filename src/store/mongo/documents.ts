@@ -48,6 +48,7 @@ export interface ApplicationDocument {
   readonly disabled?: boolean;
   /** Absent: 0. */
   readonly session_epoch?: number;
+  readonly session_quota?: number;
   readonly created_at: Date;
   readonly created_by?: Binary;
   readonly modified_at?: Date;
@@ -88,7 +89,8 @@ export interface SessionDocument {
 }
 
 export function toApplication(document: ApplicationDocument): ApplicationRecord {
-  const { created_by, modified_at, modified_by, expires_at, last_used_at } = document;
+  const { created_by, modified_at, modified_by, expires_at, last_used_at, session_quota } =
+    document;
   return {
     id: fromUuid(document._id),
     tenantId: fromUuid(document.tenant_id),
@@ -106,6 +108,7 @@ export function toApplication(document: ApplicationDocument): ApplicationRecord 
     ...(modified_at && { modifiedAt: modified_at.getTime() }),
     ...(modified_by && { modifiedBy: fromUuid(modified_by) }),
     ...(expires_at && { expiresAt: expires_at.getTime() }),
+    ...(session_quota !== undefined && { sessionQuota: session_quota }),
     ...(last_used_at && { lastUsedAt: last_used_at.getTime() }),
     version: document.version,
   };

@@ -29,6 +29,7 @@ const state = {
     rules: { bsonType: "array", items: { bsonType: "object" } },
     allowed_origins: { bsonType: "array", items: { bsonType: "string" } },
     allowed_cidrs: { bsonType: "array", items: { bsonType: "string" } },
+    session_quota: { bsonType: "int" },
     expires_at: { bsonType: "date" },
   },
 };

@@ -17,6 +17,7 @@ interface StateDocument {
   readonly allowed_origins?: readonly string[] | undefined;
   readonly allowed_cidrs?: readonly string[] | undefined;
   readonly expires_at?: Date | undefined;
+  readonly session_quota?: number | undefined;
 }
 
 export interface EventDocument {
@@ -117,6 +118,7 @@ function toStateDocument(state: CredentialState): StateDocument {
     rules: state.rules.map(toRuleDocument),
     allowed_origins: state.allowedOrigins,
     allowed_cidrs: state.allowedCidrs,
+    session_quota: state.sessionQuota,
     expires_at: date(state.expiresAt),
   });
 }
@@ -129,6 +131,7 @@ function toState(document: StateDocument): CredentialState {
     rules: document.rules,
     allowedOrigins: document.allowed_origins,
     allowedCidrs: document.allowed_cidrs,
+    sessionQuota: document.session_quota,
     expiresAt: document.expires_at?.getTime(),
   });
 }

@@ -20,6 +20,7 @@ export function toApplicationDocument(record: ImportedApplication, version: numb
     allowed_cidrs: record.allowedCidrs,
     disabled: record.disabled,
     session_epoch: record.sessionEpoch,
+    session_quota: record.sessionQuota,
     created_by: record.createdBy && uuid(record.createdBy),
     created_at: date(record.createdAt),
     modified_by: record.modifiedBy && uuid(record.modifiedBy),

@@ -21,6 +21,8 @@ export const sessionsName = "sessions";
 export const byTenant = { tenant_id: 1, _id: -1 } as const;
 export const byApplication = { application_id: 1, _id: -1 } as const;
 export const byAuthorizer = { authorized_by: 1, _id: -1 } as const;
+/** What counts the open sessions of an application, without reading them. */
+export const byOpenSession = { application_id: 1, expires_at: 1, epoch: 1 } as const;
 export const byExpiry = { expires_at: 1 } as const;
 export const byForeignHash = { foreign_hashes: 1 } as const;
 export const byEnd = { expires_at: 1, _id: 1 } as const;
@@ -61,6 +63,7 @@ const listingOfAuthorizer: Index = {
   key: byAuthorizer,
   options: { partialFilterExpression: { authorized_by: { $exists: true } } },
 };
+const countingOfApplication: Index = { key: byOpenSession, options: {} };
 /** Holds only what {@link completeDocuments} has to complete. */
 const incomplete: Index = {
   key: { folded_name: 1 },
@@ -161,6 +164,7 @@ const credentialCollections: readonly CollectionSpec[] = [
         allowed_cidrs: strings,
         disabled: { bsonType: "bool" },
         session_epoch: { bsonType: ["int", "long"] },
+        session_quota: { bsonType: "int" },
         created_at: { bsonType: "date" },
         created_by: { bsonType: "binData" },
         modified_at: { bsonType: "date" },
@@ -174,7 +178,7 @@ const credentialCollections: readonly CollectionSpec[] = [
   },
   {
     name: sessionsName,
-    indexes: [sweep, listing, listingOfApplication, listingOfAuthorizer],
+    indexes: [sweep, listing, listingOfApplication, listingOfAuthorizer, countingOfApplication],
     options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
       bsonType: "object",

@@ -7,6 +7,7 @@ import type {
   SessionRecord,
   SessionStore,
   SessionWithApplication,
+  Store,
 } from "../store.js";
 import {
   date,
@@ -22,6 +23,7 @@ import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
 import { limits, limitsIn, reach } from "./reach.js";
 import { listSessions } from "./session-list.js";
+import { createSessionQuotas } from "./session-quotas.js";
 import { alive, type Time } from "./time.js";
 import type { Transactions } from "./transactions.js";
 
@@ -31,12 +33,14 @@ export interface SessionStoreOptions {
   readonly time: Time;
   readonly freshRead: FreshRead;
   readonly transactions: Transactions;
+  readonly now: Store["now"];
   readonly takeExpired: SessionStore["takeExpired"];
 }
 
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const { documents, applications, time, freshRead, transactions } = options;
   const lookup = createLookup(documents, time, freshRead, toSession);
+  const quotas = createSessionQuotas(documents, options.now);
 
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
@@ -55,11 +59,18 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   return {
-    create(session, trail) {
-      return transactions.change(session.id, trail, async (transaction) => {
+    async create(session, trail) {
+      const { quota } = session;
+      let settle = () => {};
+      const creating = transactions.change(session.id, trail, async (transaction) => {
+        settle();
+        settle = () => {};
         const application = await applications.find(session.applicationId);
         if (application?.tenantId !== session.tenantId) {
           return undefined;
+        }
+        if (quota !== undefined) {
+          settle = await quotas.admit(application, quota);
         }
         const fields = {
           _id: uuid(session.id),
@@ -76,6 +87,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
         return toSession(await insert(documents, fields, moments, transaction));
       });
+      return creating.finally(() => settle());
     },
 
     find,

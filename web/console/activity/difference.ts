@@ -17,6 +17,7 @@ const parts: readonly (readonly [label: string, read: (state: CredentialState) =
   ["Permissions", ({ permissions }) => permissions],
   ["Origins", ({ allowedOrigins }) => allowedOrigins],
   ["Networks", ({ allowedCidrs }) => allowedCidrs],
+  ["Session quota", ({ sessionQuota }) => present(sessionQuota?.toString())],
   ["End", ({ expiresAt }) => (expiresAt ? [timestampDate(expiresAt).toLocaleString()] : [])],
 ];
 

@@ -7,7 +7,7 @@ import { Moment } from "../ui/moment.js";
 
 /** What is known of an application, but for what it may do. */
 export function ApplicationFacts({ application }: { readonly application: Application }) {
-  const { id, allowedOrigins, allowedCidrs, modifiedAt } = application;
+  const { id, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
   return (
     <section className="card" aria-labelledby="facts">
       <h2 id="facts">About it</h2>
@@ -24,6 +24,9 @@ export function ApplicationFacts({ application }: { readonly application: Applic
           ["Expires", <Moment key="at" at={application.expiresAt} />],
           ["From origins", <Places key="places" names={allowedOrigins} />],
           ["From networks", <Places key="places" names={allowedCidrs} />],
+          ...(sessionQuota === undefined
+            ? []
+            : [["Session quota", sessionQuota.toLocaleString()] as const]),
           ["Created", <Change key="at" at={application.createdAt} by={application.createdBy} />],
           ...(modifiedAt
             ? [

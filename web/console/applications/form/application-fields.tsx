@@ -87,6 +87,25 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
           onChange={(allowedCidrs) => change({ allowedCidrs })}
         />
       </section>
+      {draft.type === "public" && (
+        <section className="card" aria-label="Sessions">
+          <Field
+            label="Session quota"
+            hint="How many sessions may be open at once. Empty means the default of the service."
+            errors={shown.session_quota}
+          >
+            {(props) => (
+              <input
+                {...props}
+                autoComplete="off"
+                inputMode="numeric"
+                value={draft.sessionQuota}
+                onChange={({ target }) => change({ sessionQuota: target.value.trim() })}
+              />
+            )}
+          </Field>
+        </section>
+      )}
     </>
   );
 }

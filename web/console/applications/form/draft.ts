@@ -21,6 +21,8 @@ export interface Draft {
   /** One on each line. */
   readonly allowedOrigins: string;
   readonly allowedCidrs: string;
+  /** A number, or nothing for the default of the service. */
+  readonly sessionQuota: string;
   readonly expiry: Expiry;
 }
 
@@ -31,6 +33,7 @@ export const emptyDraft: Draft = {
   rules: [],
   allowedOrigins: "",
   allowedCidrs: "",
+  sessionQuota: "",
   expiry: noExpiry,
 };
 
@@ -41,6 +44,7 @@ export function draftOf(application: Application): Draft {
     type: application.type as ApplicationType,
     allowedOrigins: application.allowedOrigins.join("\n"),
     allowedCidrs: application.allowedCidrs.join("\n"),
+    sessionQuota: application.sessionQuota?.toString() ?? "",
     // It is set once, when the application is created.
     expiry: noExpiry,
   };
@@ -63,14 +67,14 @@ export function updateRequestOf(
     ...fieldsOf(draft),
     id,
     ifMatch: version,
-    // The form shows both, so one that is empty there is cleared.
-    updateMask: { paths: ["allowed_origins", "allowed_cidrs"] },
+    // The form shows them all, so one that is empty there is cleared.
+    updateMask: { paths: ["allowed_origins", "allowed_cidrs", "session_quota"] },
   });
 }
 
 type SharedFields = Pick<
   MessageInitShape<typeof UpdateApplicationRequestSchema>,
-  "name" | "permissions" | "rules" | "allowedOrigins" | "allowedCidrs"
+  "name" | "permissions" | "rules" | "allowedOrigins" | "allowedCidrs" | "sessionQuota"
 >;
 
 function fieldsOf({ type, ...draft }: Draft): SharedFields {
@@ -81,5 +85,12 @@ function fieldsOf({ type, ...draft }: Draft): SharedFields {
     // Others have none, and the form does not show what was entered for a public one.
     allowedOrigins: type === "public" ? linesIn(draft.allowedOrigins) : [],
     allowedCidrs: linesIn(draft.allowedCidrs),
+    ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: quotaIn(draft) }),
   };
+}
+
+/** What is no whole number becomes one that the service refuses as well. */
+function quotaIn({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
+  const quota = Number(sessionQuota);
+  return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
 }

@@ -4,7 +4,7 @@ import type { Draft } from "./draft.js";
 
 const fields = [
   ...(["name", "type", "expiry", "permissions", "rules"] as const),
-  ...(["allowedOrigins", "allowedCidrs"] as const),
+  ...(["allowedOrigins", "allowedCidrs", "sessionQuota"] as const),
 ] as const satisfies readonly (keyof Draft)[];
 export type DraftField = (typeof fields)[number];
 

@@ -26,6 +26,7 @@ const labels: Readonly<Partial<Record<DraftField, string>>> = {
   rules: "Rules",
   allowedOrigins: "Web pages",
   allowedCidrs: "Networks",
+  sessionQuota: "Session quota",
 };
 
 interface MergedNoticeProps {
@@ -66,6 +67,7 @@ function Saved({ field, saved }: { readonly field: DraftField; readonly saved: D
     case "name":
     case "allowedOrigins":
     case "allowedCidrs":
+    case "sessionQuota":
       return <p className="saved-text">{saved[field] || "none"}</p>;
     default:
       return null;

@@ -18,6 +18,7 @@ const names: Readonly<Record<DraftField, string>> = {
   rules: "rules",
   allowedOrigins: "allowed_origins",
   allowedCidrs: "allowed_cidrs",
+  sessionQuota: "session_quota",
 };
 
 const none: FieldErrors = {};
