@@ -140,6 +140,18 @@ describe("applications", () => {
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("stdin: rules[0]: ") });
   });
 
+  it("are given a session quota, and lose it", async () => {
+    const { id, session_quota } = await json([
+      ...["apps", "create", "Shop with a quota", "--type", "public"],
+      ...["--permission", "token:create", "--session-quota", "7"],
+    ]);
+    const changed = await json(["apps", "update", id, "--session-quota", "8"]);
+    expect([session_quota, changed.session_quota]).toEqual([7, 8]);
+    expect((await admin(["apps", "get", id])).stdout).toMatch(/^session quota +8$/m);
+    const cleared = await json(["apps", "update", id, "--default-session-quota"]);
+    expect(cleared).not.toHaveProperty("session_quota");
+  });
+
   it("are rotated, disabled, enabled and deleted by name, and asked about where somebody can be", async () => {
     const { id } = await json([
       "apps",
