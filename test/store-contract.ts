@@ -7,6 +7,7 @@ import { describeEnds } from "./store-contract/ends.js";
 import { describeEvents } from "./store-contract/events.js";
 import { describeExpiry } from "./store-contract/expiry.js";
 import { describeForeignKeys, describeMovedForeignKeys } from "./store-contract/foreign-keys.js";
+import { describeImportEnds } from "./store-contract/import-ends.js";
 import { describeKeys } from "./store-contract/keys.js";
 import { describeLargeEvents } from "./store-contract/large-events.js";
 import { describeLists } from "./store-contract/lists.js";
@@ -108,6 +109,7 @@ export function describeWholeStore(name: string, openEmpty: OpenStore): void {
     describeTotals,
     describeEnds,
     describeTransfer,
+    describeImportEnds,
     describeMovedForeignKeys,
   ]);
 }

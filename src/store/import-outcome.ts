@@ -1,4 +1,5 @@
 import type { CredentialState, EventRecord, Party } from "./events.js";
+import { mergeApplication, mergeSession } from "./import-merge.js";
 import { ruleFields } from "./rule-fields.js";
 import type { ApplicationRecord, Grants, KeyRecord, SessionRecord } from "./store.js";
 import type { ImportedApplication, ImportedSession, ImportOutcome } from "./transfer.js";
@@ -8,35 +9,74 @@ export function isWritten(outcome: ImportOutcome): boolean {
   return outcome === "added" || outcome === "replaced";
 }
 
+/** What decides what becomes of a record. */
+export interface Judging {
+  readonly replace: boolean;
+  /** The store's time. */
+  readonly now: number;
+  /** Whether the audit log has an event of one of these kinds about the record. */
+  readonly hasEvent: (kinds: readonly string[]) => boolean;
+}
+
+/** The kinds of events after which an application does not come back. */
+export const endsOfApplication: readonly string[] = ["application.deleted"];
+
+/** The same of a session. The nonce of one that was authorized is spent, though the session is gone by now. */
+export function endsOfSession({
+  authorizedAt,
+}: Pick<ImportedSession, "authorizedAt">): readonly string[] {
+  return authorizedAt === undefined
+    ? ["session.deleted", "session.authorized"]
+    : ["session.deleted"];
+}
+
 /** What becomes of an application to import, by the one that is there. One of another tenant is never replaced. */
 export function outcomeOfApplication(
   there: ApplicationRecord | undefined,
   record: ImportedApplication,
-  replace: boolean,
+  { replace, now, hasEvent }: Judging,
 ): ImportOutcome {
   if (!there) {
-    return "added";
+    return hasEvent(endsOfApplication) ? "kept" : "added";
   }
   // A use is no change of a record. Whoever wants it replaced wants that, too.
-  if (isSame(fieldsOfApplication(there, replace), fieldsOfApplication(record, replace))) {
+  const fieldsOf = (one: ImportedApplication) => fieldsOfApplication(one, replace);
+  if (hasEnded(there, now)) {
+    return "kept";
+  }
+  if (isSame(fieldsOf(there), fieldsOf(record))) {
     return "same";
   }
-  return replace && there.tenantId === record.tenantId ? "replaced" : "differs";
+  if (!replace || there.tenantId !== record.tenantId) {
+    return "differs";
+  }
+  return isSame(fieldsOf(there), fieldsOf(mergeApplication(there, record))) ? "kept" : "replaced";
 }
 
 /** The same of a session. One of another application is never replaced. */
 export function outcomeOfSession(
   there: SessionRecord | undefined,
   record: ImportedSession,
-  replace: boolean,
+  { replace, now, hasEvent }: Judging,
 ): ImportOutcome {
   if (!there) {
-    return "added";
+    return hasEvent(endsOfSession(record)) ? "kept" : "added";
+  }
+  if (hasEnded(there, now)) {
+    return "kept";
   }
   if (isSame(fieldsOfSession(there), fieldsOfSession(record))) {
     return "same";
   }
-  return replace && there.applicationId === record.applicationId ? "replaced" : "differs";
+  if (!replace || there.applicationId !== record.applicationId) {
+    return "differs";
+  }
+  const merged = mergeSession(there, record);
+  return isSame(fieldsOfSession(there), fieldsOfSession(merged)) ? "kept" : "replaced";
+}
+
+function hasEnded({ expiresAt }: { readonly expiresAt?: number | undefined }, now: number) {
+  return expiresAt !== undefined && expiresAt <= now;
 }
 
 /** The same of an event, which tells what happened: nothing takes its place. */

@@ -12,7 +12,8 @@ import type { ApplicationRecord, SessionRecord } from "./store.js";
  * What is imported keeps its ids, moments and hashes. Each record is judged
  * and written by itself, so an import that was cut off is made again whole.
  * Where it replaces a record, that is a change like any other: it is told, and
- * the record gets a version that it never had.
+ * the record gets a version that it never had. What has ended is never brought
+ * back: see import-merge.ts.
  */
 export interface TransferStore {
   /** Reads applications in the order of their ids. */
@@ -65,11 +66,12 @@ export interface ImportOptions {
  * - `same`: it is there, and differs at most in when it was last used;
  * - `replaced`: another was there, or one that was used at other times;
  * - `differs`: another is there, and stays;
+ * - `kept`: it is not written, since it would only bring back what has ended here;
  * - `taken`: it is not written, since a foreign key of it is one of another application;
  * - `ownerless`: it is a session whose application is not there.
  */
 export const importOutcomes = [
   ...(["added", "same", "replaced"] as const),
-  ...(["differs", "taken", "ownerless"] as const),
+  ...(["differs", "kept", "taken", "ownerless"] as const),
 ] as const;
 export type ImportOutcome = (typeof importOutcomes)[number];

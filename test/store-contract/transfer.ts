@@ -450,24 +450,6 @@ export function describeTransfer(subject: () => Subject): void {
       expect(await listEvents(store, { tenantId: must(events[0]).tenantId })).toEqual([]);
     });
 
-    it("takes the place of what has ended", async () => {
-      const { store, clock } = subject();
-      const expiresAt = clock.now() + hour;
-      const [application, owner] = [anImportedApplication({ expiresAt }), anImportedApplication()];
-      const session = anImportedSession(owner, { expiresAt });
-      const ended = { applications: [application, owner], sessions: [session] };
-      await importAll(store, ended);
-      clock.advance(hour);
-      const { expiresAt: _, ...lasting } = application;
-      expect(await importApplication(lasting)).toBe("added");
-      expect(await importSession({ ...session, expiresAt: Date.UTC(2200, 0) })).toBe("added");
-      expect(await store.applications.find(application.id)).toBeDefined();
-      expect(await store.sessions.find(session.id)).toBeDefined();
-      const { tenantId } = application;
-      const { total } = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
-      expect(total).toBe(1);
-    });
-
     it("is told to those who follow, where it replaces something", async () => {
       const { store } = subject();
       const record = anImportedApplication();
@@ -477,8 +459,8 @@ export function describeTransfer(subject: () => Subject): void {
       const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
       await importApplication(anImportedApplication({ tenantId }));
       await importApplication({ ...record, name: "till" }, replacing);
-      const hash = randomBytes(32);
-      const keys = record.keys.map((key) => ({ ...key, hash }));
+      const key = { id: randomUUID(), hash: randomBytes(32), createdAt: record.createdAt + 1 };
+      const keys = [key];
       await importApplication({ ...record, name: "till", keys }, replacing);
       const authorized = { authorizedAt: Date.UTC(2026, 1), authorizedBy: id };
       await importSession({ ...session, ...authorized }, replacing);

@@ -32,12 +32,15 @@ export interface Place {
   readonly number: number;
 }
 
+/** The part of a query that the index answers. */
+type Sought = Omit<EventQuery, "size">;
+
 export interface EventIndex {
   add(event: NewEvent, place: Place): void;
   remove(event: NewEvent, place: Place): void;
 
   /** The numbers of a tenant's events that may be asked for, before a place, newest first. */
-  numbersBefore(query: EventQuery, place: Place, limit: number): number[];
+  numbersBefore(query: Sought, place: Place, limit?: number): number[];
 
   /** The numbers of a tenant's events of one moment. */
   numbersAt(tenantId: string, at: number): number[];
@@ -51,7 +54,7 @@ export function createEventIndex({ eventIndex: table }: Tables): EventIndex {
     add: (event, place) => forEachKey(event, place, put),
     remove: (event, place) => forEachKey(event, place, remove),
 
-    numbersBefore(query, place, limit) {
+    numbersBefore(query, place, limit = Number.MAX_SAFE_INTEGER) {
       const start = keyFor(query, place);
       // Numbers begin with one: this place is before all of its moment.
       const end = keyFor(query, { at: query.since ?? 0, number: 0 });
@@ -106,7 +109,7 @@ function forEachKey(event: NewEvent, place: Place, visit: (key: Buffer) => void)
 }
 
 /** A key of its own at a place in the index that leads to the fewest events. */
-function keyFor({ tenantId, target, actor, kind }: EventQuery, place: Place): Buffer {
+function keyFor({ tenantId, target, actor, kind }: Sought, place: Place): Buffer {
   const id = target ?? actor;
   if (id !== undefined) {
     const key = newKey(idSize);

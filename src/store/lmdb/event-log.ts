@@ -1,5 +1,6 @@
 import { newId } from "../../ids.js";
-import type { EventRecord, NewEvent } from "../events.js";
+import { isWanted } from "../event-filter.js";
+import type { EventFilter, EventRecord, NewEvent } from "../events.js";
 import type { Clock } from "../store.js";
 import type { EventPlace } from "../transfer.js";
 import type { Environment } from "./environment.js";
@@ -17,6 +18,9 @@ export interface EventLog extends NumberedLog<LoggedEvent> {
   restore(event: EventRecord): number;
 
   find(number: number): LoggedEvent | undefined;
+
+  /** Whether there is an event of a tenant that succeeded and is wanted, inside `read` or `write`. */
+  has(filter: EventFilter & { readonly tenantId: string }): boolean;
 
   /** The number of an event that may be there. */
   numberOf(event: EventPlace): number | undefined;
@@ -76,6 +80,14 @@ export function createEventLog(
     numbersBeside({ tenantId, at }) {
       const numbers = index.numbersAt(tenantId, at);
       return new Map(numbers.map((number) => [idAt(number) ?? "", number]));
+    },
+
+    has(filter) {
+      const latest = { at: Number.POSITIVE_INFINITY, number: 0 };
+      return index.numbersBefore(filter, latest).some((number) => {
+        const event = readEventRow(table.get(numberKey(number)) as Buffer);
+        return event.outcome === "success" && isWanted(event, filter);
+      });
     },
 
     find(number) {

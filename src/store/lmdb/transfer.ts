@@ -1,8 +1,10 @@
 import { nextTurn } from "../../next-turn.js";
 import type { EventRecord } from "../events.js";
+import { mergeApplication, mergeSession } from "../import-merge.js";
 import {
   hasOtherKeys,
   isWritten,
+  type Judging,
   outcomeOfApplication,
   outcomeOfEvent,
   outcomeOfSession,
@@ -23,7 +25,7 @@ import type { EndIndex } from "./end-index.js";
 import type { Environment } from "./environment.js";
 import type { EventLog } from "./event-log.js";
 import type { ForeignKeyIndex } from "./foreign-key-index.js";
-import type { Records, Unwritten } from "./records.js";
+import type { Records } from "./records.js";
 import { createRestoredEvents } from "./restored-events.js";
 import type { SessionIndex } from "./session-index.js";
 
@@ -102,13 +104,18 @@ export function createTransfer(parts: TransferParts): TransferStore {
     });
   }
 
+  function judging(
+    { tenantId, id }: ImportedApplication | ImportedSession,
+    replace: boolean,
+  ): Judging {
+    const hasEvent = (kinds: readonly string[]) =>
+      kinds.some((kind) => events.has({ tenantId, target: id, kind }));
+    return { replace, now: clock(), hasEvent };
+  }
+
   function judgeApplication(record: ImportedApplication, replace: boolean): ImportOutcome {
     const there = applications.find(record.id);
-    const outcome = outcomeOfApplication(
-      isAlive(there, clock()) ? there : undefined,
-      record,
-      replace,
-    );
+    const outcome = outcomeOfApplication(there, record, judging(record, replace));
     return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
   }
 
@@ -118,9 +125,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   function putApplication(record: ImportedApplication, outcome: ImportOutcome): void {
-    // One that has ended may still lie there.
     const before = applications.find(record.id);
-    const after = applications.put(toApplication(record, before?.version));
+    const merged = mergeApplication(before, record);
+    const after = applications.put(before ? { ...merged, version: before.version } : merged);
     if (before) {
       index.remove(before);
     }
@@ -142,13 +149,13 @@ export function createTransfer(parts: TransferParts): TransferStore {
     if (!owners.every((owner) => isAlive(owner, now) && owner.tenantId === record.tenantId)) {
       return "ownerless";
     }
-    const there = sessions.find(record.id);
-    return outcomeOfSession(isAlive(there, now) ? there : undefined, record, replace);
+    return outcomeOfSession(sessions.find(record.id), record, judging(record, replace));
   }
 
   function putSession(record: ImportedSession, outcome: ImportOutcome): void {
     const before = sessions.find(record.id);
-    const after = sessions.put(toSession(record, before?.version));
+    const merged = mergeSession(before, record);
+    const after = sessions.put(before ? { ...merged, version: before.version } : merged);
     if (before) {
       sessionIndex.remove(before);
     }
@@ -187,50 +194,5 @@ export function createTransfer(parts: TransferParts): TransferStore {
       importAll(records, options, () => ({ judge: judgeSession, put: putSession })),
 
     importEvents: (records, options) => importAll(records, options, beginEvents),
-  };
-}
-
-function toApplication(
-  record: ImportedApplication,
-  version: number | undefined,
-): Unwritten<ApplicationRecord> {
-  return {
-    id: record.id,
-    ...(version !== undefined && { version }),
-    tenantId: record.tenantId,
-    name: record.name,
-    type: record.type,
-    keys: record.keys,
-    disabled: record.disabled,
-    sessionEpoch: record.sessionEpoch,
-    permissions: record.permissions,
-    rules: record.rules,
-    allowedOrigins: record.allowedOrigins,
-    allowedCidrs: record.allowedCidrs,
-    createdBy: record.createdBy,
-    createdAt: record.createdAt,
-    modifiedBy: record.modifiedBy,
-    modifiedAt: record.modifiedAt,
-    expiresAt: record.expiresAt,
-    sessionQuota: record.sessionQuota,
-    lastUsedAt: record.lastUsedAt,
-  };
-}
-
-function toSession(record: ImportedSession, version: number | undefined): Unwritten<SessionRecord> {
-  return {
-    id: record.id,
-    ...(version !== undefined && { version }),
-    tenantId: record.tenantId,
-    applicationId: record.applicationId,
-    epoch: record.epoch,
-    keyHash: record.keyHash,
-    nonceHash: record.nonceHash,
-    permissions: record.permissions,
-    rules: record.rules,
-    createdAt: record.createdAt,
-    expiresAt: record.expiresAt,
-    authorizedAt: record.authorizedAt,
-    authorizedBy: record.authorizedBy,
   };
 }

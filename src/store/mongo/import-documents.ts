@@ -11,11 +11,18 @@ import type { ImportOptions, ImportOutcome } from "../transfer.js";
 import { fromUuid, uuid } from "./documents.js";
 import { limits, reach } from "./reach.js";
 
+/** The events that were found: for each id of a target, their kinds. */
+export type FoundEvents = ReadonlyMap<string, readonly string[]>;
+
+const noEvents: FoundEvents = new Map();
+
 /** How records of one kind are imported. */
 export interface Imported<D extends Document, R> {
   readonly documents: Collection<D>;
-  /** What becomes of a record, by the document that is there. */
-  judge(there: D | undefined, record: R): ImportOutcome;
+  /** Looks for events about records of which no document is there. */
+  readonly findEvents?: (absent: readonly R[]) => Promise<FoundEvents>;
+  /** What becomes of a record, by the document that is there and the events about it. */
+  judge(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
   /** The document to write, in place of the one that is there. */
   toDocument(record: R, there: D | undefined): Document;
   /** Matches the document that is there while it is as it was read. */
@@ -32,7 +39,7 @@ export async function importDocuments<
   D extends Document & { readonly _id: Binary },
   R extends { readonly id: string },
 >(
-  { documents, judge, toDocument, unchanged }: Imported<D, R>,
+  { documents, findEvents, judge, toDocument, unchanged }: Imported<D, R>,
   records: readonly R[],
   { dryRun }: Pick<ImportOptions, "dryRun">,
 ): Promise<ImportOutcome[]> {
@@ -43,6 +50,9 @@ export async function importDocuments<
       documents,
       pending.map((at) => idAt(records, at)),
     );
+    // Read after what is there: whoever deletes a record adds the event in the same step.
+    const absent = pending.map((at) => records[at] as R).filter(({ id }) => !there.has(id));
+    const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
     const writes = new Map<string, AnyBulkWriteOperation<Document>>();
     const written: number[] = [];
     const again: number[] = [];
@@ -53,7 +63,7 @@ export async function importDocuments<
         continue;
       }
       const current = there.get(record.id);
-      const outcome = judge(current, record);
+      const outcome = judge(current, record, events);
       // Of what is the same now, the attempt before was ours.
       if (outcome !== "same" || outcomes[at] === undefined) {
         outcomes[at] = outcome;

@@ -1,18 +1,23 @@
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
 import type { Awaitable } from "../../awaitable.js";
 import type { EventRecord } from "../events.js";
+import { mergeApplication, mergeSession } from "../import-merge.js";
 import {
+  endsOfApplication,
+  endsOfSession,
   isWritten,
+  type Judging,
   outcomeOfApplication,
   outcomeOfEvent,
   outcomeOfSession,
 } from "../import-outcome.js";
 import { createRoom } from "../room.js";
 import { applicationIdsOf, isRevoked, withApplications } from "../session-applications.js";
-import type { ApplicationRecord, SessionRecord } from "../store.js";
+import type { ApplicationRecord } from "../store.js";
 import type { ImportedApplication, ImportedSession, TransferStore } from "../transfer.js";
 import {
   type ApplicationDocument,
+  fromUuid,
   type SessionDocument,
   toApplication,
   toSession,
@@ -20,7 +25,7 @@ import {
 } from "./documents.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
 import { findOwners, textOf } from "./foreign-keys.js";
-import { type Imported, importDocuments } from "./import-documents.js";
+import { type FoundEvents, type Imported, importDocuments } from "./import-documents.js";
 import { toApplicationDocument, toEventDocument, toSessionDocument } from "./imported-documents.js";
 import { limits, reach } from "./reach.js";
 import { alive, type Time } from "./time.js";
@@ -53,6 +58,31 @@ export function createTransfer(parts: TransferParts): TransferStore {
       : new Map<string, string[]>();
   }
 
+  /** Finds which of these records have events of these kinds. */
+  async function findEvents(
+    records: readonly (ImportedApplication | ImportedSession)[],
+    kinds: readonly string[],
+  ): Promise<FoundEvents> {
+    const tenants = new Map<string, string[]>();
+    for (const { id, tenantId } of records) {
+      tenants.set(tenantId, [...(tenants.get(tenantId) ?? []), id]);
+    }
+    const among = [...tenants].map(([tenantId, ids]) => ({
+      tenant_id: uuid(tenantId),
+      targets: { $in: ids.map(uuid) },
+    }));
+    const filter = { $or: among, kind: { $in: kinds }, outcome: "success" } as const;
+    const options = { projection: { targets: 1, kind: 1 }, ...limits };
+    const found = await reach(() => events.find(filter, options).toArray());
+    const kindsOf = new Map<string, string[]>();
+    for (const { targets, kind } of found) {
+      for (const id of targets.map(fromUuid)) {
+        kindsOf.set(id, [...(kindsOf.get(id) ?? []), kind]);
+      }
+    }
+    return kindsOf;
+  }
+
   return {
     exportApplications: async (after, limit) =>
       (await readOn(applications, alive(time), after, limit)).map(toApplication),
@@ -76,14 +106,18 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async importApplications(records, options) {
       const owners = await findTaken(records);
       const imported = importedApplications(applications, owners, await now(), options.replace);
-      return importDocuments(imported, records, options);
+      const ends = (absent: readonly ImportedApplication[]) =>
+        findEvents(absent, endsOfApplication);
+      return importDocuments({ ...imported, findEvents: ends }, records, options);
     },
 
     async importSessions(records, options) {
       const present = await now();
       const owners = await findApplications(records.flatMap(applicationIdsOf));
       const imported = importedSessions(sessions, owners, present, options.replace);
-      return importDocuments(imported, records, options);
+      const ends = (absent: readonly ImportedSession[]) =>
+        findEvents(absent, [...new Set(absent.flatMap(endsOfSession))]);
+      return importDocuments({ ...imported, findEvents: ends }, records, options);
     },
 
     importEvents: (records, options) => importDocuments(importedEvents(events), records, options),
@@ -128,6 +162,12 @@ async function decodeSome<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
 const newVersion = (present: number, there: { readonly version: number } | undefined) =>
   Math.max(present, (there?.version ?? 0) + 1);
 
+function judgingOf(id: string, events: FoundEvents, now: number, replace: boolean): Judging {
+  const hasEvent = (kinds: readonly string[]) =>
+    events.get(id)?.some((kind) => kinds.includes(kind)) ?? false;
+  return { replace, now, hasEvent };
+}
+
 function importedApplications(
   documents: Collection<ApplicationDocument>,
   owners: Map<string, readonly string[]>,
@@ -146,12 +186,16 @@ function importedApplications(
 
   return {
     documents,
-    judge(there, record) {
-      const current = recordOf(there, toApplication, present);
-      const outcome = outcomeOfApplication(current, record, replace);
+    judge(there, record, events) {
+      const judging = judgingOf(record.id, events, present, replace);
+      const outcome = outcomeOfApplication(there && toApplication(there), record, judging);
       return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
     },
-    toDocument: (record, there) => toApplicationDocument(record, newVersion(present, there)),
+    toDocument: (record, there) =>
+      toApplicationDocument(
+        mergeApplication(there && toApplication(there), record),
+        newVersion(present, there),
+      ),
     unchanged: ({ _id, version }) => ({ _id, version }),
   };
 }
@@ -164,15 +208,18 @@ function importedSessions(
 ): Imported<SessionDocument, ImportedSession> {
   return {
     documents,
-    judge(there, record) {
+    judge(there, record, events) {
       const isOwned = (id: string) => owners.get(id)?.tenantId === record.tenantId;
       if (!applicationIdsOf(record).every(isOwned)) {
         return "ownerless";
       }
-      return outcomeOfSession(recordOf(there, toSession, present), record, replace);
+      const judging = judgingOf(record.id, events, present, replace);
+      return outcomeOfSession(there && toSession(there), record, judging);
     },
-    toDocument: (record, there) =>
-      toSessionDocument(record, newVersion(present, there && toSession(there))),
+    toDocument(record, document) {
+      const there = document && toSession(document);
+      return toSessionDocument(mergeSession(there, record), newVersion(present, there));
+    },
     unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
   };
 }
@@ -186,14 +233,4 @@ function importedEvents(
     toDocument: toEventDocument,
     unchanged: ({ _id }) => ({ _id }),
   };
-}
-
-/** The record of a document, where it has not ended. */
-function recordOf<D, R extends ApplicationRecord | SessionRecord>(
-  document: D | undefined,
-  toRecord: (document: D) => R,
-  present: number,
-): R | undefined {
-  const record = document && toRecord(document);
-  return record && present < (record.expiresAt ?? Number.POSITIVE_INFINITY) ? record : undefined;
 }
