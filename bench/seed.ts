@@ -4,15 +4,12 @@ import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.j
 
 /** The keys that the requests of the benchmark come with. */
 export interface Keys {
-  readonly tenantId: string;
   readonly management: string;
   /** Of a service that asks what others may do. */
   readonly checking: string;
   readonly public: string;
   /** Of all private applications, or of some from all over the store, in no order. */
   readonly private: readonly Made[];
-  /** The ids of some of the oldest private applications, the oldest first. */
-  readonly oldest: readonly string[];
 }
 
 /** An application that was made, with its key. */
@@ -28,9 +25,6 @@ const mostKeys = 50_000;
 /** How many creates are under way at a time: in the embedded store they share commits, in MongoDB they share connections. */
 const lanesOfEmbedded = 500;
 const lanesOfMongo = 50;
-
-/** The oldest are among these: ids made in the same millisecond are in no order. */
-const earlyOnes = 1_000;
 
 const containers = ["/pci/", "/pii/", "/health/", "/finance/", "/general/"];
 const rules: readonly Omit<RuleRecord, "conditions">[] = containers.map((container, at) => ({
@@ -73,16 +67,12 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
     const forChecking = await create({ ...checkingOne, rules: [] });
     const ownRules = rules.map((rule) => ({ ...rule, conditions: [] }));
     const lanes = environment.MONGODB_URI ? lanesOfMongo : lanesOfEmbedded;
-    const { sample, oldest } = await createMany(count, lanes, () =>
-      create({ ...privateOne, rules: ownRules }),
-    );
+    const sample = await createMany(count, lanes, () => create({ ...privateOne, rules: ownRules }));
     return {
-      tenantId: first.tenant_id,
       management: first.key,
       checking: forChecking.key,
       public: forPublic.key,
       private: shuffled(sample),
-      oldest,
     };
   } finally {
     await store.close();
@@ -123,7 +113,6 @@ async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
 async function createMany(count: number, lanes: number, create: () => Promise<Made>) {
   const step = Math.ceil(count / mostKeys);
   const sample: Made[] = [];
-  const earliest: string[] = [];
   let begun = 0;
   async function keepCreating(): Promise<void> {
     while (begun < count) {
@@ -132,13 +121,10 @@ async function createMany(count: number, lanes: number, create: () => Promise<Ma
       if (place % step === 0) {
         sample.push(made);
       }
-      if (place < earlyOnes) {
-        earliest.push(made.id);
-      }
     }
   }
   await Promise.all(Array.from({ length: lanes }, keepCreating));
-  return { sample, oldest: earliest.sort().slice(0, earlyOnes / 10) };
+  return sample;
 }
 
 function shuffled<T>(items: readonly T[]): T[] {

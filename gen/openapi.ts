@@ -4123,7 +4123,7 @@ export const openapi = {
             "description": "The cursor to go on from: the `pagination.next` of an earlier answer.",
             "schema": {
               "type": "string",
-              "maxLength": 100,
+              "maxLength": 1000,
               "examples": [
                 "AZjIon8-fB2bWi9ObYwLGo5yGq8"
               ]

@@ -1,12 +1,8 @@
-import { createHash } from "node:crypto";
-import { type FieldViolation, invalidRequest } from "./errors.js";
-import { idFromBytes, idToBytes } from "./ids.js";
+import { invalidRequest } from "./errors.js";
+import type { SealPlaces } from "./sealed-places.js";
 import type { ListOrder, Place } from "./store/store.js";
 
-const idSize = 16;
-const sealSize = 4;
-
-/** The lists that there are cursors of, and what a place in each has beside the id. */
+/** The lists of applications and sessions, and what a place in each has beside the id. */
 const valueKinds = {
   newest: "none",
   name: "text",
@@ -20,57 +16,54 @@ export type CursorList = keyof typeof valueKinds;
 /** How many items a page holds where the caller does not say. */
 export const defaultPageSize = 20;
 
-/**
- * The place after an item in a list of a tenant, as a text that callers only
- * hand back. The seal lets a damaged one, or one of another tenant or list, be
- * told from a good one; there is nothing to gain by forging it.
- */
-export function encodeCursor(tenantId: string, { after, value }: Place, list: CursorList): string {
-  const bytes = Buffer.concat([idToBytes(after), toBytes(value)]);
-  return Buffer.concat([bytes, sealOf(tenantId, list, bytes)]).toString("base64url");
+/** The places after items in a list, as texts that callers only hand back. */
+export interface Cursors {
+  encode(tenantId: string, place: Place): string;
+
+  /** The place in the `start` of a request, or throws what is wrong with it. */
+  read(tenantId: string, start: string): Place;
 }
 
-/** What is said to a `start` that is not of the list. */
-export const cursorRefusal: FieldViolation = {
-  field: "start",
-  message: "is not a cursor of this list: pass the pagination.next of an earlier answer",
-};
+const refusal = "is not a cursor of this list: pass the pagination.next of an earlier answer";
 
-/** The place in the `start` of a request, or throws what is wrong with it. */
-export function readStart(tenantId: string, start: string, list: CursorList): Place {
-  const bytes = Buffer.from(start, "base64url");
-  const content = bytes.subarray(0, -sealSize);
-  const isOurs =
-    content.length >= idSize &&
-    bytes.toString("base64url") === start &&
-    sealOf(tenantId, list, content).equals(bytes.subarray(-sealSize));
-  const place = isOurs ? readPlace(content, valueKinds[list]) : undefined;
-  if (!place) {
-    throw invalidRequest(cursorRefusal);
-  }
-  return place;
+/** What seals the cursors of a list. */
+export function sealCursors(sealPlaces: SealPlaces, list: CursorList | "events") {
+  return sealPlaces({
+    purpose: `cursor of ${list}`,
+    field: "start",
+    refusal,
+    startAgain: "start again with the first page",
+  });
 }
 
-/** In the order of age there is no value beside the id. */
-function toBytes(value: Place["value"]): Buffer {
-  return Buffer.from(value === undefined ? "" : String(value));
+/** Creates the cursors of a list of applications or sessions. */
+export function createCursors(sealPlaces: SealPlaces, list: CursorList): Cursors {
+  const sealed = sealCursors(sealPlaces, list);
+  return {
+    encode: (tenantId, { after, value }) => sealed.seal(tenantId, `${after}${value ?? ""}`),
+
+    read(tenantId, start) {
+      const place = readPlace(sealed.open(tenantId, start), valueKinds[list]);
+      if (!place) {
+        throw invalidRequest({ field: "start", message: refusal });
+      }
+      return place;
+    },
+  };
 }
 
-/** The seal can be made by anybody: what a place holds is taken for no more than it may be. */
-function readPlace(content: Buffer, kind: (typeof valueKinds)[CursorList]): Place | undefined {
-  const after = idFromBytes(content);
-  const text = content.subarray(idSize).toString();
+const idLength = 36;
+
+/** Only the service seals, but what a place holds goes to the database: it is taken for no more than it may be. */
+function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place | undefined {
+  const after = text.slice(0, idLength);
+  const value = text.slice(idLength);
   switch (kind) {
     case "none":
-      return text === "" ? { after } : undefined;
+      return value === "" ? { after } : undefined;
     case "number":
-      return /^\d{1,15}$/.test(text) ? { after, value: Number(text) } : undefined;
+      return /^\d{1,15}$/.test(value) ? { after, value: Number(value) } : undefined;
     case "text":
-      return { after, value: text };
+      return { after, value };
   }
-}
-
-function sealOf(tenantId: string, list: CursorList, bytes: Buffer): Buffer {
-  const hash = createHash("sha256").update(`${tenantId}/${list}/`).update(bytes);
-  return hash.digest().subarray(0, sealSize);
 }

@@ -1,14 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type CursorList, encodeCursor, readStart } from "../src/cursor.js";
+import { type CursorList, createCursors } from "../src/cursor.js";
 import { Problem } from "../src/errors.js";
 import { createResumeTokens } from "../src/resume-token.js";
+import { createSealPlaces, type SealPlaces as Sealing } from "../src/sealed-places.js";
 import type { Place } from "../src/store/store.js";
 
-const tokens = createResumeTokens("this store", "credentials");
+const day = 24 * 3_600_000;
+let now = Date.UTC(2026, 0);
 
-function refusalOf(open: () => string): Problem {
+/** What an instance on some data seals with. */
+function sealPlaces(storeId = "this store", ...peppers: string[]) {
+  return createSealPlaces({
+    peppers: peppers.length > 0 ? peppers : [""],
+    storeId,
+    clock: () => now,
+  });
+}
+
+const tokens = createResumeTokens(sealPlaces(), "credentials");
+
+function refusalOf(open: () => unknown): Problem {
   try {
     open();
   } catch (problem) {
@@ -26,7 +39,7 @@ describe("a resume token", () => {
       fc.property(fc.uuid(), fc.string({ unit: "grapheme" }), (tenant, position) => {
         const token = tokens.seal(tenant, position);
         expect(token).toMatch(/^[\w-]+$/);
-        expect(createResumeTokens("this store", "credentials").open(tenant, token)).toBe(position);
+        expect(createResumeTokens(sealPlaces(), "credentials").open(tenant, token)).toBe(position);
       }),
     );
   });
@@ -63,8 +76,8 @@ describe("a resume token", () => {
     const token = tokens.seal("a tenant", "1");
     for (const open of [
       () => tokens.open("another tenant", token),
-      () => createResumeTokens("another store", "credentials").open("a tenant", token),
-      () => createResumeTokens("this store", "events").open("a tenant", token),
+      () => createResumeTokens(sealPlaces("another store"), "credentials").open("a tenant", token),
+      () => createResumeTokens(sealPlaces(), "events").open("a tenant", token),
     ]) {
       const { word, violations } = refusalOf(open);
       expect(word).toBe("invalid_request");
@@ -92,11 +105,79 @@ describe("a resume token", () => {
   });
 });
 
+/** What a text says of itself when it is refused. */
+function messageOf(open: () => unknown): string {
+  return refusalOf(open)
+    .violations.map(({ field, message }) => `${field} ${message}`)
+    .join();
+}
+
+describe("a key that seals tokens and cursors", () => {
+  const first = "the first pepper of these";
+  const second = "the second pepper of these";
+
+  /** All that is sealed for callers, each as a round trip by two instances. */
+  const uses: [
+    string,
+    (sealing: Sealing) => string,
+    (opening: Sealing, text: string) => unknown,
+  ][] = [
+    [
+      "resume token",
+      (sealing) => createResumeTokens(sealing, "events").seal(tenantId, "7"),
+      (opening, text) => createResumeTokens(opening, "events").open(tenantId, text),
+    ],
+    [
+      "cursor",
+      (sealing) => createCursors(sealing, "name").encode(tenantId, { after, value: "shop" }),
+      (opening, text) => createCursors(opening, "name").read(tenantId, text),
+    ],
+  ];
+
+  it.each(uses)(
+    "opens a %s for a day after it was replaced, and then says what to do",
+    (_, seal, open) => {
+      for (const [before, ...replaced] of [
+        [[first], second, first],
+        [[""], first, ""],
+        [[second, first], "a third pepper of these", second, first],
+      ] as const) {
+        const opening = sealPlaces("this store", ...replaced);
+        const text = seal(sealPlaces("this store", ...before));
+        now += day;
+        expect(() => open(opening, text)).not.toThrow();
+        now += 1;
+        expect(messageOf(() => open(opening, text))).toMatch(
+          /^(start|resume_token) was made more than a day ago, with a key that was replaced since: /,
+        );
+      }
+    },
+  );
+
+  it.each(uses)("opens a %s for as long as it is the current one", (_, seal, open) => {
+    const text = seal(sealPlaces("this store", first));
+    now += 400 * day;
+    expect(() => open(sealPlaces("this store", first, second), text)).not.toThrow();
+  });
+
+  it.each(uses)("opens no %s once it is left out, nor one of other data", (_, seal, open) => {
+    const text = seal(sealPlaces("this store", first));
+    for (const opening of [
+      sealPlaces("this store", second),
+      sealPlaces("this store", ""),
+      sealPlaces("another store", first),
+    ]) {
+      expect(messageOf(() => open(opening, text))).toContain(" is not ");
+    }
+  });
+});
+
 const tenantId = randomUUID();
 const after = randomUUID();
 
 function read(place: Place, list: CursorList, other = list) {
-  return () => readStart(tenantId, encodeCursor(tenantId, place, list), other);
+  const start = createCursors(sealPlaces(), list).encode(tenantId, place);
+  return () => createCursors(sealPlaces(), other).read(tenantId, start);
 }
 
 describe("a cursor", () => {
@@ -113,8 +194,9 @@ describe("a cursor", () => {
 
   it("is good for its own list and tenant only", () => {
     expect(read({ after }, "newest", "sessions")).toThrow(Problem);
-    const start = encodeCursor(tenantId, { after }, "newest");
-    expect(() => readStart(randomUUID(), start, "newest")).toThrow(Problem);
+    const cursors = createCursors(sealPlaces(), "newest");
+    const start = cursors.encode(tenantId, { after });
+    expect(() => cursors.read(randomUUID(), start)).toThrow(Problem);
   });
 
   it.each([

@@ -56,20 +56,17 @@ async function measureLoads(
   const runs = await Promise.all(
     stores.map(async (store) => {
       const cpu: Record<Path, number[]> = { read: [], firstPage: [], lastPage: [], update: [] };
-      return {
-        store,
-        cpu,
-        server: await startLatchkey(store.environment, { cores: cores.server }),
-      };
+      const server = await startLatchkey(store.environment, { cores: cores.server });
+      const { port } = server;
+      const loads = await loadsOf({ port, keys: store.keys, seconds: plan.seconds });
+      return { store, cpu, server, loads };
     }),
   );
   // The first round is only to warm up.
   for (let round = 0; round <= plan.growth.rounds; round++) {
     tell(round === 0 ? "growth: warming up" : `growth: round ${round} of ${plan.growth.rounds}`);
     for (const path of paths) {
-      for (const { store, server, cpu } of runs) {
-        const { keys } = store;
-        const loads = await loadsOf({ port: server.port, keys, seconds: plan.seconds });
+      for (const { server, loads, cpu } of runs) {
         if (round === 0) {
           await generator.prove(loads[path]);
         }

@@ -1,4 +1,3 @@
-import { loadBuilt } from "../built.js";
 import type { Load } from "../load/load.js";
 import { get, readByKey, type Target } from "../requests/scenarios.js";
 import { privateApplication } from "../seed.js";
@@ -9,24 +8,21 @@ export type Path = (typeof paths)[number];
 
 export const pageSize = 20;
 
-/** Sorts after every id. */
-const afterAll = "ffffffff-ffff-7fff-bfff-ffffffffffff";
-
 const { name, permissions, rules } = JSON.parse(privateApplication);
 const update = JSON.stringify({ name, permissions, rules });
 
 export async function loadsOf(target: Target): Promise<Record<Path, Load>> {
-  const { encodeCursor } = await loadBuilt<typeof import("../../src/cursor.js")>("cursor.js");
   const { keys } = target;
-  const pageAfter = (id: string) => {
-    const path = `/applications?size=${pageSize}&start=${encodeCursor(keys.tenantId, { after: id }, "newest")}`;
-    return { ...get(path, target), requests: [{ key: keys.management }] };
-  };
+  const first = await pageOfOne(1, target);
+  const beforeLast = await pageOfOne(first.total_items - pageSize, target);
+  const pageAt = (start: string) => ({
+    ...get(`/applications?size=${pageSize}&start=${start}`, target),
+    requests: [{ key: keys.management }],
+  });
   return {
     read: readByKey.load(target, []),
-    firstPage: pageAfter(afterAll),
-    // As full as the first one: behind it come only those that the store began with.
-    lastPage: pageAfter(keys.oldest[pageSize] as string),
+    firstPage: pageAt(first.next),
+    lastPage: pageAt(beforeLast.next),
     update: {
       ...get("/applications", target),
       verb: "PUT",
@@ -37,4 +33,20 @@ export async function loadsOf(target: Target): Promise<Record<Path, Load>> {
       })),
     },
   };
+}
+
+/** Where one application stands in the list, and the cursor of what follows it. */
+async function pageOfOne(
+  page: number,
+  { port, keys }: Target,
+): Promise<{ total_items: number; next: string }> {
+  const url = `http://127.0.0.1:${port}/applications?size=1&page=${page}`;
+  const response = await fetch(url, { headers: { "svc-api-key": keys.management } });
+  if (!response.ok) {
+    throw new Error(`${url} answered ${response.status} ${await response.text()}`);
+  }
+  const { pagination } = (await response.json()) as {
+    pagination: { total_items: number; next: string };
+  };
+  return pagination;
 }

@@ -18,6 +18,7 @@ import { nextTurn } from "../next-turn.js";
 import { createOpenStream } from "../open-stream.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createResumeTokens } from "../resume-token.js";
+import type { SealPlaces } from "../sealed-places.js";
 import { heldPermissions } from "../store/application-search.js";
 import { ruleFields } from "../store/rule-fields.js";
 import type { ApplicationType, Store } from "../store/store.js";
@@ -42,6 +43,7 @@ interface AccessHandlerOptions {
   readonly uses: Pick<Uses, "note">;
   readonly settings: Pick<Settings, "grantPolicy">;
   readonly rateLimits: Pick<RateLimits, "checksOf">;
+  readonly sealPlaces: SealPlaces;
   /** Given when the server stops: it ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -52,10 +54,11 @@ export function createAccessHandlers({
   uses,
   settings,
   rateLimits,
+  sealPlaces,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
   const checks = createChecks({ store, keyring, uses, grantPolicy: settings.grantPolicy });
-  const resumeTokens = createResumeTokens(store.id, "credentials");
+  const resumeTokens = createResumeTokens(sealPlaces, "credentials");
   const stream = createOpenStream(stopping);
   const window = createWindow(streamWindow);
 

@@ -4,6 +4,7 @@ import { type ChangeApplication, createChangeApplication } from "../change-appli
 import type { TrailOf } from "../events/trail.js";
 import type { GrantGuard } from "../grants.js";
 import type { Keyring } from "../keys.js";
+import type { SealPlaces } from "../sealed-places.js";
 import type { Clock, Store } from "../store/store.js";
 import { createChangeHandlers } from "./change-handlers.js";
 import { createKeyHandlers } from "./key-handlers.js";
@@ -15,6 +16,7 @@ export interface ApplicationHandlerOptions {
   readonly grantGuard: GrantGuard;
   readonly trailOf: TrailOf;
   readonly clock: Clock;
+  readonly sealPlaces: SealPlaces;
 }
 
 /** What handlers that change applications need as well. */

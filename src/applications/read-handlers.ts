@@ -1,6 +1,7 @@
 import { callerOf } from "../caller.js";
-import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
+import { type Cursors, createCursors, defaultPageSize } from "../cursor.js";
 import { placeOf } from "../store/application-search.js";
+import type { ListOrder } from "../store/store.js";
 import { findApplication } from "./find-application.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./handlers.js";
 import { readSearch } from "./read-search.js";
@@ -9,11 +10,18 @@ import { toApplication } from "./to-application.js";
 /** What shows applications and changes nothing. */
 export function createReadHandlers({
   store,
-}: Pick<ApplicationHandlerOptions, "store">): Pick<
+  sealPlaces,
+}: Pick<ApplicationHandlerOptions, "store" | "sealPlaces">): Pick<
   ApplicationHandlers,
   "listApplications" | "getApplication" | "getApplicationByKey"
 > {
   const { applications } = store;
+  const cursors = {
+    newest: createCursors(sealPlaces, "newest"),
+    name: createCursors(sealPlaces, "name"),
+    expires_at: createCursors(sealPlaces, "expires_at"),
+    last_used_at: createCursors(sealPlaces, "last_used_at"),
+  } satisfies Record<ListOrder, Cursors>;
   return {
     async listApplications(request, context) {
       const { tenantId } = callerOf(context).application;
@@ -25,7 +33,7 @@ export function createReadHandlers({
         filter,
         order,
         size,
-        from: start === undefined ? { page } : readStart(tenantId, start, order),
+        from: start === undefined ? { page } : cursors[order].read(tenantId, start),
       });
       const last = items.at(-1);
       return {
@@ -36,7 +44,7 @@ export function createReadHandlers({
             pageNumber: page,
             totalPages: Math.ceil(total / size),
           }),
-          ...(more && last && { next: encodeCursor(tenantId, placeOf(order, last), order) }),
+          ...(more && last && { next: cursors[order].encode(tenantId, placeOf(order, last)) }),
         },
         data: items.map((item) => toApplication(item)),
       };

@@ -2,11 +2,11 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, readmissionOf } from "../caller.js";
-import { cursorRefusal, defaultPageSize } from "../cursor.js";
+import { defaultPageSize, sealCursors } from "../cursor.js";
 import { fromTimestamp } from "../moments.js";
 import { createOpenStream } from "../open-stream.js";
 import { createResumeTokens } from "../resume-token.js";
-import { createSealedPlaces } from "../sealed-places.js";
+import type { SealPlaces } from "../sealed-places.js";
 import type { Store } from "../store/store.js";
 import { readFilter } from "./filter.js";
 import { toEvent } from "./to-event.js";
@@ -14,17 +14,19 @@ import { watchEvents } from "./watch.js";
 
 interface EventHandlerOptions {
   readonly store: Store;
+  readonly sealPlaces: SealPlaces;
   /** Given when the server stops: it ends streams. */
   readonly stopping: AbortSignal;
 }
 
 export function createEventHandlers({
   store,
+  sealPlaces,
   stopping,
 }: EventHandlerOptions): ServiceImpl<typeof EventService> {
   const { events } = store;
-  const cursors = createSealedPlaces(`latchkey event cursor ${store.id}`, cursorRefusal);
-  const resumeTokens = createResumeTokens(store.id, "events");
+  const cursors = sealCursors(sealPlaces, "events");
+  const resumeTokens = createResumeTokens(sealPlaces, "events");
   const stream = createOpenStream(stopping);
 
   return {

@@ -17,6 +17,7 @@ import { createGrantGuard } from "../grants.js";
 import type { Keyring } from "../keys.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createReplay } from "../replay/replay.js";
+import { createSealPlaces } from "../sealed-places.js";
 import { createSessionHandlers } from "../sessions/handlers.js";
 import type { Clock, Store } from "../store/store.js";
 import type { Uses } from "../uses.js";
@@ -39,11 +40,12 @@ interface ImplementationsOptions {
 
 /** The services of the contract. */
 export function createImplementations(options: ImplementationsOptions): Implementation[] {
-  const { store, addressOf, settings } = options;
+  const { store, addressOf, settings, clock } = options;
   const handlerOptions = {
     ...options,
     grantGuard: createGrantGuard(settings.grantPolicy),
     trailOf: createTrailOf(addressOf),
+    sealPlaces: createSealPlaces({ peppers: settings.peppers, storeId: store.id, clock }),
   };
   const replay = createReplay(store.answers, settings.keyHeader);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>

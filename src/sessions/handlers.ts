@@ -5,6 +5,7 @@ import type { TrailOf } from "../events/trail.js";
 import type { GrantGuard } from "../grants.js";
 import type { Keyring } from "../keys.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
+import type { SealPlaces } from "../sealed-places.js";
 import type { Clock, Store } from "../store/store.js";
 import { createManageHandlers } from "./manage-handlers.js";
 import { createOpenHandlers } from "./open-handlers.js";
@@ -16,6 +17,7 @@ export interface SessionHandlerOptions {
   readonly trailOf: TrailOf;
   readonly rateLimits: Pick<RateLimits, "noteRefusedSession">;
   readonly clock: Clock;
+  readonly sealPlaces: SealPlaces;
   readonly settings: Settings;
 }
 

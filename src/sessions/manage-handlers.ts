@@ -1,6 +1,6 @@
 import { callerOf } from "../caller.js";
 import { createChangeApplication } from "../change-application.js";
-import { defaultPageSize, encodeCursor, readStart } from "../cursor.js";
+import { createCursors, defaultPageSize } from "../cursor.js";
 import { sessionNotFound } from "../errors.js";
 import { stateOfSession } from "../events/trail.js";
 import { checkMayAdminister } from "../grants.js";
@@ -8,19 +8,18 @@ import type { SessionWithApplication } from "../store/store.js";
 import type { SessionHandlerOptions, SessionHandlers } from "./handlers.js";
 import { toSession } from "./to-session.js";
 
-/** The list that cursors are of. */
-const list = "sessions";
-
 /** What shows sessions to operators, and ends them. */
 export function createManageHandlers({
   store,
   trailOf,
+  sealPlaces,
   settings,
-}: Pick<SessionHandlerOptions, "store" | "trailOf" | "settings">): Pick<
+}: Pick<SessionHandlerOptions, "store" | "trailOf" | "sealPlaces" | "settings">): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
   const { applications, sessions } = store;
+  const cursors = createCursors(sealPlaces, "sessions");
   const show = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
   const changeApplication = createChangeApplication({ applications, trailOf });
   return {
@@ -33,13 +32,13 @@ export function createManageHandlers({
         authorizedBy: authorizedBy?.toLowerCase(),
         authorized: state === undefined ? undefined : state === "authorized",
         size,
-        after: start === undefined ? undefined : readStart(tenantId, start, list).after,
+        after: start === undefined ? undefined : cursors.read(tenantId, start).after,
       });
       const last = items.at(-1);
       return {
         pagination: {
           pageSize: size,
-          ...(more && last && { next: encodeCursor(tenantId, { after: last.session.id }, list) }),
+          ...(more && last && { next: cursors.encode(tenantId, { after: last.session.id }) }),
         },
         data: items.map(show),
       };
