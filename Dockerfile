@@ -28,7 +28,8 @@ COPY --from=build /app/package.json /app/LICENSE ./
 COPY deploy/docker/healthcheck.mjs ./
 # The one place that is written to, and that only by the embedded store. A volume takes its owner from here.
 COPY --from=build --chown=10001:10001 /app/data /data
-ENV NODE_ENV=production DATA_DIR=/data
+# No key in the log of a container: `bootstrap` makes the first one.
+ENV NODE_ENV=production DATA_DIR=/data FIRST_KEY=hide
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM

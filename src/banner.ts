@@ -26,6 +26,11 @@ ${orLook}
 `;
 }
 
+const command = "node dist/src/main.js bootstrap";
+
+/** What an operator is told while there is no key at all. */
+export const bootstrapHint = `there is no application yet: create the first key with \`latchkey bootstrap\` (Docker: docker exec CONTAINER ${command}; Compose: docker compose run --rm latchkey-1 bootstrap; Kubernetes: kubectl exec deploy/latchkey -- ${command})`;
+
 /** An address of the server that works on this machine. */
 export function urlOf({ address, family, port }: AddressInfo, { tls }: Settings): string {
   const isWildcard = address === "::" || address === "0.0.0.0";

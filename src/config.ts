@@ -48,6 +48,8 @@ export interface Settings {
   /** Those whose word is taken for where a call came from. */
   readonly trustedProxies: readonly Network[];
   readonly tls: TlsSettings | undefined;
+  /** Whether the first start on an empty embedded store makes a key and shows it. */
+  readonly showsFirstKey: boolean;
   /** Whether there are pages for people. */
   readonly hasConsole: boolean;
   readonly logLevel: string;
@@ -114,6 +116,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     corsOrigins: read("CORS_ORIGINS", origins) ?? [],
     trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],
     tls: readTls(read),
+    showsFirstKey: read("FIRST_KEY", oneOf("show", "hide")) !== "hide",
     hasConsole: read("CONSOLE", oneOf("on", "off")) !== "off",
     logLevel:
       read("LOG_LEVEL", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")) ??

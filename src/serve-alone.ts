@@ -10,7 +10,7 @@ export async function serveAlone(settings: Settings): Promise<void> {
   await serve({
     settings,
     log,
-    showsFirstKey: true,
+    greets: true,
     async untilStopped(address, server) {
       // Whoever hears that it listens may tell it to stop at once.
       const stop = stopSignal();

@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import { firstKeyBanner } from "./banner.js";
-import { type Bootstrapped, bootstrap } from "./bootstrap.js";
+import { bootstrapHint, firstKeyBanner } from "./banner.js";
+import { bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config.js";
 import { inTime } from "./in-time.js";
 import { createKeyring } from "./keys.js";
@@ -19,7 +19,7 @@ interface ServeOptions {
   readonly settings: Settings;
   readonly log: Logger;
   /** Whether it is for this process to greet a newcomer. */
-  readonly showsFirstKey: boolean;
+  readonly greets: boolean;
   /** Tells the metrics of the whole service, where this process is not all of it. */
   readonly scrape?: () => Promise<string>;
   /** Called with where the service is, once it is there. It stops when this resolves. */
@@ -45,7 +45,7 @@ async function leave(store: Store): Promise<void> {
 }
 
 async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
-  const { settings, log, showsFirstKey, scrape, untilStopped } = options;
+  const { settings, log, greets, scrape, untilStopped } = options;
   const tracing = await loadTracing(settings.store.kind);
   const server = createServer({ store, settings, log, tracing, scrape });
   const address = await server.listen().catch((error: NodeJS.ErrnoException) => {
@@ -53,9 +53,8 @@ async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
     throw explainListenError(error, { ...settings, names });
   });
   try {
-    const first = showsFirstKey && (await firstKey(store, settings));
-    if (first) {
-      process.stdout.write(firstKeyBanner(first, address, settings));
+    if (greets && (await isEmpty(store))) {
+      await greet(store, address, options);
     }
     await untilStopped(address, server);
   } finally {
@@ -63,10 +62,21 @@ async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
   }
 }
 
-/** A newcomer with an empty embedded store needs a key; in production an operator makes it. */
-async function firstKey(store: Store, settings: Settings): Promise<Bootstrapped | undefined> {
-  if (settings.store.kind !== "embedded" || !(await store.applications.isEmpty())) {
-    return undefined;
+/** A store that does not answer now is not taken for an empty one. */
+function isEmpty({ applications }: Store): Promise<boolean> {
+  return applications.isEmpty().catch(() => false);
+}
+
+/** A newcomer with an embedded store is given a key; in production an operator makes it, and is told how. */
+async function greet(
+  store: Store,
+  address: AddressInfo,
+  { settings, log }: ServeOptions,
+): Promise<void> {
+  if (settings.showsFirstKey && settings.store.kind === "embedded") {
+    const first = await bootstrap({ store, keyring: createKeyring(settings.peppers) });
+    process.stdout.write(firstKeyBanner(first, address, settings));
+  } else {
+    log.info(bootstrapHint);
   }
-  return bootstrap({ store, keyring: createKeyring(settings.peppers) });
 }

@@ -10,7 +10,7 @@ import { watchHealth } from "./support/health-watch.js";
 import { useMongo } from "./support/mongo.js";
 import { uri } from "./support/mongo-uri.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "./support/process.js";
-import { useServices } from "./support/service-process.js";
+import { listeningLine, useServices } from "./support/service-process.js";
 import { useStops } from "./support/stops.js";
 import { isFullSuite } from "./support/suite.js";
 
@@ -66,6 +66,33 @@ describe("a start with GRANT_POLICY=open", () => {
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40 }]);
       expect(lines[0]).toContain("callers give permissions that they do not hold");
     }));
+});
+
+describe("a start with FIRST_KEY=hide on an empty data folder", () => {
+  it.each(isFullSuite ? ["1", "2"] : ["1"])(
+    "creates nothing, and logs how to create the first key until there is one: WORKERS=%s",
+    (WORKERS) =>
+      withFolder(async (DATA_DIR) => {
+        const environment = { DATA_DIR, FIRST_KEY: "hide", WORKERS, PORT: "0" };
+        const hint = "docker compose run --rm latchkey-1 bootstrap";
+
+        /** Starts, stops, and answers all that was written. */
+        async function outputOfStart(): Promise<string> {
+          const service = run(["serve"], environment);
+          await service.until(listeningLine);
+          service.child.kill("SIGTERM");
+          expect(await service.ended()).toBe(0);
+          return service.output.stdout + service.output.stderr;
+        }
+
+        for (const output of [await outputOfStart(), await outputOfStart()]) {
+          expect(output).toContain(hint);
+          expect(output).not.toContain("lk_");
+        }
+        expect(await run(["bootstrap"], environment).ended()).toBe(0);
+        expect(await outputOfStart()).not.toContain(hint);
+      }),
+  );
 });
 
 describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(

@@ -16,7 +16,7 @@ async function work(worker: Worker): Promise<void> {
       settings,
       log,
       // One of them greets, and the first one is never replaced before it has.
-      showsFirstKey: worker.id === 1,
+      greets: worker.id === 1,
       scrape: createScrapeAll(worker, tell),
       untilStopped(address, server) {
         const stop = stopSignal();

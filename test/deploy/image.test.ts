@@ -63,6 +63,10 @@ describe("the Dockerfile", () => {
     expect(the("ENV")).toContain("DATA_DIR=/data");
   });
 
+  it("shows no key in the log of a container", () => {
+    expect(the("ENV").split(" ")).toContain("FIRST_KEY=hide");
+  });
+
   it("starts the command of the package without a shell, so that it hears signals", () => {
     expect(JSON.parse(the("ENTRYPOINT"))).toEqual(["node", `/app/${packed.bin.latchkey}`]);
     expect(JSON.parse(the("CMD"))).toEqual(["serve"]);

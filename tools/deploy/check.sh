@@ -120,6 +120,13 @@ check_chart() {
   refuses 'maxReplicas' --set secret.existing=x,autoscaling.maxReplicas=1
   refuses 'networkPolicy.scrapers' --set secret.existing=x,metrics.serviceMonitor.enabled=true
   renders 'value: "2097152"' --values "$chart/ci/everything-values.yaml"
+  renders $'name: FIRST_KEY\n              value: hide' --set secret.existing=x
+  # Metrics have a port of their own, and the one of callers shows none.
+  local own=(--set secret.existing=x,metrics.port=9999)
+  renders $'name: METRICS_PORT\n              value: "9999"' "${own[@]}"
+  renders $'name: metrics\n              containerPort: 9999' "${own[@]}"
+  renders $'name: metrics\n      port: 9999\n      targetPort: metrics' "${own[@]}" --show-only templates/service.yaml
+  renders 'port: metrics' --values "$chart/ci/everything-values.yaml" --show-only templates/monitoring.yaml
   renders 'key: KEY_PEPPER' --set secret.existing=x
   omits 'optional: true' --set secret.existing=x
   omits 'KEY_PEPPER' --set secret.existing=x,secret.hasPepper=false

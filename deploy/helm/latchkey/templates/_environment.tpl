@@ -6,6 +6,9 @@
   value: {{ .Values.metrics.port | quote }}
 - name: METRICS_HOST
   value: 0.0.0.0
+# Logs are kept where many can read them: `bootstrap` makes the first key.
+- name: FIRST_KEY
+  value: hide
 - name: SHUTDOWN_GRACE
   value: {{ printf "%vs" .Values.shutdownGraceSeconds }}
 - name: WORKERS
