@@ -4302,7 +4302,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Gives a session its access and spends the nonce",
-        "description": "The caller is a private application of the same tenant and can grant no permission that it does not hold itself. Whatever is granted, the session may do only what its authorizer may do at that moment, and ends with it. A call that is refused leaves the nonce good.\n\nNeeds the key of a private application.",
+        "description": "The caller is a private application of the same tenant and can grant no permission that it does not hold itself. Whatever is granted, the session may do only what its authorizer may do at that moment, and ends with it. A call that is refused leaves the nonce good.\n\nWhoever opened the session gets this access. Take a nonce only from a user whom you have authenticated, in a request that no other site can make, and never from a link: otherwise an attacker has your user's access granted to a session of their own.\n\nNeeds the key of a private application.",
         "x-callers": [
           "private"
         ],

@@ -35,17 +35,25 @@ export function createBackend({ latchkey, guard, page }: BackendOptions): Expres
     response.setHeader("Set-Cookie", cookie).sendStatus(204);
   });
 
-  // A nonce names a session that anybody may have opened. It gets the rights of the customer who
-  // sent it, so who that is must be sure: by the cookie, and by a call of our own page.
+  // Whoever opened the session has its key, and a nonce does not say who that was. An attacker
+  // would open one, and get a customer's browser to send us its nonce (session fixation). So we take
+  // a nonce only from a customer who is signed in, by the cookie, and only from our own page, by
+  // `onlyFor` above, which no link, form or other site gets past; and never from the URL. What the
+  // session may do is what this customer may do, whatever else the request says.
   app.post("/latchkey-session", async (request, response) => {
     const customer = logins.customerOf(request.headers.cookie);
     if (!customer) {
       response.status(401).json({ detail: "Sign in first." });
       return;
     }
+    const nonce: unknown = request.body?.nonce;
+    if (typeof nonce !== "string") {
+      response.status(400).json({ detail: "Send the nonce in the body." });
+      return;
+    }
     try {
       await latchkey.sessions.authorizeSession({
-        nonce: String(request.body?.nonce),
+        nonce,
         rules: [ownCardsMasked(customer)],
         expiresAt: { seconds: BigInt(Math.ceil((Date.now() + sessionLifetime) / 1000)), nanos: 0 },
       });

@@ -390,6 +390,11 @@ export const SessionService: GenService<{
    * may do only what its authorizer may do at that moment, and ends with it. A
    * call that is refused leaves the nonce good.
    *
+   * Whoever opened the session gets this access. Take a nonce only from a user
+   * whom you have authenticated, in a request that no other site can make, and
+   * never from a link: otherwise an attacker has your user's access granted to
+   * a session of their own.
+   *
    * @generated from rpc latchkey.v1.SessionService.AuthorizeSession
    */
   authorizeSession: {
