@@ -37,11 +37,6 @@ import {
   rekey,
   times,
 } from "./store-contract/fixtures.js";
-import {
-  anImportedApplication,
-  anImportedSession,
-  importAll,
-} from "./store-contract/transfer-fixtures.js";
 import { anyCharacter } from "./support/any-character.js";
 import { createTestClock } from "./support/clock.js";
 import { loadFolder } from "./support/fixtures.js";
@@ -77,31 +72,6 @@ function openTables() {
 }
 
 describe("in LMDB", () => {
-  it("what is imported in the place of what has ended is not swept with it", async () => {
-    const { now, advance } = createTestClock();
-    const store = await folder.open({ clock: now, sweepInterval: 5 });
-    const tables = openTables();
-    const expiresAt = now() + hour;
-    const [application, owner] = [anImportedApplication({ expiresAt }), anImportedApplication()];
-    const session = anImportedSession(owner, { expiresAt });
-    await importAll(store, { applications: [application, owner], sessions: [session] });
-    advance(hour);
-    const ended = { "ended-applications": 1, "ended-sessions": 1 };
-    await until(async () => isDeepStrictEqual({ ...tables.rows(), ...ended }, tables.rows()));
-
-    const { expiresAt: _, ...lasting } = application;
-    const renewed = { ...session, expiresAt: now() + hour };
-    await importAll(store, { applications: [lasting], sessions: [renewed] });
-    advance(expiredRetention);
-    await until(async () => !Object.keys(tables.rows()).some((name) => name in ended));
-    expect(await store.applications.find(application.id)).toBeDefined();
-    expect(await store.sessions.find(session.id)).toBeDefined();
-    const { tenantId } = application;
-    const { total } = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
-    expect(total).toBe(1);
-    await tables.close();
-  });
-
   it("sweeping removes what has expired, and nothing else, by several at once", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });

@@ -188,6 +188,21 @@ describe("an import", () => {
     expect((await exportAll(store)).applications.every(({ name }) => name === "till")).toBe(true);
   });
 
+  it("counts what has ended here and stays so, and takes it for no failure", async () => {
+    const store = await folder.open();
+    const records = times(3, () => anApplication());
+    const [first, second] = records.map((record) => ({ ...record, disabled: true }));
+    const lines = file(...records.map(applicationLine));
+    await importInto(store, file(...[first, second].map((one) => applicationLine(must(one)))));
+    for (const dryRun of [true, false]) {
+      const imported = await importInto(store, lines, { replace: true, dryRun });
+      expect(imported).toMatchObject({ isGood: true, troubles: [] });
+      expect(imported.summary).toContain("1 added, 2 ended here and left so");
+    }
+    const { applications } = await exportAll(store);
+    expect(applications.filter(({ disabled }) => disabled)).toHaveLength(2);
+  });
+
   it("passes over what has expired, and sessions whose application is missing", async () => {
     const now = Date.UTC(2026, 6);
     const store = await folder.open({ clock: () => now });
