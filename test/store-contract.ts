@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import type { Clock, Store } from "../src/store/store.js";
+import { describeAbandonedLists } from "./store-contract/abandoned-lists.js";
 import { describeAnswers } from "./store-contract/answers.js";
 import { describeApplications } from "./store-contract/applications.js";
 import { describeChanges } from "./store-contract/changes.js";
@@ -87,6 +88,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeSessions,
     describeSessionLists,
     describeSessionQuotas,
+    describeAbandonedLists,
     describeRevoking,
     describeMany,
     describeExpiry,

@@ -397,3 +397,40 @@ describe("a MongoDB that was killed", () => {
     }
   });
 });
+
+describe("a list whose caller leaves", () => {
+  /** Makes the server stop at a place of its own, or take no notice of its time limits. */
+  const failAt = (configureFailPoint: string, mode: string, data: Document = {}) =>
+    failing.admin.db("admin").command({ configureFailPoint, mode, data });
+
+  /** How many reads the server is at for the store. */
+  async function reads(): Promise<number> {
+    const ofStore = { appName: "latchkey", "command.find": { $exists: true } };
+    const { inprog } = await failing.admin.db("admin").command({ currentOp: 1, ...ofStore });
+    return inprog.length;
+  }
+
+  it.each(["events", "applications", "sessions"] as const)(
+    "of %s is given up by the server, too",
+    async (name) => {
+      const query = { tenantId: owner.tenantId, size: 1, from: { page: 1 } };
+      const caller = new AbortController();
+      const reason = new Error("the caller went away");
+      const place = { nss: `latchkey.${name}`, shouldCheckForInterrupt: true };
+      await failAt("maxTimeNeverTimeOut", "alwaysOn");
+      await failAt("waitInFindBeforeMakingBatch", "alwaysOn", place);
+      try {
+        const abandoned = store[name].list(query, caller.signal);
+        abandoned.catch(() => {});
+        await until(async () => (await reads()) > 0);
+        caller.abort(reason);
+        await expect(abandoned).rejects.toBe(reason);
+        await until(async () => (await reads()) === 0);
+      } finally {
+        await failAt("waitInFindBeforeMakingBatch", "off");
+        await failAt("maxTimeNeverTimeOut", "off");
+      }
+      expect(await answers()).toBe(true);
+    },
+  );
+});

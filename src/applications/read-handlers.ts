@@ -27,14 +27,15 @@ export function createReadHandlers({
       const { tenantId } = callerOf(context).application;
       const { page = 1, size = defaultPageSize, start } = request;
       const { filter, order = "newest" } = readSearch(request);
-      const { items, more, total } = await applications.list({
+      const query = {
         tenantId,
         ids: request.id.length > 0 ? request.id.map((id) => id.toLowerCase()) : undefined,
         filter,
         order,
         size,
         from: start === undefined ? { page } : cursors[order].read(tenantId, start),
-      });
+      };
+      const { items, more, total } = await applications.list(query, context.signal);
       const last = items.at(-1);
       return {
         pagination: {

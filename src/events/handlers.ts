@@ -33,14 +33,15 @@ export function createEventHandlers({
     async listEvents(request, context) {
       const { tenantId } = callerOf(context).application;
       const { size = defaultPageSize, start, since, until } = request;
-      const { items, next } = await events.list({
+      const query = {
         tenantId,
         ...readFilter(request),
         since: readLimit(since, "since"),
         until: readLimit(until, "until"),
         size,
         after: start === undefined ? undefined : cursors.open(tenantId, start),
-      });
+      };
+      const { items, next } = await events.list(query, context.signal);
       return {
         pagination: {
           pageSize: size,

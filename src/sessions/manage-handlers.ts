@@ -26,14 +26,15 @@ export function createManageHandlers({
     async listSessions(request, context) {
       const { tenantId } = callerOf(context).application;
       const { applicationId, authorizedBy, state, size = defaultPageSize, start } = request;
-      const { items, more } = await sessions.list({
+      const query = {
         tenantId,
         applicationId: applicationId?.toLowerCase(),
         authorizedBy: authorizedBy?.toLowerCase(),
         authorized: state === undefined ? undefined : state === "authorized",
         size,
         after: start === undefined ? undefined : cursors.read(tenantId, start).after,
-      });
+      };
+      const { items, more } = await sessions.list(query, context.signal);
       const last = items.at(-1);
       return {
         pagination: {

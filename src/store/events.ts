@@ -12,9 +12,10 @@ export interface EventStore {
   /**
    * Reads events of a tenant, newest first. A page that is not the last holds
    * one at least, and fewer than are asked for where they are large, so that
-   * it never takes much memory.
+   * it never takes much memory. Reading stops when the signal is given, and
+   * its reason is thrown.
    */
-  list(query: EventQuery): Promise<EventPage>;
+  list(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
 
   /**
    * Follows the events of a tenant from a position, or from when it is first

@@ -79,8 +79,12 @@ export interface ApplicationStore {
    */
   findForeign(hashes: readonly Uint8Array[]): Awaitable<string | undefined>;
 
-  /** Reads applications of a tenant, newest (greatest id) first unless another order is asked for. */
-  list(query: ListQuery): Promise<ApplicationPage>;
+  /**
+   * Reads applications of a tenant, newest (greatest id) first unless another
+   * order is asked for. Reading stops when the signal is given, and its reason
+   * is thrown.
+   */
+  list(query: ListQuery, signal?: AbortSignal): Promise<ApplicationPage>;
 
   /**
    * Changes an application in one atomic step, stamped with the moment of the
@@ -148,8 +152,8 @@ export interface SessionStore {
     trail?: Trail<SessionRecord>,
   ): Promise<"authorized" | "used" | "unknown">;
 
-  /** Reads sessions of a tenant, newest (greatest id) first. */
-  list(query: SessionQuery): Promise<SessionPage>;
+  /** Reads sessions of a tenant, newest (greatest id) first. Stops as {@link ApplicationStore.list} does. */
+  list(query: SessionQuery, signal?: AbortSignal): Promise<SessionPage>;
 
   /**
    * Ends a session. `check` sees it and its application as they are when it

@@ -50,7 +50,7 @@ export function gated(store: Store, method: "find" | "list" = "find"): GatedStor
   const { applications } = store;
   const behindGate: Pick<ApplicationStore, "find" | "list"> = {
     find: (id) => pass().then(() => applications.find(id)),
-    list: (query) => pass().then(() => applications.list(query)),
+    list: (query, signal) => pass().then(() => applications.list(query, signal)),
   };
   return {
     ...changed(store, { applications: { [method]: behindGate[method] } }),

@@ -1,10 +1,10 @@
 import { idFromBytes } from "../../ids.js";
-import { nextTurn } from "../../next-turn.js";
+import { ownTurn } from "../../next-turn.js";
 import { foldName, isSearched } from "../application-search.js";
 import type {
   ApplicationFilter,
-  ApplicationPage,
   ApplicationRecord,
+  ApplicationStore,
   Clock,
   ListOrder,
   ListQuery,
@@ -46,7 +46,7 @@ export function createApplicationSearch(
   { read, tables }: Environment,
   records: Records<ApplicationRecord>,
   clock: Clock,
-): (query: ListQuery) => Promise<ApplicationPage> {
+): ApplicationStore["list"] {
   /** Looks at the next rows, and answers the last of them where more may follow. */
   function look(walk: Walk, last: Buffer | undefined, visit: (id: string) => boolean) {
     const { table, isBackward: reverse } = walk;
@@ -94,7 +94,7 @@ export function createApplicationSearch(
       : countAll(query);
   }
 
-  return async (query) => {
+  return async (query, signal) => {
     const { tenantId, filter = {}, order = "newest", size, from } = query;
     const walk = walkOf(tables, query);
     const isPage = "page" in from;
@@ -117,7 +117,8 @@ export function createApplicationSearch(
 
     let last = read(() => look(walk, undefined, visit));
     while (last) {
-      await nextTurn();
+      await ownTurn();
+      signal?.throwIfAborted();
       const reached = last;
       last = read(() => look(walk, reached, visit));
     }

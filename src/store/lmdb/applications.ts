@@ -118,10 +118,11 @@ export function createApplicationStore({
       });
     },
 
-    async list(query) {
+    async list(query, signal) {
+      signal?.throwIfAborted();
       const { ids, filter, order = "newest" } = query;
       const isSearch = filter !== undefined || order !== "newest";
-      return isSearch && !ids ? search(query) : read(() => list(query, clock()));
+      return isSearch && !ids ? search(query, signal) : read(() => list(query, clock()));
     },
 
     async update(tenantId, id, change, trail) {

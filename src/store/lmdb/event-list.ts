@@ -1,4 +1,4 @@
-import { nextTurn } from "../../next-turn.js";
+import { ownTurn } from "../../next-turn.js";
 import { isWanted } from "../event-filter.js";
 import type { EventPage, EventQuery, EventRecord } from "../events.js";
 import { createRoom } from "../room.js";
@@ -46,12 +46,13 @@ export function createEventList({ read }: Environment, log: EventLog, index: Eve
   }
 
   /** Reads events of a tenant, newest first. */
-  return async function list(query: EventQuery): Promise<EventPage> {
+  return async function list(query: EventQuery, signal?: AbortSignal): Promise<EventPage> {
     const room = createRoom();
     const items: EventRecord[] = [];
     let last: Place | undefined;
     let place = startOf(query);
     while (place) {
+      signal?.throwIfAborted();
       const wanted = isOneIndex(query) ? query.size + 1 - items.length : mostPerTurn;
       const { found, next } = look(query, place, Math.min(wanted, mostPerTurn));
       for (const { event, size, place } of found) {
@@ -63,7 +64,7 @@ export function createEventList({ read }: Environment, log: EventLog, index: Eve
       }
       place = next;
       if (place) {
-        await nextTurn();
+        await ownTurn();
       }
     }
     return { items };

@@ -1,11 +1,11 @@
-import { nextTurn } from "../../next-turn.js";
+import { ownTurn } from "../../next-turn.js";
 import { withApplications } from "../session-applications.js";
 import type {
   ApplicationRecord,
   Clock,
-  SessionPage,
   SessionQuery,
   SessionRecord,
+  SessionStore,
   SessionWithApplication,
 } from "../store.js";
 import { isSessionThere } from "./alive.js";
@@ -23,7 +23,7 @@ export function createSessionList(
   applications: Records<ApplicationRecord>,
   index: SessionIndex,
   clock: Clock,
-): (query: SessionQuery) => Promise<SessionPage> {
+): SessionStore["list"] {
   /** Finds applications, each once. */
   function createFind(): (id: string) => ApplicationRecord | undefined {
     const known = new Map<string, ApplicationRecord | undefined>();
@@ -57,11 +57,13 @@ export function createSessionList(
     return undefined;
   }
 
-  return async (query) => {
+  return async (query, signal) => {
     const items: SessionWithApplication[] = [];
+    signal?.throwIfAborted();
     let id = read(() => look(query, query.after, items));
     while (id !== undefined) {
-      await nextTurn();
+      await ownTurn();
+      signal?.throwIfAborted();
       const after = id;
       id = read(() => look(query, after, items));
     }

@@ -17,6 +17,7 @@ interface ApplicationList {
 export async function listApplications(
   list: ApplicationList,
   query: ListQuery,
+  signal?: AbortSignal,
 ): Promise<ApplicationPage> {
   const { documents, time, freshRead } = list;
   const { size, from, order = "newest" } = query;
@@ -24,7 +25,7 @@ export async function listApplications(
   const filter = { ...among(query), ...alive(time) };
   const options = { sort: sorts[order], skip, limit: size + 1, hint: indexOf(query) };
   const found = await reach(() =>
-    documents.find(filter, { ...options, ...limits, ...freshRead() }).toArray(),
+    documents.find(filter, { ...options, signal, ...limits, ...freshRead() }).toArray(),
   );
   const items = found.slice(0, size).map(toApplication);
   const more = found.length > size;
@@ -37,7 +38,7 @@ export async function listApplications(
   if (!more && (items.length > 0 || skip === 0)) {
     return { items, more, total: seen };
   }
-  const total = await count(list, query);
+  const total = await count(list, query, signal);
   return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
 }
 
@@ -45,9 +46,10 @@ export async function listApplications(
 async function count(
   { documents, time, freshRead }: ApplicationList,
   query: ListQuery,
+  signal: AbortSignal | undefined,
 ): Promise<number> {
   const all = among(query);
-  const reading = { ...limits, ...freshRead() };
+  const reading = { signal, ...limits, ...freshRead() };
   const [there, gone] = await Promise.all([
     reach(() => documents.countDocuments(all, { hint: indexOf(query), ...reading })),
     reach(() =>

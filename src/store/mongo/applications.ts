@@ -107,7 +107,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     findForeign: createFindForeign(documents, freshRead, find),
 
-    list: (query) => listApplications(options, query),
+    list: (query, signal) => listApplications(options, query, signal),
 
     async update(tenantId, id, change, trail) {
       let before: ApplicationRecord | undefined;

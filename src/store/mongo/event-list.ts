@@ -1,5 +1,5 @@
 import type { Collection, Document } from "mongodb";
-import type { EventPage, EventQuery, EventRecord } from "../events.js";
+import type { EventPage, EventQuery, EventRecord, EventStore } from "../events.js";
 import { createRoom } from "../room.js";
 import type { Clock } from "../store.js";
 import { uuid } from "./documents.js";
@@ -31,12 +31,10 @@ const largestSkew = 10 * 60_000;
 /** How many events the server may answer at once. However large they are, it answers no more than 16 MB. */
 const batchSize = 32;
 
-export function createEventList(
-  options: EventListOptions,
-): (query: EventQuery) => Promise<EventPage> {
+export function createEventList(options: EventListOptions): EventStore["list"] {
   const { documents, freshRead } = options;
 
-  return async (query) => {
+  return async (query, signal) => {
     const { size } = query;
     const filter = { ...among(query), ...within(query, options) };
     const found = documents.find<Uint8Array>(filter, {
@@ -45,6 +43,7 @@ export function createEventList(
       hint: indexFor(query),
       batchSize,
       raw: true,
+      signal,
       ...limits,
       ...freshRead(),
     });

@@ -34,7 +34,11 @@ export interface SessionList {
  * passes over all others that are dead for the same reason, so it takes no
  * more reads where these are many.
  */
-export async function listSessions(list: SessionList, query: SessionQuery): Promise<SessionPage> {
+export async function listSessions(
+  list: SessionList,
+  query: SessionQuery,
+  signal?: AbortSignal,
+): Promise<SessionPage> {
   const { documents, time, freshRead } = list;
   const { size } = query;
   const hint = indexFor(query);
@@ -44,7 +48,7 @@ export async function listSessions(list: SessionList, query: SessionQuery): Prom
   for (let reads = 0; reads < mostReads; reads++) {
     const limit = reads === 0 ? size + 1 : Math.max(size + 1, leastAgain);
     const filter = { ...among({ ...query, after }, dead), ...alive(time) };
-    const options = { sort: { _id: -1 }, limit, hint, ...limits, ...freshRead() } as const;
+    const options = { sort: { _id: -1 }, limit, hint, signal, ...limits, ...freshRead() } as const;
     const found = await reach(() => documents.find(filter, options).toArray());
     const sessions = found.map(toSession);
     items.push(...(await withoutDead(list.applications, sessions, dead)));

@@ -149,7 +149,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return isUsed ? "used" : "unknown";
     },
 
-    list: (query) => listSessions(options, query),
+    list: (query, signal) => listSessions(options, query, signal),
 
     async delete(tenantId, id, check, trail) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
