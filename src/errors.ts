@@ -89,17 +89,17 @@ function retryHeader(retryAfter: number): Readonly<Record<string, string>> {
 }
 
 /** How much is told at once: over gRPC an error travels in headers, which clients take only so many of. */
-const mostViolations = 10;
+export const mostViolations = 10;
 const longestText = 200;
 
+/** Of more violations than are told it says so: whoever finds one too many need not look for others. */
 export function invalidRequest(found: FieldViolation | readonly FieldViolation[]): Problem {
   const all = [found].flat();
   const violations = all
     .slice(0, mostViolations)
     .map(({ field, message }) => ({ field: shorten(field), message: shorten(message) }));
   const told = violations.map(({ field, message }) => `${field}: ${message}`);
-  const untold = all.length - told.length;
-  const detail = [...told, ...(untold > 0 ? [`and ${untold} more`] : [])].join("; ");
+  const detail = [...told, ...(all.length > told.length ? ["and more"] : [])].join("; ");
   return new Problem("invalid_request", detail, { violations });
 }
 

@@ -19,8 +19,17 @@ import { all, NotUnderstood, type Test } from "./quick-test.js";
  * validator knows. Answers nothing where a rule is not understood.
  */
 export function createQuickCheck(schema: DescMessage): Test | undefined {
+  return whereUnderstood(() => messageTests(schema, []));
+}
+
+/** The same of an item of a list. */
+export function createQuickItemCheck(list: DescField): Test | undefined {
+  return whereUnderstood(() => valueTests(list, itemRulesOf(list), [list.parent]));
+}
+
+function whereUnderstood(readTests: () => readonly Test[]): Test | undefined {
   try {
-    return all(messageTests(schema, []));
+    return all(readTests());
   } catch (error) {
     if (error instanceof NotUnderstood) {
       return undefined;
@@ -123,7 +132,7 @@ function listTests(
   if (!isSimple || (type.case !== undefined && type.case !== "repeated")) {
     throw new NotUnderstood();
   }
-  const items = type.value?.items ?? noRules;
+  const items = itemRulesOf(field);
   if (items.ignore === Ignore.ALWAYS && field.message?.fields.some(isList)) {
     // How long lists are matters even where nothing else does.
     throw new NotUnderstood();
@@ -136,6 +145,11 @@ function listTests(
 }
 
 const noRules = create(FieldRulesSchema);
+
+function itemRulesOf(list: DescField): FieldRules {
+  const { type } = getOption(list, fieldRules);
+  return (type.case === "repeated" ? type.value.items : undefined) ?? noRules;
+}
 
 function isList({ fieldKind }: DescField): boolean {
   return fieldKind === "list";

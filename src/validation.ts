@@ -1,14 +1,24 @@
-import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
-import { invalidRequest, type Problem } from "./errors.js";
-import { type ListField, listFieldsOf } from "./list-fields.js";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import type { Path } from "@bufbuild/protobuf/reflect";
+import type { Awaitable } from "./awaitable.js";
+import { type FieldViolation, invalidRequest, mostViolations, type Problem } from "./errors.js";
+import { type ListField, listFieldsOf, overlongListIn } from "./list-fields.js";
+import { ownTurn } from "./next-turn.js";
 import { oncePer } from "./once-per.js";
-import { createQuickCheck } from "./quick-check.js";
+import { createQuickCheck, createQuickItemCheck } from "./quick-check.js";
 import type { Test } from "./quick-test.js";
-import { violationsIn } from "./violations.js";
+import { findViolations, toFieldViolation, violationsIn } from "./violations.js";
 
-const quickCheckOf = oncePer<DescMessage, Test>(
-  (schema) => createQuickCheck(schema) ?? (() => false),
-);
+const never: Test = () => false;
+
+const quickCheckOf = oncePer<DescMessage, Test>((schema) => createQuickCheck(schema) ?? never);
+const quickItemCheckOf = oncePer<DescField, Test>((list) => createQuickItemCheck(list) ?? never);
 
 /** Throws all that breaks the rules written in the proto of a message, but for those of one id that is forgiven. */
 export function checkMessage<Desc extends DescMessage>(
@@ -41,14 +51,27 @@ function isSurelyValid(schema: DescMessage, message: Message): boolean {
 }
 
 /**
- * Throws where the lists of a message and of its items have more items than so
- * many together. Each list has a limit of its own, but the product of them is
- * what it costs to tell what is wrong.
+ * Throws what breaks the rules of a message that a caller sent, but for what is
+ * beyond the most that is told. A list that is too long is refused first, then
+ * lists that have more than `itemLimit` items together: each list has a limit
+ * of its own, but the product of them is what it costs to tell what is wrong.
+ * What takes long is done in parts, each in a turn of its own.
  */
-export function checkItems(schema: DescMessage, message: Message, limit: number): void {
-  if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > limit) {
-    const detail = `has more than ${limit} items in its lists and the lists in them together`;
+export function checkRequest(
+  schema: DescMessage,
+  message: Message,
+  itemLimit: number,
+): Awaitable<void> {
+  const overlong = overlongListIn(schema, message);
+  if (overlong) {
+    throw invalidRequest(overlong);
+  }
+  if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > itemLimit) {
+    const detail = `has more than ${itemLimit} items in its lists and the lists in them together`;
     throw invalidRequest({ field: "request", message: `${detail}: send fewer, or shorter, rules` });
+  }
+  if (!isSurelyValid(schema, message)) {
+    return checkInParts(schema, message);
   }
 }
 
@@ -59,11 +82,93 @@ const listsOfListsIn = oncePer<DescMessage, readonly ListField[]>((schema) =>
 function itemsIn(schema: DescMessage, message: Message): number {
   let count = 0;
   for (const { localName, items } of listFieldsOf(schema)) {
-    const list = (message as unknown as Record<string, unknown[]>)[localName] ?? [];
+    const list = (message as unknown as Lists)[localName] ?? [];
     count += list.length;
     for (const item of items ? list : []) {
       count += itemsIn(items as DescMessage, item as Message);
     }
   }
   return count;
+}
+
+type Lists = Record<string, readonly unknown[]>;
+
+/** How many items that are messages are looked at in a turn: each may have lists of its own. */
+const partSize = 5;
+
+/** A part of a message that can be validated by itself, and what of that is true of the whole. */
+interface Part {
+  readonly message: Message;
+  /** The path of a violation in the whole message; nothing where it is none of this part. */
+  pathOf(path: Path): Path | undefined;
+}
+
+async function checkInParts(schema: DescMessage, message: Message): Promise<void> {
+  const found: FieldViolation[] = [];
+  let isFirst = true;
+  for (const part of partsOf(schema, message)) {
+    if (!isFirst) {
+      await ownTurn();
+    }
+    isFirst = false;
+    for (const { field, message } of findViolations(schema, part.message)) {
+      const path = part.pathOf(field);
+      if (path) {
+        found.push(toFieldViolation({ field: path, message }));
+      }
+    }
+    if (found.length > mostViolations) {
+      break;
+    }
+  }
+  if (found.length > 0) {
+    throw invalidRequest(found);
+  }
+}
+
+/** First the message without the items of its lists of messages, then those of them that may break a rule. */
+function* partsOf(schema: DescMessage, message: Message): Iterable<Part> {
+  const lists = schema.fields.filter((field) => field.fieldKind === "list" && field.message);
+  const itemsOf = ({ localName }: DescField) => (message as unknown as Lists)[localName] ?? [];
+  // One item is left of each, since rules of a message may tell an empty list from others.
+  const shortened = lists.map((list) => [list.localName, itemsOf(list).slice(0, 1)]);
+  yield {
+    message: { ...message, ...Object.fromEntries(shortened) },
+    pathOf: (path) =>
+      path.length > 1 && lists.some((list) => list === path[0]) ? undefined : path,
+  };
+  for (const list of lists) {
+    const isItemSurelyValid = quickItemCheckOf(list);
+    let places: number[] = [];
+    for (const [place, item] of itemsOf(list).entries()) {
+      if (!isItemSurelyValid(item)) {
+        places.push(place);
+      }
+      if (places.length === partSize) {
+        yield partOf(schema, list, itemsOf(list), places);
+        places = [];
+      }
+    }
+    if (places.length > 0) {
+      yield partOf(schema, list, itemsOf(list), places);
+    }
+  }
+}
+
+/** Some items of a list in a message that is empty otherwise. */
+function partOf(
+  schema: DescMessage,
+  list: DescField,
+  items: readonly unknown[],
+  places: readonly number[],
+): Part {
+  const chosen = places.map((place) => items[place]);
+  return {
+    message: { ...create(schema), [list.localName]: chosen } as Message,
+    pathOf([field, item, ...rest]) {
+      return field === list && item?.kind === "list_sub"
+        ? [field, { ...item, index: places[item.index] as number }, ...rest]
+        : undefined;
+    },
+  };
 }

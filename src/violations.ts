@@ -1,9 +1,9 @@
-import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator, type Validator } from "@bufbuild/protovalidate";
+import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { validationRules } from "./contract.js";
 import type { FieldViolation } from "./errors.js";
-import { listFieldsOf } from "./list-fields.js";
+import { overlongListIn } from "./list-fields.js";
 import { oncePer } from "./once-per.js";
 
 let validator: Validator | undefined;
@@ -17,18 +17,33 @@ export function violationsIn<Desc extends DescMessage>(
   message: MessageShape<Desc>,
   forgiven?: string,
 ): readonly FieldViolation[] {
-  const excess = excessIn(schema, message, "");
-  if (excess) {
-    return [excess];
+  const overlong = overlongListIn(schema, message);
+  if (overlong) {
+    return [overlong];
   }
+  return findViolations(schema, message)
+    .filter(({ ruleId }) => ruleId !== forgiven)
+    .map(toFieldViolation);
+}
+
+/** All that breaks the rules of a message, as the validator tells it. */
+export function findViolations<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): readonly Violation[] {
   validator ??= createValidator({ registry: validationRules, regexMatch: matchesPattern });
   const result = validator.validate(schema, message);
   if (result.kind === "error") {
     throw result.error;
   }
-  return (result.violations ?? [])
-    .filter(({ ruleId }) => ruleId !== forgiven)
-    .map(({ field, message }) => ({ field: pathToString(field) || "request", message }));
+  return result.violations ?? [];
+}
+
+export function toFieldViolation({
+  field,
+  message,
+}: Pick<Violation, "field" | "message">): FieldViolation {
+  return { field: pathToString(field) || "request", message };
 }
 
 const regExpOf = oncePer((pattern: string) => {
@@ -43,25 +58,4 @@ const regExpOf = oncePer((pattern: string) => {
  */
 export function matchesPattern(pattern: string, text: string): boolean {
   return regExpOf(pattern).test(text);
-}
-
-/**
- * The first list that is too long, to be refused before anyone looks at its
- * items: the validator would look at every one of them first.
- */
-function excessIn(schema: DescMessage, message: Message, path: string): FieldViolation | undefined {
-  for (const { name, localName, most, items } of listFieldsOf(schema)) {
-    const list = (message as unknown as Record<string, unknown[]>)[localName] ?? [];
-    const field = path + name;
-    if (list.length > most) {
-      return { field, message: `must contain no more than ${most} items` };
-    }
-    for (const [at, item] of items ? list.entries() : []) {
-      const excess = excessIn(items as DescMessage, item as Message, `${field}[${at}].`);
-      if (excess) {
-        return excess;
-      }
-    }
-  }
-  return undefined;
 }

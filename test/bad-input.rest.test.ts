@@ -172,12 +172,12 @@ describe("a body of JSON that is not as it should be", () => {
     expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(complaint);
   });
 
-  it("of many mistakes tells the first ten and how many more there are", async () => {
+  it("of many mistakes tells the first ten, and that there are more", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const answer = await create(JSON.stringify({ ...application, rules }));
     const { detail, errors } = expectProblem(answer, 400, "invalid_request");
     expect(Object.keys(errors ?? {}).length).toBeLessThanOrEqual(10);
-    expect(detail).toMatch(/and \d{3,} more$/);
+    expect(detail).toMatch(/; and more$/);
   });
 
   it("is told of a long name only its beginning", async () => {

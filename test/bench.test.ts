@@ -159,10 +159,17 @@ describe("soak", () => {
   }
 
   const read = ({ time }: Record) => time("read", async () => "well");
+  const besideInvalid = { refused: 64, latencies: [2, 3_000] };
 
   describe("a soak", () => {
     it("holds where nothing went wrong and all is flat once it is warm", async () => {
-      const result = { minutes: 30, rate: 1, samples: samplesOf({}), record: await recordOf(read) };
+      const result = {
+        minutes: 30,
+        rate: 1,
+        samples: samplesOf({}),
+        record: await recordOf(read),
+        besideInvalid,
+      };
       expect(faultsOf(result)).toEqual([]);
       expect(report(result)).toMatch(/^open files .* flat/m);
     });
@@ -172,7 +179,7 @@ describe("soak", () => {
       ["memory in a short time", 6, samplesOf({ memory: 3.1 }), "memory in MiB: rises by 3.10"],
       ["open files", 30, samplesOf({ files: 0.6 }), "open files: rises by 0.60"],
     ])("does not hold with ever more %s", async (_what, minutes, samples, fault) => {
-      const result = { minutes, rate: 1, samples, record: await recordOf(read) };
+      const result = { minutes, rate: 1, samples, record: await recordOf(read), besideInvalid };
       expect(faultsOf(result)).toEqual([expect.stringContaining(fault)]);
       expect(report(result)).toContain("NOT FLAT");
     });
@@ -186,7 +193,7 @@ describe("soak", () => {
       ],
     ])("does not hold on the sight of %s", async (_what, samples) => {
       const record = await recordOf(read);
-      expect(faultsOf({ minutes: 30, rate: 1, samples, record })).toHaveLength(2);
+      expect(faultsOf({ minutes: 30, rate: 1, samples, record, besideInvalid })).toHaveLength(2);
     });
 
     it("does not hold where a request fails, or anything between two requests", async () => {
@@ -196,15 +203,35 @@ describe("soak", () => {
         () => Promise.reject(new Error("another's key")),
       );
       expect(record.errors.count).toBe(2);
-      const [fault] = faultsOf({ minutes: 30, rate: 1, samples: samplesOf({}), record });
+      const [fault] = faultsOf({
+        minutes: 30,
+        rate: 1,
+        samples: samplesOf({}),
+        record,
+        besideInvalid,
+      });
       expect(fault).toContain("2 journeys went wrong");
       expect(fault).toContain("create: Error: answered 503");
       expect(fault).toContain("another's key");
     });
 
+    it.each([
+      ["waits for long", [2, 3_001]],
+      ["is not served", []],
+    ])(
+      "does not hold where a caller %s beside requests that are not valid",
+      async (_, latencies) => {
+        const record = await recordOf(read);
+        const beside = { besideInvalid: { refused: 64, latencies } };
+        const result = { minutes: 30, rate: 1, samples: samplesOf({}), record, ...beside };
+        expect(faultsOf(result)).toEqual([expect.stringContaining("beside 64 large requests")]);
+        expect(report(result)).toContain("beside 64 large requests");
+      },
+    );
+
     it("does not hold where no request was answered", async () => {
       const record = await recordOf();
-      const result = { minutes: 30, rate: 0, samples: samplesOf({}), record };
+      const result = { minutes: 30, rate: 0, samples: samplesOf({}), record, besideInvalid };
       expect(faultsOf(result)).toEqual(["no request was answered"]);
     });
   });

@@ -22,7 +22,10 @@ import {
   StreamCheckAccessRequestSchema,
   WatchCredentialsResponseSchema,
 } from "../gen/latchkey/v1/access_service_pb.js";
-import { ApplicationSchema } from "../gen/latchkey/v1/application_service_pb.js";
+import {
+  ApplicationSchema,
+  CreateApplicationRequestSchema,
+} from "../gen/latchkey/v1/application_service_pb.js";
 import { services } from "../src/contract.js";
 import { createBinaryDecoder } from "../src/server/codec/binary-decoder.js";
 import { createBinaryEncoder } from "../src/server/codec/binary-encoder.js";
@@ -289,3 +292,18 @@ function attempt<T>(run: () => T): T | undefined {
     return undefined;
   }
 }
+
+it("reads one item too many of a list that is too long, and none of the others", () => {
+  const decode = createBinaryDecoder(CreateApplicationRequestSchema);
+  const rules = Array.from({ length: 2_000 }, () => ({ priority: 1 }));
+  const permissions = Array.from({ length: 60 }, (_, at) => `token:read${at}`);
+  const sent = { name: "a", rules, permissions, allowedOrigins: ["https://shop.example"] };
+  const read = decode(libraryBytes(CreateApplicationRequestSchema, sent));
+  expect(read).toEqual(
+    create(CreateApplicationRequestSchema, {
+      ...sent,
+      rules: rules.slice(0, 1_001),
+      permissions: permissions.slice(0, 51),
+    }),
+  );
+});

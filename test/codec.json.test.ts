@@ -385,6 +385,19 @@ describe("reading the JSON of Connect", () => {
     },
   );
 
+  it("refuses a list that is too long, in either spelling, before its items are read", () => {
+    const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);
+    const list = `[${"1,".repeat(50)}1]`;
+    for (const name of ["allowedOrigins", "allowed_origins"]) {
+      expect(() => decode(Buffer.from(`{"${name}":${list}}`))).toThrow(
+        "allowed_origins: must contain no more than 50 items",
+      );
+    }
+    expect(() => decode(Buffer.from(`{"rules":[${"{},".repeat(5_000)}{}]}`))).toThrow(
+      "has a list or an object with more than 5000 members",
+    );
+  });
+
   it("refuses bytes that are not UTF-8", () => {
     const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);
     const bytes = Buffer.concat([

@@ -100,8 +100,9 @@ describe("what is set is kept", () => {
 
   it("LIST_LIMIT", async () => {
     const ask = (count: number) => {
-      const permissions = Array.from({ length: count }, (_, at) => `a${at}:read`);
-      return create({ name: "a", type: "private", permissions });
+      const permissions = Array.from({ length: count - 1 }, (_, at) => `a${at}:read`);
+      const rules = [{ permissions: permissions.slice(50) }];
+      return create({ name: "a", type: "private", permissions: permissions.slice(0, 50), rules });
     };
     const long = expectProblem(await ask(101), 400, "invalid_request");
     expect(JSON.stringify(long)).toContain("100 items");

@@ -3,6 +3,7 @@ import type { Store } from "../src/store/store.js";
 import { anEvent } from "./store-contract/event-fixtures.js";
 import { anApplication, aSession, createBoth, times } from "./store-contract/fixtures.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";
+import { turnsUntil } from "./support/turns-until.js";
 
 const folder = useLmdbFolder();
 
@@ -32,21 +33,6 @@ async function scanSessions(store: Store): Promise<Scan> {
   const { tenantId } = application;
   await Promise.all(times(rows, () => store.sessions.create(aSession(application))));
   return (signal) => store.sessions.list({ tenantId, authorized: true, size: 1 }, signal);
-}
-
-/** Counts the turns of the event loop until something is done. */
-async function turnsUntil(done: Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isDone = false;
-  const settle = () => {
-    isDone = true;
-  };
-  void done.then(settle, settle);
-  while (!isDone) {
-    await new Promise((resolve) => setImmediate(resolve));
-    turns++;
-  }
-  return turns;
 }
 
 describe.each([

@@ -14,7 +14,7 @@ import type { Problem } from "../errors.js";
 import { showGrants } from "../grants.js";
 import type { Keyring } from "../keys.js";
 import { toTimestamp } from "../moments.js";
-import { nextTurn } from "../next-turn.js";
+import { ownTurn } from "../next-turn.js";
 import { createOpenStream } from "../open-stream.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createResumeTokens } from "../resume-token.js";
@@ -72,7 +72,7 @@ export function createAccessHandlers({
       while (results.length < request.checks.length) {
         const part = request.checks.slice(results.length, results.length + batchPart);
         if (results.length > 0) {
-          await nextTurn();
+          await ownTurn();
         }
         const looked = part.map((check) => faultIn(CheckAccessRequestSchema, check) ?? check);
         results.push(...(await checks.many(asker, looked)));

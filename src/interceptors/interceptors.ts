@@ -78,9 +78,10 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     readmission,
     limitStreams: createLimitStreamsInterceptor(limits.streams, readAddressOf),
     inspection: [
-      createReadmitInterceptor(readmission, methods),
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
+      // After validation, which may take several turns.
+      createReadmitInterceptor(readmission, methods),
     ],
   };
 }

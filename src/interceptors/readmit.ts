@@ -7,9 +7,9 @@ import type { Interceptor, Next } from "./interceptor.js";
 
 /**
  * Authenticates and authorizes the caller of a unary call again where it may
- * have lost its authority meanwhile: when the message came later than the
- * headers, and when the store found the caller changed as the call's own change
- * was to be written. Streams see to it themselves.
+ * have lost its authority meanwhile: when the message came, or was validated,
+ * later than the headers, and when the store found the caller changed as the
+ * call's own change was to be written. Streams see to it themselves.
  */
 export function createReadmitInterceptor(
   readmission: readonly Interceptor[],

@@ -1,5 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { checkItems, checkMessage } from "../validation.js";
+import { whenThere } from "../awaitable.js";
+import { checkRequest } from "../validation.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./with-message.js";
 
@@ -12,18 +13,21 @@ export function createValidateInterceptor(itemLimit: number): Interceptor {
   return (next) => (request) => {
     const { input, methodKind } = request.method;
     if (!request.stream) {
-      checkItems(input, request.message, itemLimit);
-      checkMessage(input, request.message);
-    } else if (methodKind === "server_streaming") {
-      return next(withMessage(request, checkEach(input, request.message)));
+      return whenThere(checkRequest(input, request.message, itemLimit), () => next(request));
     }
-    return next(request);
+    return methodKind === "server_streaming"
+      ? next(withMessage(request, checkEach(input, request.message, itemLimit)))
+      : next(request);
   };
 }
 
-async function* checkEach(schema: DescMessage, messages: AsyncIterable<Message>) {
+async function* checkEach(
+  schema: DescMessage,
+  messages: AsyncIterable<Message>,
+  itemLimit: number,
+) {
   for await (const message of messages) {
-    checkMessage(schema, message);
+    await checkRequest(schema, message, itemLimit);
     yield message;
   }
 }

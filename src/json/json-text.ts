@@ -1,7 +1,11 @@
 import { asBuffer } from "../as-buffer.js";
 
 const quote = 0x22;
+const comma = 0x2c;
 const backslash = 0x5c;
+
+/** Items of a list, or fields of an object: no message may have as many. */
+const mostMembers = 5_000;
 
 /** What one look at the bytes of a JSON text tells. */
 export interface JsonLook {
@@ -9,41 +13,60 @@ export interface JsonLook {
   readonly quotes: number;
   /** How many brackets open, those in texts counted too. */
   readonly openings: number;
+  /** How many commas there are, those in texts counted too. */
+  readonly commas: number;
 }
 
 export function lookAtJson(bytes: Uint8Array): JsonLook {
   let quotes = 0;
   let bits = 0;
   let openings = 0;
+  let commas = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
     bits |= byte;
     if (byte === quote) {
       quotes++;
+    } else if (byte === comma) {
+      commas++;
     } else if (isOpening(byte)) {
       openings++;
     }
   }
-  return { isAscii: bits < 0x80, quotes, openings };
+  return { isAscii: bits < 0x80, quotes, openings, commas };
 }
 
-/** Whether brackets stand in each other deeper than so many levels. To parse such a text may cost dear. */
-export function isDeeperThan(levels: number, bytes: Uint8Array): boolean {
-  let depth = 0;
+/** Whether a text surely is within the limits that {@link excessIn} looks for. */
+export function surelyHasNoExcess({ openings, commas }: JsonLook, levels: number): boolean {
+  return openings <= levels && commas < mostMembers;
+}
+
+/**
+ * What a text has too much of to be parsed, which may cost dear: brackets in
+ * each other deeper than so many levels, or members between two of them.
+ */
+export function excessIn(bytes: Uint8Array, levels: number): string | undefined {
+  /** How many commas there are between the brackets that are open, by their level. */
+  const commas: number[] = [];
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
     if (byte === quote) {
       at = endOfText(bytes, at);
+    } else if (byte === comma) {
+      const count = (commas.pop() ?? 0) + 1;
+      if (count >= mostMembers) {
+        return `has a list or an object with more than ${mostMembers} members`;
+      }
+      commas.push(count);
     } else if (isOpening(byte)) {
-      depth++;
-      if (depth > levels) {
-        return true;
+      if (commas.push(0) > levels) {
+        return `is nested deeper than ${levels} levels`;
       }
     } else if (isClosing(byte)) {
-      depth--;
+      commas.pop();
     }
   }
-  return false;
+  return undefined;
 }
 
 /** Where the quote is that ends the text which begins with the one here. */

@@ -1,18 +1,25 @@
 import { invalidRequest } from "../errors.js";
-import { asciiText, isDeeperThan, lookAtJson, surelyHasNoTwins } from "./json-text.js";
+import {
+  asciiText,
+  excessIn,
+  lookAtJson,
+  surelyHasNoExcess,
+  surelyHasNoTwins,
+} from "./json-text.js";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Parses a body of JSON more strictly than `JSON.parse`: text that is not
  * UTF-8, a name given twice in an object and deep nesting are refused, because
- * each of them can make two readers see two different requests.
+ * each of them can make two readers see two different requests; and so is what
+ * would take long to parse.
  */
 export function parseJson(bytes: Uint8Array, deepest: number): unknown {
   const look = lookAtJson(bytes);
-  if (look.openings > deepest && isDeeperThan(deepest, bytes)) {
-    const message = `is nested deeper than ${deepest} levels`;
-    throw invalidRequest({ field: "request", message });
+  const excess = surelyHasNoExcess(look, deepest) ? undefined : excessIn(bytes, deepest);
+  if (excess !== undefined) {
+    throw invalidRequest({ field: "request", message: excess });
   }
   const text = look.isAscii ? asciiText(bytes) : decode(bytes);
   const value = parse(text);

@@ -1,5 +1,5 @@
 import { createRegistry } from "@bufbuild/protobuf";
-import { isDeeperThan } from "../json/json-text.js";
+import { excessIn } from "../json/json-text.js";
 import type { RpcOptions } from "./rpc-doors.js";
 
 /** How the JSON of Connect is read and written. */
@@ -29,8 +29,9 @@ function createTextDecoder(jsonDepth: number) {
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   return {
     decode(bytes: Uint8Array): string {
-      if (isDeeperThan(jsonDepth, bytes)) {
-        throw new Error(`it is nested deeper than ${jsonDepth} levels`);
+      const excess = excessIn(bytes, jsonDepth);
+      if (excess !== undefined) {
+        throw new Error(`it ${excess}`);
       }
       return utf8.decode(bytes);
     },

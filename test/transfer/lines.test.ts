@@ -199,7 +199,7 @@ describe("a line that is not as it should be", () => {
   it("is not read on where twenty faults are found", () => {
     const many = [{ permissions: times(1_000, () => 1) }, { keys: times(1_000, () => ({})) }];
     for (const fields of many) {
-      expect(faultOf(application(fields))).toMatch(/; and 10 more$/);
+      expect(faultOf(application(fields))).toMatch(/; and more$/);
     }
   });
 

@@ -5,6 +5,8 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { listFieldsOf } from "../../list-fields.js";
 import { ByteReader } from "./byte-reader.js";
 import { messageMaker } from "./message-maker.js";
 import { type Fields, isPlain } from "./plain.js";
@@ -14,7 +16,8 @@ import { tagOf } from "./tag.js";
  * Reads a message as `fromBinary` reads it, without the fields that the schema
  * does not know. It is stricter in one thing: a field that is sent in another
  * wire type than its own, or that goes on behind the end of the message it is
- * in, throws and is not guessed at.
+ * in, throws and is not guessed at. And of a list that is too long it reads one
+ * item too many and no more: by that one the message is refused.
  */
 export type BinaryDecoder = (bytes: Uint8Array) => Message;
 
@@ -55,9 +58,12 @@ function fieldReader(field: DescField): ReadField {
   const { localName } = field;
   switch (field.fieldKind) {
     case "list":
-      return field.listKind === "message"
-        ? messagesReader(localName, field.message)
-        : stringsReader(localName);
+      return listReader(
+        field,
+        field.listKind === "message"
+          ? messagesReader(localName, field.message)
+          : stringsReader(localName),
+      );
     case "message":
       return nestedReader(localName, field.message);
     default:
@@ -96,6 +102,18 @@ function nestedReader(name: string, schema: DescMessage): ReadField {
     read(from, message);
     from.leave(outerEnd);
     into[name] = message;
+  };
+}
+
+function listReader({ localName, parent }: DescField, read: ReadField): ReadField {
+  const { most = Number.POSITIVE_INFINITY } =
+    listFieldsOf(parent).find((list) => list.localName === localName) ?? {};
+  return (from, into) => {
+    if ((into[localName] as unknown[]).length > most) {
+      from.skip(WireType.LengthDelimited);
+    } else {
+      read(from, into);
+    }
   };
 }
 

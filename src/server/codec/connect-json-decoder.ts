@@ -6,7 +6,14 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { asciiText, type JsonLook, lookAtJson, surelyHasNoTwins } from "../../json/json-text.js";
+import { invalidRequest } from "../../errors.js";
+import {
+  asciiText,
+  lookAtJson,
+  surelyHasNoExcess,
+  surelyHasNoTwins,
+} from "../../json/json-text.js";
+import { overlongListIn } from "../../list-fields.js";
 import type { JsonOptions } from "../json-options.js";
 import { checkCalendar } from "./calendar.js";
 import { createMomentCheck } from "./check-moments.js";
@@ -42,18 +49,23 @@ export function createConnectJsonDecoder(
 
   return (bytes) => {
     const look = lookAtJson(bytes);
-    // Few brackets cannot be deep, and what is ASCII needs no look at its letters.
-    const isPlainText = look.isAscii && look.openings <= jsonDepth;
+    // What is ASCII needs no look at its letters.
+    const isPlainText = look.isAscii && surelyHasNoExcess(look, jsonDepth);
     const text = isPlainText ? asciiText(bytes) : textDecoder.decode(bytes);
-    return read(parse(text, look, jsonDepth)) ?? readSlowly(text);
+    const value = parse(text);
+    const overlong = overlongListIn(schema, value);
+    if (overlong) {
+      throw invalidRequest(overlong);
+    }
+    const isSure = surelyHasNoTwins(look, value, jsonDepth);
+    return (isSure ? read(value) : undefined) ?? readSlowly(text);
   };
 }
 
-/** The value of a text, where nothing is wrong with it. */
-function parse(text: string, look: JsonLook, deepest: number): unknown {
+/** The value of a text, where it is JSON. */
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return surelyHasNoTwins(look, value, deepest) ? value : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

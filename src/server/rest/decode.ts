@@ -8,7 +8,8 @@ import {
 } from "@bufbuild/protobuf";
 import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { headerOf } from "../../contract.js";
-import { type FieldViolation, invalidRequest } from "../../errors.js";
+import { type FieldViolation, invalidRequest, mostViolations } from "../../errors.js";
+import { overlongListIn } from "../../list-fields.js";
 import { checkCalendar } from "../codec/calendar.js";
 import { createJsonReader, type JsonReadingStyle } from "../codec/json-reader.js";
 import { type Fields, oddPartOf } from "../codec/plain.js";
@@ -63,9 +64,25 @@ export function createDecoder(
   const decodeCarefully = carefulDecoder(shape);
   const writeMask = createMaskWriter(schema);
   return {
-    decode: (body, path, query) =>
-      writeMask(decodeQuickly(body, path, query) ?? decodeCarefully(body, path, query), body),
+    decode(body, path, query) {
+      const overlong = overlongListIn(schema, body);
+      if (overlong) {
+        throw invalidRequest(overlong);
+      }
+      return writeMask(
+        decodeQuickly(body, path, query) ?? decodeCarefully(body, path, query),
+        body,
+      );
+    },
   };
+}
+
+/** Notes what is wrong with a field. Where that is more than is told, nothing else is looked at. */
+function note(violations: FieldViolation[], field: string, message: string): void {
+  violations.push({ field, message });
+  if (violations.length > mostViolations) {
+    throw invalidRequest(violations);
+  }
 }
 
 /** Creates a decoder of requests that are all as they should be; of others it makes nothing. */
@@ -132,11 +149,11 @@ function queryToJson(
   for (const [name, values] of valuesByName(query)) {
     const field = fields.find((field) => field.name === name);
     if (!field) {
-      violations.push({ field: name, message: "is not a parameter of this path" });
+      note(violations, name, "is not a parameter of this path");
     } else if (field.fieldKind === "list") {
       json[name] = values;
     } else if (values.length > 1) {
-      violations.push({ field: name, message: "is given more than once" });
+      note(violations, name, "is given more than once");
     } else if (values[0] !== undefined) {
       json[name] = fromQuery(field.scalar, values[0]);
     }
@@ -178,15 +195,16 @@ function messageReader(messageFields: readonly DescField[]): ReadValue {
   );
   return (value, path, violations) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      violations.push({ field: path || "request", message: "must be an object" });
+      note(violations, path || "request", "must be an object");
       return undefined;
     }
     const init: Record<string, unknown> = {};
-    for (const [name, item] of Object.entries(value)) {
+    for (const name in value) {
+      const item = (value as Fields)[name];
       const field = fields.get(name);
       const itemPath = path === "" ? name : `${path}.${name}`;
       if (!field) {
-        violations.push({ field: itemPath, message: "is not a field of this request" });
+        note(violations, itemPath, "is not a field of this request");
       } else if (item !== null) {
         init[field.name] = field.read(item, itemPath, violations);
       }
@@ -200,7 +218,7 @@ function fieldReader(field: DescField): ReadValue {
     const read = field.listKind === "message" ? readerOf(field.message) : scalarReader(field);
     return (value, path, violations) => {
       if (!Array.isArray(value)) {
-        violations.push({ field: path, message: "must be an array" });
+        note(violations, path, "must be an array");
         return [];
       }
       return value.map((item, at) => read(item, `${path}[${at}]`, violations));
@@ -233,26 +251,23 @@ function scalarReader(field: DescField): ReadValue {
 
 const readString: ReadValue = (value, path, violations) => {
   if (typeof value !== "string") {
-    violations.push({ field: path, message: "must be a string" });
+    note(violations, path, "must be a string");
   } else if (!value.isWellFormed()) {
-    violations.push({
-      field: path,
-      message: "has half of a surrogate pair: send whole characters",
-    });
+    note(violations, path, "has half of a surrogate pair: send whole characters");
   }
   return value;
 };
 
 const readInteger: ReadValue = (value, path, violations) => {
   if (typeof value !== "number" || (value | 0) !== value) {
-    violations.push({ field: path, message: "must be a whole number of at most 32 bits" });
+    note(violations, path, "must be a whole number of at most 32 bits");
   }
   return value;
 };
 
 const readBoolean: ReadValue = (value, path, violations) => {
   if (typeof value !== "boolean") {
-    violations.push({ field: path, message: "must be true or false" });
+    note(violations, path, "must be true or false");
   }
   return value;
 };
@@ -261,8 +276,7 @@ const readTimestamp: ReadValue = (value, path, violations) => {
   try {
     return readMoment(value);
   } catch {
-    const message = "must be a date and time such as 2030-01-31T12:00:00.000Z";
-    violations.push({ field: path, message });
+    note(violations, path, "must be a date and time such as 2030-01-31T12:00:00.000Z");
     return undefined;
   }
 };
@@ -270,7 +284,7 @@ const readTimestamp: ReadValue = (value, path, violations) => {
 const readDuration: ReadValue = (value, path, violations) => {
   const duration = readUsualDuration(value);
   if (!duration) {
-    violations.push({ field: path, message: "must be a duration such as 3600s" });
+    note(violations, path, "must be a duration such as 3600s");
   }
   return duration;
 };
