@@ -1,6 +1,7 @@
 import { percentile, spreadOf } from "../statistics.js";
 import { asText, type Column, format, tableOf } from "../table.js";
 import { risePerMinute, type Sample } from "./gauges.js";
+import type { BesideInvalid } from "./invalid-load.js";
 import type { Record } from "./record.js";
 
 export interface SoakResult {
@@ -9,7 +10,11 @@ export interface SoakResult {
   readonly rate: number;
   readonly record: Pick<Record, "latencies" | "errors">;
   readonly samples: readonly Sample[];
+  readonly besideInvalid: BesideInvalid;
 }
+
+/** How long a call may take at most beside many large ones that are not valid, in milliseconds. */
+const longestBesideInvalid = 3_000;
 
 /** What has to stay flat. */
 interface Gauge {
@@ -52,7 +57,21 @@ export function faultsOf(result: SoakResult): string[] {
         const rise = risePerMinute(result.samples, of).toFixed(2);
         return `${name}: rises by ${rise} a minute, and may by ${mostRise(result.minutes)}`;
       }),
+    ...(slowestBesideInvalid(result) <= longestBesideInvalid
+      ? []
+      : [`${besideInvalidText(result)}, and may take ${longestBesideInvalid} ms`]),
   ];
+}
+
+/** Without any call it is no number, and not short. */
+function slowestBesideInvalid({ besideInvalid: { latencies } }: SoakResult): number {
+  return percentile(latencies, 100);
+}
+
+function besideInvalidText(result: SoakResult): string {
+  const { refused, latencies } = result.besideInvalid;
+  const slowest = format(slowestBesideInvalid(result), 1);
+  return `beside ${format(refused, 0)} large requests that are not valid, the slowest of ${format(latencies.length, 0)} calls took ${slowest} ms`;
 }
 
 /** What a soak has shown, as tables. */
@@ -69,6 +88,7 @@ export function report(result: SoakResult): string {
     heading.join(", "),
     asText(tableOf(gaugeColumns(result), gauges)),
     asText(tableOf(requestColumns, kinds)),
+    besideInvalidText(result),
   ].join("\n\n");
 }
 

@@ -23,9 +23,12 @@ export interface Body {
 }
 
 /** So few that all of them are in use: open files are to tell of the service, not of those who call. */
-const connections = 32;
+const usualConnections = 32;
 
-export function createRest(url: string): { readonly call: Rest; close(): void } {
+export function createRest(
+  url: string,
+  connections = usualConnections,
+): { readonly call: Rest; close(): void } {
   // In turn, so that none idles until the service closes it.
   const agent = new Agent({ keepAlive: true, maxSockets: connections, scheduling: "fifo" });
   return {

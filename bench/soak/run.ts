@@ -10,7 +10,8 @@
  *
  * Ends with an error where a request goes wrong, is answered late or with
  * something else than it should be, also while the highest load is found; where
- * a process dies; and where memory or open files keep growing.
+ * a process dies; where memory or open files keep growing; and where, at last, a
+ * caller waits for long beside many large requests that are not valid.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -19,6 +20,7 @@ import { cleanUp, interruption, onExit, scratchFolder } from "../cleanup.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";
 import { watchDuring } from "./gauges.js";
+import { callBesideInvalid } from "./invalid-load.js";
 import { createJourneys } from "./journeys.js";
 import { findHighest, keepRate } from "./load.js";
 import { createRecord } from "./record.js";
@@ -27,6 +29,7 @@ import { faultsOf, report } from "./report.js";
 /** How many applications there are that nobody changes. */
 const residents = 1_000;
 const trial = 15;
+const invalidLoad = 20;
 
 function tell(progress: string): void {
   console.error(`soak: ${progress}`);
@@ -65,8 +68,10 @@ async function main(): Promise<void> {
   const load = keepRate(journeys, rate, minutes * 60);
   const samples = await watchDuring(load, server.pid, folder);
   journeys.close();
+  tell(`sending large requests that are not valid for ${invalidLoad} seconds`);
+  const besideInvalid = await callBesideInvalid(url, keys, invalidLoad);
 
-  const result = { minutes, rate, record, samples };
+  const result = { minutes, rate, record, samples, besideInvalid };
   console.log(report(result));
   const faults = faultsOf(result);
   if (faults.length > 0) {
