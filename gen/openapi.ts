@@ -1673,7 +1673,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions and the rules of an application as a whole",
-        "description": "Its allowed origins and networks and its session quota change only where the request gives them. Its type, keys, status, expiry and tenant never change.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
+        "description": "Its allowed origins and networks and its session quota change only where the request gives them. It does not change the type, keys, status, expiry or tenant.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1914,10 +1914,10 @@ export const openapi = {
                 },
                 "examples": {
                   "last_manager": {
-                    "summary": "The tenant would be left without a manager",
+                    "summary": "No other application could create and update applications",
                     "value": {
                       "type": "urn:latchkey:problem:last_manager",
-                      "title": "The tenant would be left without a manager",
+                      "title": "No other application could create and update applications",
                       "status": 409,
                       "detail": "No other enabled application of the tenant can create and update applications, so this one cannot be disabled, deleted or deprived of application:create or application:update. Create or enable another one that holds both first.",
                       "code": "last_manager",
@@ -2016,7 +2016,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Deletes an application",
-        "description": "Its keys and those of its sessions stop working at once.\n\nNeeds the permission `application:delete`, which only private applications and management applications can be given.",
+        "description": "Its keys, and those of the sessions that it opened or authorized, stop working at once.\n\nNeeds the permission `application:delete`, which only private applications and management applications can be given.",
         "x-required-permission": "application:delete",
         "x-callers": [
           "private",
@@ -3045,7 +3045,7 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Refuses the keys of an application, and those of its sessions, until it is enabled again",
+        "summary": "Refuses the keys of an application, and those of the sessions that it opened or authorized, until it is enabled again",
         "description": "Nothing else about it changes. The last enabled application of a tenant that can create and update applications cannot be disabled, deleted or deprived of that.\n\nNeeds the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -3253,10 +3253,10 @@ export const openapi = {
                 },
                 "examples": {
                   "last_manager": {
-                    "summary": "The tenant would be left without a manager",
+                    "summary": "No other application could create and update applications",
                     "value": {
                       "type": "urn:latchkey:problem:last_manager",
-                      "title": "The tenant would be left without a manager",
+                      "title": "No other application could create and update applications",
                       "status": 409,
                       "detail": "No other enabled application of the tenant can create and update applications, so this one cannot be disabled, deleted or deprived of application:create or application:update. Create or enable another one that holds both first.",
                       "code": "last_manager",
@@ -3311,7 +3311,7 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Lets the keys of an application work again, and those of its sessions that have not ended meanwhile",
+        "summary": "Lets the keys of an application work again, and those of the sessions that it opened or authorized and that have not ended meanwhile",
         "description": "Needs the permission `application:update`, which only private applications and management applications can be given.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -5605,7 +5605,7 @@ export const openapi = {
             },
             "example": {
               "type": "urn:latchkey:problem:last_manager",
-              "title": "The tenant would be left without a manager",
+              "title": "No other application could create and update applications",
               "status": 409,
               "detail": "No other enabled application of the tenant can create and update applications, so this one cannot be disabled, deleted or deprived of application:create or application:update. Create or enable another one that holds both first.",
               "code": "last_manager",

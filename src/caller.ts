@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { Ending } from "./ending.js";
+import { holds } from "./store/application-search.js";
 import type { Party } from "./store/events.js";
 import type { ApplicationRecord, Grants, KeyRecord, SessionRecord } from "./store/store.js";
 import type { NewAnswer } from "./store/trail.js";
@@ -89,11 +90,11 @@ export function aboutApplication(context: Pick<HandlerContext, "values">, id: st
   return applicationId;
 }
 
-/** What authenticates and authorizes the caller of a stream, or of a call that can be answered again, once more. It throws where the caller may no longer. */
+/** Authenticates and authorizes the caller again, or throws where it has lost its access. */
 export function readmissionOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
   const { readmit } = context.values.get(callKey);
   if (!readmit) {
-    throw new Error("a call was begun without admission");
+    throw new Error("a call was not admitted");
   }
   return readmit;
 }
@@ -117,14 +118,6 @@ export function endOf({ application, session, authorizer, key }: Caller): number
 export function callerHolds(caller: Caller, permission: string): boolean {
   const { boundary } = caller;
   return holds(grantsOf(caller), permission) && (!boundary || holds(boundary, permission));
-}
-
-/** Whether a permission is granted, directly or by a rule. The rules, which may be dear to read, are asked last. */
-export function holds(grants: Grants, permission: string): boolean {
-  return (
-    grants.permissions.includes(permission) ||
-    grants.rules.some((rule) => rule.permissions.includes(permission))
-  );
 }
 
 /** What a caller is named by. */

@@ -1,4 +1,5 @@
 import { inOrderOfTrying } from "./access/compile-grants.js";
+import { rankOfTransform } from "./access/decide.js";
 import { doOverlap, isWithin, type Scope, scopeOf } from "./access/scope.js";
 import { quote } from "./errors.js";
 import type { Grants, RuleRecord } from "./store/store.js";
@@ -49,9 +50,6 @@ interface Decider extends UncoveredGrant {
   readonly isRule: boolean;
 }
 
-/** Each reveals more than the one before. */
-const transforms: readonly string[] = ["redact", "mask", "reveal"];
-
 /** A permission that is granted directly may be given on with any transform, so that it counts as the one that reveals most. */
 const everything = { scope: { tokensOnly: false }, transform: "reveal", isRule: false } as const;
 
@@ -91,7 +89,7 @@ function textOf(permission: string, { container, transform }: RuleRecord): strin
 function isCovered(given: Decider, own: readonly Decider[]): boolean {
   for (const { scope, transform } of own) {
     if (doOverlap(given.scope, scope)) {
-      if (transforms.indexOf(given.transform) > transforms.indexOf(transform)) {
+      if (rankOfTransform(given.transform) > rankOfTransform(transform)) {
         return false;
       }
       if (isWithin(given.scope, scope)) {

@@ -1,11 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AccessRule, AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
-import { type Caller, callerHolds, endOf, grantsOf, holds, nameOf } from "./caller.js";
+import { type Caller, callerHolds, endOf, grantsOf, nameOf } from "./caller.js";
 import type { GrantPolicy } from "./config.js";
 import { isOwnPermission, mayHold } from "./contract.js";
 import { uncoveredGrants } from "./covered-grants.js";
 import { invalidRequest, permissionDenied } from "./errors.js";
-import { heldPermissions } from "./store/application-search.js";
+import { heldPermissions, holds } from "./store/application-search.js";
 import { managerPermissions } from "./store/managers.js";
 import { ruleFields } from "./store/rule-fields.js";
 import type { ApplicationRecord, ApplicationType, Grants } from "./store/store.js";
@@ -52,7 +52,7 @@ export function checkSessionMayHold(grants: Grants): void {
 }
 
 /** What an application is to be given. */
-export interface Gift {
+export interface ProposedGrants {
   readonly type: ApplicationType;
   readonly grants: Grants;
   /** When the application expires; absent where it does not. */
@@ -69,9 +69,9 @@ export interface GrantGuard {
    * given freely by management applications; all else gives what its own
    * grants cover.
    */
-  checkMayGive(caller: Caller, gift: Gift): void;
+  checkMayGrant(caller: Caller, proposed: ProposedGrants): void;
 
-  /** For a new key of an application, which the caller gets to see. */
+  /** For a new key of an application: whoever sees the key has what it grants. */
   checkMayTakeOver(caller: Caller, target: ApplicationRecord): void;
 
   /** For sessions: every permission must be held by the caller. */
@@ -80,17 +80,25 @@ export interface GrantGuard {
 
 export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   if (policy === "open") {
-    return { checkMayGive: () => {}, checkMayTakeOver: () => {}, checkMayDelegate: () => {} };
+    return { checkMayGrant: () => {}, checkMayTakeOver: () => {}, checkMayDelegate: () => {} };
   }
   return {
-    checkMayGive(caller, gift) {
-      checkHeld(caller, ownPermissionsOf(gift.grants));
-      checkLifetime(caller, gift);
-      checkFreedom(caller, gift);
-      checkCovered(caller, gift);
+    checkMayGrant(caller, proposed) {
+      checkHeld(caller, ownPermissionsOf(proposed.grants));
+      checkLifetime(caller, proposed);
+      checkMayMakeManager(caller, proposed);
+      checkCovered(caller, proposed);
     },
-    checkMayTakeOver: (caller, target) =>
-      checkFreedom(caller, { type: target.type, grants: target }),
+    checkMayTakeOver(caller, target) {
+      if (target.id === caller.application.id && !caller.session) {
+        return;
+      }
+      const { type, expiresAt } = target;
+      const taken = { type, grants: target, expiresAt };
+      checkLifetime(caller, taken);
+      checkMayMakeManager(caller, taken);
+      checkCovered(caller, taken);
+    },
     checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
   };
 }
@@ -129,7 +137,7 @@ function checkHeld(caller: Caller, permissions: readonly string[]): void {
 }
 
 /** A key that was replaced counts as its application here, which goes on with another. */
-function checkLifetime(caller: Caller, { grants, expiresAt, current }: Gift): void {
+function checkLifetime(caller: Caller, { grants, expiresAt, current }: ProposedGrants): void {
   const latest = endOf({ ...caller, key: undefined });
   if (latest === undefined || (expiresAt !== undefined && expiresAt <= latest)) {
     return;
@@ -147,13 +155,13 @@ function checkLifetime(caller: Caller, { grants, expiresAt, current }: Gift): vo
 }
 
 /** Whether a caller gives permissions of other services freely, where it may give any. */
-function isFree({ application, session }: Caller): boolean {
+function grantsFreely({ application, session }: Caller): boolean {
   return application.type === "management" && !session;
 }
 
-/** By way of an application that gives freely, others could give what they do not have. */
-function checkFreedom(caller: Caller, { type, grants, current }: Gift): void {
-  if (type !== "management" || isFree(caller)) {
+/** A management application that can create or update others could give, for its maker, what the maker does not have. */
+function checkMayMakeManager(caller: Caller, { type, grants, current }: ProposedGrants): void {
+  if (type !== "management" || grantsFreely(caller)) {
     return;
   }
   const given = managerPermissions.filter(
@@ -161,16 +169,16 @@ function checkFreedom(caller: Caller, { type, grants, current }: Gift): void {
   );
   if (given.length > 0) {
     throw permissionDenied(
-      `With ${given.join(" and ")}, a management application gives permissions of other services ` +
-        `freely. Only one that can do so itself can make or take over such a one, and ` +
-        `${nameOf(caller)} cannot. Use a private application instead.`,
+      `Only a management application can give ${given.join(" and ")} to a management ` +
+        `application, or regenerate the key of one that holds it, and ${nameOf(caller)} is none. ` +
+        "Use a private application instead.",
       given,
     );
   }
 }
 
-function checkCovered(caller: Caller, { grants, current }: Gift): void {
-  if (isFree(caller)) {
+function checkCovered(caller: Caller, { grants, current }: ProposedGrants): void {
+  if (grantsFreely(caller)) {
     return;
   }
   const uncovered = uncoveredGrants(grantsOf(caller), grants, current)
@@ -179,9 +187,9 @@ function checkCovered(caller: Caller, { grants, current }: Gift): void {
   if (uncovered.length > 0) {
     const told = uncovered.map(({ field, text }) => `${field} (${text})`);
     throw permissionDenied(
-      `You can give only what a grant of your own covers, and none covers ${told.join(", ")}. ` +
-        "It must have the same permission, the same container or one around it, and a " +
-        "transform that reveals as much.",
+      `Your grants do not cover ${told.join(", ")}. A grant covers another one if it has the same ` +
+        "permission, the same container or one around it, and a transform that reveals at least " +
+        "as much.",
       [...new Set(uncovered.map(({ permission }) => permission))],
     );
   }

@@ -30,14 +30,10 @@ export interface Named {
 export type FindNamed = (key: string) => Awaitable<Named | undefined>;
 
 /** Identifies keys that work. */
-export function createIdentify(
-  store: Store,
-  keyring: Keyring,
-  grantPolicy: GrantPolicy = "held",
-): Identify {
+export function createIdentify(store: Store, keyring: Keyring, grantPolicy: GrantPolicy): Identify {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
-  const bound = createBound(grantPolicy);
+  const addBoundary = createAddBoundary(grantPolicy);
   const identifyForeign = createIdentifyForeign(store, keyring);
   return (key) => {
     const parsed = parseOwned(key);
@@ -46,7 +42,7 @@ export function createIdentify(
     }
     return parsed.kind === "ses"
       ? whenThere(sessions.find(parsed.id), (found) =>
-          worksNow(bound(ownerOfSession(found, key, keyring))),
+          worksNow(addBoundary(ownerOfSession(found, key, keyring))),
         )
       : whenThere(applications.find(parsed.id), (found) =>
           worksNow(ownerOfApplication(found, parsed, key, keyring)),
@@ -58,11 +54,11 @@ export function createIdentify(
 export function createIdentifyMany(
   store: Store,
   keyring: Keyring,
-  grantPolicy: GrantPolicy = "held",
+  grantPolicy: GrantPolicy,
 ): IdentifyMany {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
-  const bound = createBound(grantPolicy);
+  const addBoundary = createAddBoundary(grantPolicy);
   const identifyForeign = createIdentifyForeign(store, keyring);
   return async (keys) => {
     const owners = new Map<string, Awaitable<Caller | undefined>>();
@@ -89,7 +85,7 @@ export function createIdentifyMany(
       owners.set(key, worksNow(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
     }
     for (const [at, { key }] of ofSessions.entries()) {
-      owners.set(key, worksNow(bound(ownerOfSession(foundSessions[at], key, keyring))));
+      owners.set(key, worksNow(addBoundary(ownerOfSession(foundSessions[at], key, keyring))));
     }
     for (const key of others) {
       owners.set(key, identifyForeign(key));
@@ -216,7 +212,7 @@ function createWorksNow(store: Store) {
 }
 
 /** Sees to it that a session may do only what its authorizer may do too, where the policy says so. */
-function createBound(grantPolicy: GrantPolicy) {
+function createAddBoundary(grantPolicy: GrantPolicy) {
   return (owner: SessionWithApplication | undefined): Caller | undefined =>
     owner?.authorizer && grantPolicy === "held" ? { ...owner, boundary: owner.authorizer } : owner;
 }

@@ -1,7 +1,7 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { base, codeOfDigit, readBase62, readDigits, writeBase62 } from "./base62.js";
-import { idFromBytes, idToBytes } from "./ids.js";
+import { idFromBytes, idToBytes, isId } from "./ids.js";
 import { drawRandom } from "./random.js";
 import type { ApplicationType } from "./store/store.js";
 
@@ -98,17 +98,15 @@ export function holdsKey(text: string): boolean {
   return kinds.some((kind) => text.includes(`lk_${kind}_`));
 }
 
-/** Keys that were made elsewhere: visible characters, and not what ours begin with. */
-const foreignForm = /^(?!lk_)[!-~]{16,200}$/;
-
 /** The fewest characters of a key that was made elsewhere. */
 const fewestForeign = 16;
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Keys that were made elsewhere: visible characters, and not what ours begin with. */
+const foreignForm = new RegExp(`^(?!lk_)[!-~]{${fewestForeign},200}$`);
 
 /** Whether a word is long enough for a key that was made elsewhere, and does not have the form of our ids. */
 export function mayBeForeignKey(word: string): boolean {
-  return word.length >= fewestForeign && !uuid.test(word);
+  return word.length >= fewestForeign && !isId(word);
 }
 
 function kindIn(text: string): KeyKind | undefined {

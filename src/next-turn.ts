@@ -10,11 +10,11 @@ export function nextTurn(): Promise<void> {
 const waiting: (() => void)[] = [];
 
 /**
- * Resolves in a later turn of the event loop: for one caller in each turn,
- * first come, first served. Long work waits for it between its parts, so that
- * a turn has one part only, however many such works are under way.
+ * Yields to the event loop between the parts of long work. It resolves for one
+ * waiter in each turn, first come, first served, so that a turn has one part of
+ * one long work only.
  */
-export function ownTurn(): Promise<void> {
+export function yieldTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) {
       setImmediate(admitNext);

@@ -1,6 +1,7 @@
 import { Problem } from "./errors.js";
+import { LastManager } from "./store/managers.js";
 import { SessionQuotaReached, type Store, StoreUnavailable } from "./store/store.js";
-import { AnswerKept } from "./store/trail.js";
+import { AnswerKept, CallerChanged } from "./store/trail.js";
 import type { Tracing } from "./tracing/tracing.js";
 
 /** How a call of the store ends: `refused` is that what was to be changed is not as it must be. */
@@ -82,6 +83,6 @@ function outcomeOf(error: unknown): StoreOutcome {
   if (error instanceof StoreUnavailable) {
     return "unavailable";
   }
-  const refusals = [Problem, AnswerKept, SessionQuotaReached];
+  const refusals = [Problem, AnswerKept, CallerChanged, LastManager, SessionQuotaReached];
   return refusals.some((refusal) => error instanceof refusal) ? "refused" : "error";
 }

@@ -87,7 +87,7 @@ export const problemCatalogue = {
   last_manager: {
     status: 409,
     grpc: Code.FailedPrecondition,
-    title: "The tenant would be left without a manager",
+    title: "No other application could create and update applications",
   },
   idempotency_conflict: {
     status: 409,

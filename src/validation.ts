@@ -9,7 +9,7 @@ import type { Path } from "@bufbuild/protobuf/reflect";
 import type { Awaitable } from "./awaitable.js";
 import { type FieldViolation, invalidRequest, mostViolations, type Problem } from "./errors.js";
 import { type ListField, listFieldsOf, overlongListIn } from "./list-fields.js";
-import { ownTurn } from "./next-turn.js";
+import { yieldTurn } from "./next-turn.js";
 import { oncePer } from "./once-per.js";
 import { createQuickCheck, createQuickItemCheck } from "./quick-check.js";
 import type { Test } from "./quick-test.js";
@@ -93,9 +93,6 @@ function itemsIn(schema: DescMessage, message: Message): number {
 
 type Lists = Record<string, readonly unknown[]>;
 
-/** How many items that are messages are looked at in a turn: each may have lists of its own. */
-const partSize = 5;
-
 /** A part of a message that can be validated by itself, and what of that is true of the whole. */
 interface Part {
   readonly message: Message;
@@ -105,12 +102,8 @@ interface Part {
 
 async function checkInParts(schema: DescMessage, message: Message): Promise<void> {
   const found: FieldViolation[] = [];
-  let isFirst = true;
   for (const part of partsOf(schema, message)) {
-    if (!isFirst) {
-      await ownTurn();
-    }
-    isFirst = false;
+    await yieldTurn();
     for (const { field, message } of findViolations(schema, part.message)) {
       const path = part.pathOf(field);
       if (path) {
@@ -139,35 +132,21 @@ function* partsOf(schema: DescMessage, message: Message): Iterable<Part> {
   };
   for (const list of lists) {
     const isItemSurelyValid = quickItemCheckOf(list);
-    let places: number[] = [];
     for (const [place, item] of itemsOf(list).entries()) {
       if (!isItemSurelyValid(item)) {
-        places.push(place);
+        yield partOf(schema, list, item, place);
       }
-      if (places.length === partSize) {
-        yield partOf(schema, list, itemsOf(list), places);
-        places = [];
-      }
-    }
-    if (places.length > 0) {
-      yield partOf(schema, list, itemsOf(list), places);
     }
   }
 }
 
-/** Some items of a list in a message that is empty otherwise. */
-function partOf(
-  schema: DescMessage,
-  list: DescField,
-  items: readonly unknown[],
-  places: readonly number[],
-): Part {
-  const chosen = places.map((place) => items[place]);
+/** One item of a list in a message that is empty otherwise: the item may have lists of its own. */
+function partOf(schema: DescMessage, list: DescField, item: unknown, place: number): Part {
   return {
-    message: { ...create(schema), [list.localName]: chosen } as Message,
-    pathOf([field, item, ...rest]) {
-      return field === list && item?.kind === "list_sub"
-        ? [field, { ...item, index: places[item.index] as number }, ...rest]
+    message: { ...create(schema), [list.localName]: [item] } as Message,
+    pathOf([field, inList, ...rest]) {
+      return field === list && inList?.kind === "list_sub"
+        ? [field, { ...inList, index: place }, ...rest]
         : undefined;
     },
   };

@@ -21,6 +21,11 @@ const changes = [ApplicationService, SessionService]
 
 type Ask = (target: Target, key: string, options?: AskOptions) => Promise<Answer>;
 
+interface Asked {
+  readonly ask: Ask;
+  readonly hasBody: boolean;
+}
+
 describe.each(engines)("a call that changes something, on %s", (engine) => {
   let server: TestServer;
   let session: ClientHttp2Session;
@@ -38,7 +43,7 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
     await server?.close();
   });
 
-  function asksOf(method: DescMethod): { ask: Ask; hasBody: boolean }[] {
+  function asksOf(method: DescMethod): Asked[] {
     const binding = readBinding(method) as Binding;
     return [
       {
@@ -57,13 +62,17 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
   /** All that a call could have changed. */
   async function stateOf({ applicationId, sessionId }: Target): Promise<unknown> {
     const { api, root } = tenant;
-    const { pagination } = await api.listApplications(root.key, { size: 1 });
-    const { data: sessions } = await api.listSessions(root.key, { applicationId, size: 100 });
+    const [{ pagination }, { data: sessions }, { version }, { state }] = await Promise.all([
+      api.listApplications(root.key, { size: 1 }),
+      api.listSessions(root.key, { applicationId, size: 100 }),
+      api.getApplication(root.key, { id: applicationId }),
+      api.getSession(root.key, { id: sessionId }),
+    ]);
     return {
       applications: pagination?.totalItems,
-      version: (await api.getApplication(root.key, { id: applicationId })).version,
+      version,
       sessions: sessions.map(({ id, state }) => [id, state]),
-      session: (await api.getSession(root.key, { id: sessionId })).state,
+      state,
     };
   }
 
@@ -82,8 +91,7 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
     loss: Loss,
     stop: keyof typeof stops,
   ): Promise<void> {
-    const target = await tenant.target();
-    const caller = await loss.make(tenant, method);
+    const [target, caller] = await Promise.all([tenant.target(), loss.make(tenant, method)]);
     let before: unknown;
     const options = stops[stop](async () => {
       await caller.lose();
@@ -120,16 +128,17 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
     const repeated = tried.filter(([, method]) => isReplayable(method) && !loss.leavesAnswers);
     for (const [name, method] of repeated) {
       it(`before it is answered again is refused: ${name}`, async () => {
-        for (const { ask } of asksOf(method)) {
-          for (const stop of Object.values(stops)) {
-            const headers = { "idempotency-key": newId(0) };
-            const target = await tenant.target();
-            const caller = await loss.make(tenant, method);
-            expect(await ask(target, caller.key, { headers })).not.toHaveProperty("refusal");
-            const options = stop(caller.lose);
-            const { refusal } = await ask(target, caller.key, { headers, ...options });
-            expect(refusal).toBe(loss.refusal);
-          }
+        const [grpc, rest] = asksOf(method) as [Asked, Asked];
+        for (const [{ ask }, stop] of [
+          [grpc, stops.beforeCommit],
+          [rest, rest.hasBody ? stops.beforeBody : stops.beforeCommit],
+        ] as const) {
+          const headers = { "idempotency-key": newId(0) };
+          const [target, caller] = await Promise.all([tenant.target(), loss.make(tenant, method)]);
+          expect(await ask(target, caller.key, { headers })).not.toHaveProperty("refusal");
+          const options = stop(caller.lose);
+          const { refusal } = await ask(target, caller.key, { headers, ...options });
+          expect(refusal).toBe(loss.refusal);
         }
       });
     }

@@ -57,7 +57,7 @@ const operations = {
       nonce: "nonce",
       ...grants,
       rules: [sessionRule],
-      expires_at: "2100-01-01T00:00:00Z",
+      expires_at: new Date(Date.now() + 86_400_000).toISOString(),
     },
   },
 } as const;

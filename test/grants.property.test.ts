@@ -3,10 +3,11 @@ import fc from "fast-check";
 import { compileGrants } from "../src/access/compile-grants.js";
 import { decide } from "../src/access/decide.js";
 import type { Token } from "../src/access/scope.js";
-import { type Caller, grantsOf, holds } from "../src/caller.js";
+import { type Caller, grantsOf } from "../src/caller.js";
 import { uncoveredGrants } from "../src/covered-grants.js";
 import { Problem } from "../src/errors.js";
 import { checkGrantsSuit, checkMayAdminister, createGrantGuard } from "../src/grants.js";
+import { holds } from "../src/store/application-search.js";
 import type { ApplicationRecord, Grants, SessionRecord } from "../src/store/store.js";
 import { grants as anyGrants, question } from "./access/any-grants.js";
 import {
@@ -114,12 +115,12 @@ function follow({ start, steps }: Chain): { applications: Made[]; sessions: Gran
     const target = applications[at] as Made;
     if (kind === "create" && may("application:create")) {
       checkGrantsSuit(type, grants);
-      guard.checkMayGive(caller, { type, grants });
+      guard.checkMayGrant(caller, { type, grants });
       applications.push({ type, ...grants });
     } else if (kind === "update" && may("application:update")) {
       checkMayAdminister(caller, target);
       checkGrantsSuit(target.type, grants);
-      guard.checkMayGive(caller, { type: target.type, grants, current: target });
+      guard.checkMayGrant(caller, { type: target.type, grants, current: target });
       applications[at] = { type: target.type, ...grants };
     } else if (kind === "authorize" && caller.application.type === "private") {
       guard.checkMayDelegate(caller, grants);

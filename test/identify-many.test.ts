@@ -28,8 +28,8 @@ let keys: Readonly<Record<string, string>>;
 beforeAll(async () => {
   server = await startServer();
   const { store } = server;
-  identify = createIdentify(store, keyring);
-  identifyMany = createIdentifyMany(store, keyring);
+  identify = createIdentify(store, keyring, "held");
+  identifyMany = createIdentifyMany(store, keyring, "held");
   keys = await createKeys(store);
 });
 
@@ -138,7 +138,7 @@ describe("what the store is asked", () => {
         },
       },
     });
-    await createIdentifyMany(noting, keyring)(asked);
+    await createIdentifyMany(noting, keyring, "held")(asked);
     return reads;
   }
 
@@ -175,7 +175,7 @@ it("a look-up that fails while others are waited for fails the whole, and nothin
     },
   };
   const foreign = createKeyring([""], { foreignKeys: true });
-  const identifyAny = createIdentifyMany(changed(store, { applications }), foreign);
+  const identifyAny = createIdentifyMany(changed(store, { applications }), foreign, "held");
   const own = makeKey("prv", newId(Date.now()));
   await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
 });

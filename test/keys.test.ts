@@ -266,8 +266,8 @@ describe("malformed keys", () => {
       const { store, asked } = createCountingStore();
       // Where keys that were made elsewhere are accepted, texts that may be such a key are looked up.
       const keyring = createKeyring();
-      const identify = createIdentify(store, keyring);
-      const identifyMany = createIdentifyMany(store, keyring);
+      const identify = createIdentify(store, keyring, "held");
+      const identifyMany = createIdentifyMany(store, keyring, "held");
       const findNamed = createFindNamed(store, keyring);
       await fc.assert(
         fc.asyncProperty(spoiled, async (text) => {
@@ -283,7 +283,7 @@ describe("malformed keys", () => {
 
     it("is told from one that can be", async () => {
       const { store, asked } = createCountingStore();
-      await createIdentify(store, createKeyring())(makeKey("prv", newId(Date.now())));
+      await createIdentify(store, createKeyring(), "held")(makeKey("prv", newId(Date.now())));
       expect(asked()).toBe(1);
     });
   });

@@ -215,6 +215,16 @@ describe("/metrics", () => {
     expect(await growth(read, "latchkey_store_call_duration_seconds_count", { operation })).toBe(1);
   });
 
+  it("counts a change that a rule forbids as refused, not as an error of the store", async () => {
+    const disable = () =>
+      send(server, `/applications/${root.applicationId}/disable`, {
+        method: "POST",
+        headers: { "svc-api-key": root.key },
+      });
+    const labels = { operation: "applications.update", outcome: "refused" };
+    expect(await growth(disable, "latchkey_store_calls_total", labels)).toBe(1);
+  });
+
   it.each<[cache: string, engine: Engine, path: string, body: (key: string) => object]>([
     ["answers", "lmdb", `/${byKey}`, () => ({})],
     ["rules", "lmdb", check, (key) => ({ key, permission: "token:read" })],

@@ -20,6 +20,7 @@ describe("opening", () => {
   const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":600}';
   const listing = '{"key":{"tenant_id":1,"_id":-1}}';
   const ofApplication = '{"key":{"application_id":1,"_id":-1}}';
+  const ofOpenSessions = '{"key":{"application_id":1,"expires_at":1,"epoch":1}}';
   const ofAuthorizer = '{"key":{"authorized_by":1,"_id":-1}}';
   const ofApplications = [
     sweep,
@@ -51,6 +52,7 @@ describe("opening", () => {
       listing,
       ofApplication,
       ofAuthorizer,
+      ofOpenSessions,
     ]);
     expect(await validatorOf(db, "sessions")).toMatchObject({
       validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },

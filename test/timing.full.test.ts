@@ -87,7 +87,7 @@ describe("a key wrong in its first letter is refused as fast as one wrong in its
   ];
 
   it.each(pairs)("%s, by the function that finds whose it is", async (_what, wrong) => {
-    const identify = createIdentify(server.store, createKeyring(["a pepper for the test"]));
+    const identify = createIdentify(server.store, createKeyring(["a pepper for the test"]), "held");
     await expectAlike(wrong(), 10_000, async (text) => {
       const start = performance.now();
       identify(text);

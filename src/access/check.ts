@@ -22,7 +22,7 @@ import type { Store } from "../store/store.js";
 import type { Uses } from "../uses.js";
 import { createCheckedAt } from "./checked-at.js";
 import { createCompiledGrants, type GrantsRecord } from "./compiled-grants.js";
-import { type Decision, decide, type LimitedBy, meet } from "./decide.js";
+import { type Decision, decide, type LimitedBy, stricterOf } from "./decide.js";
 import { type DenialReason, explainDenial } from "./explain.js";
 
 export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
@@ -68,7 +68,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       return own;
     }
     const byAuthorizer = decideBy(subject.boundary, request);
-    const { decision, limitedBy } = meet(own, byAuthorizer);
+    const { decision, limitedBy } = stricterOf(own, byAuthorizer);
     return { ...decision, sides: { bySession: own, byAuthorizer, limitedBy } };
   }
 

@@ -64,25 +64,28 @@ export function decide(
   return { allowed: false, reason: listing ? "no_rule_matches" : "permission_missing" };
 }
 
-/** What of a session limits what it may do: what it was granted, or what its authorizer is granted. */
+/** Whose grants decided: the session's or its authorizer's. */
 export type LimitedBy = "session" | "authorizer";
 
-/** The stricter of what a session's own grants and its authorizer's grants say, and whose it is. */
-export function meet(
+/** The stricter of two decisions, and whose it is. On a tie it is the session's. */
+export function stricterOf(
   bySession: Decision,
   byAuthorizer: Decision,
 ): { readonly decision: Decision; readonly limitedBy: LimitedBy } {
   const isLimited =
     bySession.allowed &&
-    (!byAuthorizer.allowed || rankOf(byAuthorizer.transform) < rankOf(bySession.transform));
+    (!byAuthorizer.allowed ||
+      rankOfTransform(byAuthorizer.transform) < rankOfTransform(bySession.transform));
   return isLimited
     ? { decision: byAuthorizer, limitedBy: "authorizer" }
     : { decision: bySession, limitedBy: "session" };
 }
 
-/** The more a transform shows, the higher it ranks. */
-function rankOf(transform: string): number {
-  return ["redact", "mask", "reveal"].indexOf(transform);
+const transforms: readonly string[] = ["redact", "mask", "reveal"];
+
+/** The more a transform reveals, the higher it ranks. */
+export function rankOfTransform(transform: string): number {
+  return transforms.indexOf(transform);
 }
 
 function decidingRank(listing: Listing, token: Token | undefined, ownPermission: boolean): number {

@@ -70,7 +70,7 @@ export function createChangeHandlers({
       checkRestrictions(type, request);
       checkSessionQuota(type, sessionQuota);
       const expiresAt = await readExpiry(request.expiresAt, store);
-      grantGuard.checkMayGive(caller, { type, grants, expiresAt });
+      grantGuard.checkMayGrant(caller, { type, grants, expiresAt });
 
       const { tenantId, id: createdBy } = caller.application;
       const id = newId(clock());
@@ -106,7 +106,7 @@ export function createChangeHandlers({
       const grants = readGrants(request);
       return change(context, { kind: "application.updated" }, request, (current) => {
         const { type, expiresAt } = current;
-        grantGuard.checkMayGive(callerOf(context), { type, grants, expiresAt, current });
+        grantGuard.checkMayGrant(callerOf(context), { type, grants, expiresAt, current });
         checkGrantsSuit(type, grants);
         checkRestrictions(type, request);
         checkSessionQuota(type, request.sessionQuota);
@@ -137,7 +137,6 @@ export function createChangeHandlers({
         },
         trailOf(context, {
           kind: "application.deleted",
-          revokes: true,
           target: () => ({ applicationId: id }),
           before: stateOfApplication,
           answer: () => ({}),

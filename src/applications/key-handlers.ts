@@ -31,7 +31,7 @@ export function createKeyHandlers({
       const answer = (record: ApplicationRecord) => toApplication(record, text);
       const record = await changeApplication(context, request, {
         kind: "key.regenerated",
-        revokes: true,
+        revokes: !grace,
         change(current, now) {
           grantGuard.checkMayTakeOver(callerOf(context), current);
           text = makeKey(kindFor(current.type), current.id);

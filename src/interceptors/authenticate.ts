@@ -23,7 +23,9 @@ export function createAuthenticateInterceptor(
       const call = request.contextValues.get(callKey);
       if (caller) {
         call.caller = caller;
-        call.authenticatedIn = currentTurn();
+        if (request.requestMethod !== "GET") {
+          call.authenticatedIn = currentTurn();
+        }
         call.peer.connection?.noteGoodKey();
         return next(request);
       }

@@ -1,8 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type Access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
-import { type Caller, callerHolds, callKey, holds, nameOf } from "../caller.js";
+import { type Caller, callerHolds, callKey, nameOf } from "../caller.js";
 import { accessOf, callerKinds } from "../contract.js";
 import { type Problem, permissionDenied } from "../errors.js";
+import { holds } from "../store/application-search.js";
 import type { Interceptor } from "./interceptor.js";
 
 /** Lets a call pass where the access rule of its method lets its caller pass. */

@@ -5,6 +5,8 @@ import { currentTurn } from "../once-per-turn.js";
 import { CallerChanged } from "../store/trail.js";
 import type { Interceptor, Next } from "./interceptor.js";
 
+type Request = Parameters<Next>[0];
+
 /**
  * Authenticates and authorizes the caller of a unary call again where it may
  * have lost its authority meanwhile: when the message came, or was validated,
@@ -20,8 +22,21 @@ export function createReadmitInterceptor(
   const readmit = before((request) => request as never);
   return (next) => {
     const nextAgain = before(next);
+
+    async function tryAgain(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
+      if (!(reason instanceof CallerChanged) || isGivenUp(request.contextValues.get(callKey))) {
+        throw reason;
+      }
+      try {
+        return await nextAgain(request);
+      } catch (reason) {
+        return tryAgain(request, reason);
+      }
+    }
+
     return (request) => {
-      if (request.stream) {
+      // What is got by GET comes with its headers, and changes nothing.
+      if (request.stream || request.requestMethod === "GET") {
         return next(request);
       }
       const call = request.contextValues.get(callKey);
@@ -31,15 +46,9 @@ export function createReadmitInterceptor(
         };
       }
       const answer = call.authenticatedIn === currentTurn() ? next(request) : nextAgain(request);
-      return answer instanceof Promise ? answer.catch(again) : answer;
-
-      function again(reason: unknown): ReturnType<typeof next> {
-        if (reason instanceof CallerChanged && !isGivenUp(call)) {
-          const answer = nextAgain(request);
-          return answer instanceof Promise ? answer.catch(again) : answer;
-        }
-        throw reason;
-      }
+      return answer instanceof Promise
+        ? answer.catch((reason) => tryAgain(request, reason))
+        : answer;
     };
   };
 }

@@ -63,7 +63,6 @@ export function createManageHandlers({
         ({ application }) => checkMayAdminister(caller, application),
         trailOf(context, {
           kind: "session.deleted",
-          revokes: true,
           target: ({ applicationId }) => ({ applicationId, sessionId: id }),
           before: stateOfSession,
           answer: () => ({}),

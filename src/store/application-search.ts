@@ -24,6 +24,14 @@ export function heldPermissions({ permissions, rules }: Grants): string[] {
   return [...new Set([...permissions, ...rules.flatMap((rule) => rule.permissions)])];
 }
 
+/** Whether a permission is granted, directly or by a rule. The rules, which may be dear to read, are asked last. */
+export function holds(grants: Grants, permission: string): boolean {
+  return (
+    grants.permissions.includes(permission) ||
+    grants.rules.some((rule) => rule.permissions.includes(permission))
+  );
+}
+
 /** What decides the place of an application in an order, before its id does. */
 function orderValue(order: ListOrder, record: ApplicationRecord): string | number {
   switch (order) {

@@ -1,3 +1,4 @@
+import { holds } from "./application-search.js";
 import type { ApplicationChange, ApplicationRecord } from "./store.js";
 
 /** The permissions that, held together, let an application manage the others of its tenant. */
@@ -9,12 +10,7 @@ type Managing = Pick<ApplicationRecord, "disabled" | "permissions" | "rules">;
 /** Whether an application, while it has not expired, can create and update applications. */
 export function isManager({ disabled, permissions, rules }: Managing): boolean {
   return (
-    !disabled &&
-    managerPermissions.every(
-      (permission) =>
-        permissions.includes(permission) ||
-        rules.some((rule) => rule.permissions.includes(permission)),
-    )
+    !disabled && managerPermissions.every((permission) => holds({ permissions, rules }, permission))
   );
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { compileGrants } from "../../src/access/compile-grants.js";
-import { type Decision, decide, meet } from "../../src/access/decide.js";
+import { type Decision, decide, stricterOf } from "../../src/access/decide.js";
 import type { Token } from "../../src/access/scope.js";
 import type { ConditionRecord, Grants, RuleRecord } from "../../src/store/store.js";
 import { crowd, crowdedContainer, crowdedId, crowdedRule, grants, question } from "./any-grants.js";
@@ -139,7 +139,7 @@ describe("a decision", () => {
         const [bySession, byAuthorizer] = [session, authorizer].map((given) =>
           decide(compileGrants(given), permission, token, ownPermission),
         ) as [Decision, Decision];
-        const { decision, limitedBy } = meet(bySession, byAuthorizer);
+        const { decision, limitedBy } = stricterOf(bySession, byAuthorizer);
         const sides = [session, authorizer].map((given) =>
           shown(decideSlowly(given, permission, token, ownPermission)),
         );

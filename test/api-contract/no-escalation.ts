@@ -36,7 +36,7 @@ const administering: Readonly<
 export function describeNoEscalation({ server, api, refused }: ApiSubject): void {
   const newTenant = () => createTenant(server(), api());
 
-  describe.each(Object.entries(administering))("to %s", (_, administer) => {
+  describe.each(Object.entries(administering))("to %s", (action, administer) => {
     async function prepared() {
       const tenant = await newTenant();
       const { root, make } = tenant;
@@ -65,9 +65,11 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       expect(await look()).toEqual(before);
     });
 
-    it("takes no permission of other services", async () => {
+    it("needs no permission of other services", async () => {
       const { make, target } = await prepared();
-      const caller = await make("private", { permissions: own });
+      // A new key gives whoever sees it all that the application holds.
+      const seen = action === "regenerate its key" ? ["token:read"] : [];
+      const caller = await make("private", { permissions: [...own, ...seen] });
       await administer(api(), caller.key, target);
     });
   });
@@ -117,6 +119,17 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await create(tokenRead);
     });
 
+    it("regenerates no key of this service's permissions that lasts longer than its own", async () => {
+      const { end, make, caller } = await expiring();
+      const permissions = ["application:read"];
+      const lasting = await make("private", { permissions });
+      const call = api().regenerateApplicationKey(caller.key, { id: lasting.id });
+      expect((await refused(call, "permission_denied")).message).toContain("application:read");
+      const brief = await make("private", { permissions, expiresAt: timestampFromMs(end) });
+      await api().regenerateApplicationKey(caller.key, { id: brief.id });
+      await api().regenerateApplicationKey(caller.key, { id: caller.id });
+    });
+
     it("gives none in an update to what expires later, and leaves it what it has", async () => {
       const { end, make, caller } = await expiring();
       const { id } = await make("private", { permissions: ["application:create"] });
@@ -136,10 +149,10 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
     async function giver(grants: GrantsInit) {
       const tenant = await newTenant();
       const permissions = [...new Set([...managing, ...(grants.permissions ?? [])])];
-      const { key } = await tenant.make("private", { ...grants, permissions });
+      const { id, key } = await tenant.make("private", { ...grants, permissions });
       const create = (given: GrantsInit) =>
         api().createApplication(key, { name: "made", type: "private", ...given });
-      return { ...tenant, key, create };
+      return { ...tenant, id, key, create };
     }
 
     it.each<[what: string, given: GrantsInit]>([
@@ -193,7 +206,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await create({ ...tokenRead, rules: [{ ...rule, transform: "reveal" }] });
     });
 
-    it("makes and takes over no management application that gives freely", async () => {
+    it("cannot create a management application that can create or update others, nor regenerate its key", async () => {
       const { root, create, key, make } = await giver({ permissions: own });
       const request = { name: "free", type: "management", permissions: ["application:create"] };
       const { message } = await refused(api().createApplication(key, request), "permission_denied");
@@ -205,6 +218,26 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await refused(taken, "permission_denied");
       await create({ permissions: ["application:create"] });
       await api().regenerateApplicationKey(key, { id });
+    });
+
+    it("regenerates no key that grants what its own grants do not cover, but its own", async () => {
+      const {
+        key,
+        make,
+        id: ownId,
+      } = await giver({
+        permissions: ["application:update"],
+        rules: [rule],
+      });
+      const wider = { ...rule, transform: "reveal" };
+      for (const grants of [{ rules: [wider] }, { permissions: ["token:delete"] }]) {
+        const { id } = await make("private", grants);
+        const call = api().regenerateApplicationKey(key, { id });
+        expect((await refused(call, "permission_denied")).message).toContain("token:");
+      }
+      const { id } = await make("private", { rules: [rule] });
+      await api().regenerateApplicationKey(key, { id });
+      await api().regenerateApplicationKey(key, { id: ownId });
     });
 
     it("leaves an application what it has, and widens nothing of it", async () => {
@@ -250,7 +283,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await change(root.key, id);
     });
 
-    it("is left of two that disable each other at once", async () => {
+    it("stays enabled, one of two that disable each other at once", async () => {
       const { root, make } = await newTenant();
       const other = await make("management", { permissions: own });
       const outcomes = await Promise.allSettled([

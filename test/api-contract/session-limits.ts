@@ -28,7 +28,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
   }
 
   describe("a session", () => {
-    it("may do nothing that its authorizer may not, wherever that is", async () => {
+    it("is denied whatever its authorizer is denied, and sees no more of a token", async () => {
       const tenant = await createTenant();
       const rules = [{ ...onCards, transform: "redact" }];
       const backend = await tenant.make("private", { rules });
@@ -137,7 +137,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
       }
     });
 
-    it("is listed by its authorizer", async () => {
+    it("is listed with authorized_by", async () => {
       const tenant = await createTenant();
       const backend = await tenant.make("private", tokenRead);
       const { id } = await openBy(tenant, backend, tokenRead);
@@ -150,7 +150,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
     });
   });
 
-  describe("a session ends with its authorizer", () => {
+  describe("a session and its authorizer", () => {
     const loses = {
       deleted: (tenant: Tenant, { id }: MadeApplication) =>
         api().deleteApplication(tenant.root.key, { id }),
@@ -158,7 +158,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
         api().disableApplication(tenant.root.key, { id }),
     };
 
-    it.each(Object.entries(loses))("that is %s", async (how, lose) => {
+    it.each(Object.entries(loses))("is refused when its authorizer is %s", async (how, lose) => {
       const tenant = await createTenant();
       const backend = await tenant.make("private", tokenRead);
       const [lost, kept] = [
@@ -180,7 +180,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
       }
     });
 
-    it("that expires, and never shows a later end", async () => {
+    it("expires no later than its authorizer", async () => {
       const tenant = await createTenant();
       const { clock } = server();
       const expiresAt = timestampFromMs(clock.now() + minute);
@@ -197,14 +197,14 @@ export function describeSessionLimits(subject: ApiSubject): void {
       expect(await check(tenant, { key, permission })).toMatchObject({ reason: "expired" });
     });
 
-    it("and when it is opened shows no end after that of its application", async () => {
+    it("expires no later than its application when it is new", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + minute);
       const shop = await tenant.make("public", { ...tokenRead, expiresAt });
       expect(await api().createSession(shop.key)).toMatchObject({ expiresAt });
     });
 
-    it("and lives for 30 days at most", async () => {
+    it("refuses an expires_at more than 30 days ahead", async () => {
       const tenant = await createTenant();
       const { nonce } = await tenant.open();
       const ahead = (milliseconds: number) =>

@@ -88,7 +88,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       expect((await refused(updating, "invalid_request")).errors).toHaveProperty("session_quota");
     });
 
-    it.each([0, -1, 1_000_001])("is not %i", async (sessionQuota) => {
+    it.each([0, -1, 1_000_001])("refuses a session quota of %i", async (sessionQuota) => {
       const { root } = await fillTenant(server(), api());
       const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
       const { errors } = await refused(

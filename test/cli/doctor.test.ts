@@ -65,7 +65,7 @@ async function losesItsManager(
   const { tenantId: kept } = await create({ expiresAt: sooner });
   await create({ tenantId: kept });
   await create({ permissions: ["application:create"], expiresAt: sooner });
-  expect(about(await look(), "managers")).toEqual(["ok no tenant loses its last one by an expiry"]);
+  expect(about(await look(), "managers")).toEqual(["ok no tenant's last manager expires"]);
 
   const { tenantId } = await create({ expiresAt: sooner });
   await create({ tenantId, expiresAt: later });

@@ -157,7 +157,11 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await from({})).toMatchObject({ reason: "origin_not_allowed" });
     expect(await from({ origin: "null" })).toMatchObject({ reason: "origin_not_allowed" });
 
-    await client.applications.updateApplication({ ...update, allowedCidrs: ["203.0.113.0/24"] });
+    await client.applications.updateApplication({
+      ...update,
+      allowedCidrs: ["203.0.113.0/24"],
+      updateMask: { paths: ["allowed_origins"] },
+    });
     const remote = await checkUntil(() => from({ origin, address: "::1" }), isDenied);
     expect(remote.reason).toBe("address_not_allowed");
     expect(await from({ address: "203.0.113.7" })).toMatchObject({ allowed: true });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { ownPermissions } from "../../src/contract.js";
+import { mayHold, ownPermissions } from "../../src/contract.js";
 import type { Target } from "../authorization/samples.js";
 import { type Api, keyOf } from "../support/api.js";
 import type { TestServer } from "../support/server.js";
@@ -46,7 +46,8 @@ async function createAttacker(server: TestServer, api: Api): Promise<FuzzWorld["
   const shop = await make("public", ["token:read", "application:read"]);
   const { sessionKey, nonce } = await api.createSession(shop);
   const expiresAt = timestampFromMs(server.clock.now() + day);
-  await api.authorizeSession(backend, { nonce, permissions: own, expiresAt });
+  const permissions = own.filter((name) => mayHold("session", name));
+  await api.authorizeSession(backend, { nonce, permissions, expiresAt });
   return {
     tenantId: root.tenantId,
     creator: (await server.createTenant()).key,

@@ -222,7 +222,11 @@ export function describeImportEnds(subject: () => Subject): void {
       const later = expiresAt + hour;
       const authorized = anImportedSession(application, {
         ...{ id, keyHash, nonceHash, createdAt, expiresAt: later },
-        ...{ permissions: ["token:use"], authorizedAt: createdAt + 1, authorizedBy: randomUUID() },
+        ...{
+          permissions: ["token:use"],
+          authorizedAt: createdAt + 1,
+          authorizedBy: application.id,
+        },
       });
       expect(await importSession(authorized)).toBe("replaced");
       expect(await store.sessions.find(id)).toMatchObject({

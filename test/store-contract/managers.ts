@@ -91,7 +91,7 @@ export function describeManagers(subject: () => Subject): void {
   );
 
   describe("what manages a tenant", () => {
-    it("lets all else of the last manager change", async () => {
+    it("allows other changes to the last manager", async () => {
       const { store } = subject();
       const { id, tenantId } = await manager();
       const permissions = [...managerPermissions, "token:read"];

@@ -112,7 +112,7 @@ export function describeSessionLists(subject: () => Subject): void {
       }
     });
 
-    it("may be of those that one application authorized", async () => {
+    it("lists the sessions that one application authorized", async () => {
       const { store } = subject();
       const shop = await store.applications.create(anApplication());
       const { id: applicationId, tenantId } = shop;

@@ -109,7 +109,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await openWithin(store, application)).toBe(hour);
     });
 
-    it("may be another one each time", async () => {
+    it("applies the quota of each call", async () => {
       const { store, application } = await createFull();
       expect(await openWithin(store, application, { quota: quota + 1 })).toMatchObject({});
       expect(await openWithin(store, application, { quota: quota + 1 })).toBe(hour);
@@ -131,7 +131,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await openWithin(other, application)).toBe(hour);
     });
 
-    it("is kept by one of however many open sessions at once", async () => {
+    it("is not exceeded by concurrent creates in one process", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const outcomes = await Promise.all(times(20, () => openWithin(store, application)));

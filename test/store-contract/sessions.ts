@@ -129,7 +129,7 @@ export function describeSessions(subject: () => Subject): void {
       }
     });
 
-    it("is found with the application that gave it, as that is now", async () => {
+    it("returns the current authorizer with the session", async () => {
       const { store } = subject();
       const { authorizer, session } = await createAuthorized(store);
       const found = await store.sessions.find(session.id);
@@ -140,7 +140,7 @@ export function describeSessions(subject: () => Subject): void {
       expect((await store.sessions.findMany([session.id]))[0]?.authorizer?.disabled).toBe(true);
     });
 
-    it("ends when the application that gave it is deleted", async () => {
+    it("ends the session when its authorizer is deleted", async () => {
       const { store } = subject();
       const { authorizer, application, session } = await createAuthorized(store);
       await store.applications.delete(authorizer.tenantId, authorizer.id);
@@ -156,7 +156,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(idsOf((await store.sessions.list(query)).items)).toEqual([other.id]);
     });
 
-    it("has expired when the application that gave it has", async () => {
+    it("ends the session when its authorizer expires", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour / 2;
       const { authorizer, session } = await createAuthorized(store, { expiresAt });

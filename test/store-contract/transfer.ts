@@ -199,7 +199,7 @@ export function describeTransfer(subject: () => Subject): void {
 
     it("has keys that work: those of applications, older ones, and those of sessions", () =>
       move(async ({ keys }) => {
-        const identify = createIdentify(subject().store, keyring);
+        const identify = createIdentify(subject().store, keyring, "held");
         expect(keys).toHaveLength(6);
         for (const key of keys) {
           expect(await identify(key)).toBeDefined();

@@ -216,7 +216,11 @@ describe("the worked example in docs/moving.md", () => {
         expect(stdout.match(/^applications {2}1 added$/gm)).toHaveLength(2);
         const [, key = ""] = /^key=(\S+)/.exec(script) ?? [];
         await withOpened({ DATA_DIR }, async (store) => {
-          const identify = createIdentify(store, createKeyring([""], { foreignKeys: true }));
+          const identify = createIdentify(
+            store,
+            createKeyring([""], { foreignKeys: true }),
+            "held",
+          );
           expect(await identify(key)).toMatchObject({ application: { name: "Checkout backend" } });
         });
       }),

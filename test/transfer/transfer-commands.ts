@@ -118,7 +118,7 @@ export function useTransfer() {
           );
           expect(contentsOf(await held(target))).toEqual(contentsOf(await held(source)));
           await withOpened(target, async (store) => {
-            const identify = createIdentify(store, keyring);
+            const identify = createIdentify(store, keyring, "held");
             for (const key of keys) {
               expect(await identify(key)).toBeDefined();
             }

@@ -34,8 +34,8 @@ export default function MePage() {
         )}
       </section>
       {me.authorizer && (
-        <section className="card" aria-label="What its authorizer may do">
-          <h2>What its authorizer may do</h2>
+        <section className="card" aria-label="Permissions of its authorizer">
+          <h2>Permissions of its authorizer</h2>
           <p className="hint">
             The session may do only what <code>{me.authorizedBy}</code>, which authorized it, may do
             now too.

@@ -858,8 +858,8 @@ export const ApplicationService: GenService<{
   /**
    * Replaces the name, the permissions and the rules of an application as a
    * whole. Its allowed origins and networks and its session quota change only
-   * where the request gives them. Its type, keys, status, expiry and tenant never
-   * change.
+   * where the request gives them. It does not change the
+   * type, keys, status, expiry or tenant.
    *
    * Whoever changes an application, its keys or its status needs all permissions
    * of this service that it holds. What it is given is limited as in
@@ -910,8 +910,8 @@ export const ApplicationService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Refuses the keys of an application, and those of its sessions, until it is
-   * enabled again. Nothing else about it changes. The last enabled application
+   * Refuses the keys of an application, and those of the sessions that it opened
+   * or authorized, until it is enabled again. Nothing else about it changes. The last enabled application
    * of a tenant that can create and update applications cannot be disabled,
    * deleted or deprived of that.
    *
@@ -923,8 +923,8 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Lets the keys of an application work again, and those of its sessions that
-   * have not ended meanwhile.
+   * Lets the keys of an application work again, and those of the sessions that it
+   * opened or authorized and that have not ended meanwhile.
    *
    * @generated from rpc latchkey.v1.ApplicationService.EnableApplication
    */
@@ -934,8 +934,8 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Deletes an application. Its keys and those of its sessions stop working at
-   * once.
+   * Deletes an application. Its keys, and those of the sessions that it opened or
+   * authorized, stop working at once.
    *
    * @generated from rpc latchkey.v1.ApplicationService.DeleteApplication
    */

@@ -10,7 +10,7 @@ export function checkManagers(ends: readonly ManagerEnd[] | undefined): Finding[
     return [];
   }
   if (ends.length === 0) {
-    return [ok("managers", "no tenant loses its last one by an expiry")];
+    return [ok("managers", "no tenant's last manager expires")];
   }
   const soonest = [...ends].sort((one, other) => one.at - other.at);
   const findings = soonest
@@ -25,5 +25,12 @@ export function checkManagers(ends: readonly ManagerEnd[] | undefined): Finding[
   const unnamed = ends.length - findings.length;
   return unnamed === 0
     ? findings
-    : [...findings, warn("managers", `${unnamed} more tenants lose theirs later`, "See above.")];
+    : [
+        ...findings,
+        warn(
+          "managers",
+          `the last manager expires in ${unnamed} more ${unnamed === 1 ? "tenant" : "tenants"}`,
+          "Create another one in each of them.",
+        ),
+      ];
 }

@@ -1,5 +1,5 @@
 import { idFromBytes } from "../../ids.js";
-import { ownTurn } from "../../next-turn.js";
+import { yieldTurn } from "../../next-turn.js";
 import { foldName, isSearched } from "../application-search.js";
 import type {
   ApplicationFilter,
@@ -117,7 +117,7 @@ export function createApplicationSearch(
 
     let last = read(() => look(walk, undefined, visit));
     while (last) {
-      await ownTurn();
+      await yieldTurn();
       signal?.throwIfAborted();
       const reached = last;
       last = read(() => look(walk, reached, visit));

@@ -1,4 +1,4 @@
-import { ownTurn } from "../../next-turn.js";
+import { yieldTurn } from "../../next-turn.js";
 import { isWanted } from "../event-filter.js";
 import type { EventPage, EventQuery, EventRecord } from "../events.js";
 import { createRoom } from "../room.js";
@@ -64,7 +64,7 @@ export function createEventList({ read }: Environment, log: EventLog, index: Eve
       }
       place = next;
       if (place) {
-        await ownTurn();
+        await yieldTurn();
       }
     }
     return { items };

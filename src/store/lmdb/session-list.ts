@@ -1,4 +1,4 @@
-import { ownTurn } from "../../next-turn.js";
+import { yieldTurn } from "../../next-turn.js";
 import { withApplications } from "../session-applications.js";
 import type {
   ApplicationRecord,
@@ -62,7 +62,7 @@ export function createSessionList(
     signal?.throwIfAborted();
     let id = read(() => look(query, query.after, items));
     while (id !== undefined) {
-      await ownTurn();
+      await yieldTurn();
       signal?.throwIfAborted();
       const after = id;
       id = read(() => look(query, after, items));

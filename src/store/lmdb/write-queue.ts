@@ -126,6 +126,9 @@ export function createWriteQueue(
 
   function takeOthers(): Batch {
     const wanted = Math.min(others.size, largestBatch);
+    if (wanted === 0) {
+      return new Set();
+    }
     try {
       return take(others, space.checkSpace(wanted));
     } catch (reason) {

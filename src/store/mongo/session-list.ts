@@ -12,7 +12,7 @@ import { type SessionDocument, toSession, uuid } from "./documents.js";
 import type { FreshRead } from "./fresh-reads.js";
 import { limits, reach } from "./reach.js";
 import { byApplication, byAuthorizer, byTenant } from "./schema.js";
-import { authorizedBy, deadSessions } from "./session-sweep.js";
+import { deadSessions } from "./session-sweep.js";
 import { alive, type Time } from "./time.js";
 
 /** How many sessions at least are read again where some of those before were dead. */
@@ -71,11 +71,11 @@ function indexFor({ applicationId, authorizedBy }: SessionQuery) {
 }
 
 function among(query: SessionQuery, dead: readonly Document[]): Document {
-  const { tenantId, applicationId, authorized, after } = query;
+  const { tenantId, applicationId, authorizedBy, authorized, after } = query;
   return {
     tenant_id: uuid(tenantId),
     ...(applicationId !== undefined && { application_id: uuid(applicationId) }),
-    ...(query.authorizedBy !== undefined && authorizedBy(uuid(query.authorizedBy))),
+    ...(authorizedBy !== undefined && { authorized_by: uuid(authorizedBy) }),
     ...(authorized !== undefined && { authorized_at: { $exists: authorized } }),
     ...(after !== undefined && { _id: { $lt: uuid(after) } }),
     ...(dead.length > 0 && { $nor: dead }),
@@ -105,7 +105,7 @@ async function withoutDead(
     const application = byId.get(id);
     dead.push(deadSessions(uuid(id), application?.sessionEpoch));
     if (!application) {
-      dead.push(authorizedBy(uuid(id)));
+      dead.push({ authorized_by: uuid(id) });
     }
   }
   return alive;

@@ -53,7 +53,7 @@ export function createSessionSweep(documents: Collection<SessionDocument>): Sess
   async function sweepAll(applicationId: Binary, epoch: number | undefined) {
     await sweep(deadSessions(applicationId, epoch), byApplication);
     if (epoch === undefined) {
-      await sweep(authorizedBy(applicationId), byAuthorizer);
+      await sweep({ authorized_by: applicationId }, byAuthorizer);
     }
   }
 
@@ -79,11 +79,6 @@ export function deadSessions(application_id: Binary, epoch: number | undefined):
     // Of epoch 0 it may be absent.
     ...(epoch !== undefined && { epoch: { $not: { $gte: epoch } } }),
   };
-}
-
-/** Matches the sessions that an application authorized. */
-export function authorizedBy(authorized_by: Binary): Document {
-  return { authorized_by };
 }
 
 const listing = {

@@ -44,7 +44,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
-    return session && findApplications(session, applications.find);
+    return session && withLiveApplications(session, applications.find);
   }
 
   /** Finds an application that is alive, or has expired and is still kept. */
@@ -104,7 +104,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       if (!document) {
         return undefined;
       }
-      return (await find(id)) ? undefined : findApplications(toSession(document), findKept);
+      return (await find(id)) ? undefined : withLiveApplications(toSession(document), findKept);
     },
 
     async authorize(grant, trail) {
@@ -137,7 +137,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
             return (await isAuthorizable(session)) ? session : undefined;
           }
           const found = await reach(() => documents.findOne(shown, limitsIn(transaction)));
-          const there = found && (await findApplications(toSession(found), applications.find));
+          const there = found && (await withLiveApplications(toSession(found), applications.find));
           isUsed = Boolean(there);
           await settled();
           return undefined;
@@ -157,7 +157,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         if (check) {
           // Before anything is written: what throws later would not take it back.
           const current = await reach(() => documents.findOne(filter, limitsIn(transaction)));
-          const there = current && (await findApplications(toSession(current), applications.find));
+          const there =
+            current && (await withLiveApplications(toSession(current), applications.find));
           if (there) {
             check(there);
           }
@@ -168,7 +169,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           await settled();
         }
         // Asked last, at no loss: whoever deletes a dead session finds none.
-        return session && (await findApplications(session, applications.find))
+        return session && (await withLiveApplications(session, applications.find))
           ? session
           : undefined;
       });
@@ -180,7 +181,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 }
 
 /** Finds the applications that a session ends with, all at once; `undefined` where it has ended with one of them. */
-export async function findApplications(
+async function withLiveApplications(
   session: SessionRecord,
   find: ApplicationStore["find"],
 ): Promise<SessionWithApplication | undefined> {

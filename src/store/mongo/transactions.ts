@@ -45,6 +45,9 @@ export interface TransactionParts {
 /** How long before its commit the caller of a change may have been read, in milliseconds. */
 const freshness = 20;
 
+/** How often it is read again where that took longer. */
+const mostTries = 50;
+
 export function createTransactions(parts: TransactionParts): Transactions {
   const { runTransaction, events, answers, findCaller, now } = parts;
 
@@ -65,7 +68,11 @@ export function createTransactions(parts: TransactionParts): Transactions {
         throw outcome.reason;
       }
     }
-    if (performance.now() - startedAt > freshness) {
+    for (let at = startedAt, tries = 0; performance.now() - at > freshness; tries++) {
+      if (tries === mostTries) {
+        throw new StoreUnavailable("The caller of the change cannot be read in time.");
+      }
+      at = performance.now();
       await checkCaller(caller);
     }
   }

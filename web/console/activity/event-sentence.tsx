@@ -13,8 +13,9 @@ const sentences: Readonly<Record<string, string>> = {
   "application.sessions_revoked": "All sessions of {target} were ended by {actor}",
   "application.expiring": "{target} ends {end}",
   "application.expired": "{target} has expired",
-  "last_manager.expiring": "{target}, the last one that manages the tenant, ends {end}",
-  "last_manager.expired": "{target}, the last one that managed the tenant, has expired",
+  "last_manager.expiring":
+    "{target} expires {end}. No other application can create and update applications",
+  "last_manager.expired": "{target} has expired. No application can create and update applications",
   "key.regenerated": "{target} was given a new key by {actor}",
   "key.deleted": "A key of {target} was ended by {actor}",
   "key.expiring": "A replaced key of {target} ends {end}",

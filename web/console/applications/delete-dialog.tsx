@@ -36,8 +36,8 @@ export function DeleteDialog({ application, onClose }: DeleteDialogProps) {
       onClose={onClose}
     >
       <p>
-        Its keys, and those of its sessions, stop working at once. This cannot be undone: to stop
-        them for a while, disable it.
+        Its keys, and those of the sessions that it opened or authorized, stop working at once. This
+        cannot be undone: to stop them for a while, disable it.
       </p>
       <OwnKeyWarning id={id} />
       <Field label="Type its name to delete it" hint={<code>{name}</code>}>

@@ -30,7 +30,10 @@ export function StatusDialog({ application, onClose }: StatusDialogProps) {
         act={enable}
         onClose={onClose}
       >
-        <p>Its keys work again, and so do those of its sessions that have not ended meanwhile.</p>
+        <p>
+          Its keys work again, and so do those of the sessions that it opened or authorized, unless
+          they have ended meanwhile.
+        </p>
       </ConfirmDialog>
     );
   }
@@ -46,8 +49,8 @@ export function StatusDialog({ application, onClose }: StatusDialogProps) {
       onClose={onClose}
     >
       <p>
-        Its keys, and those of its sessions, are refused from now on, until it is enabled again.
-        Nothing else about it changes.
+        Its keys, and those of the sessions that it opened or authorized, are refused from now on,
+        until it is enabled again. Nothing else about it changes.
       </p>
       <OwnKeyWarning id={id} />
     </ConfirmDialog>

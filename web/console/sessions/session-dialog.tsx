@@ -68,7 +68,7 @@ function SessionFacts({ session }: { readonly session: Session }) {
       <h3>What it may do</h3>
       <Grants permissions={permissions} rules={rules} />
       {session.limitedByAuthorizer && (
-        <p className="hint">Of that only what the application that authorized it may do too.</p>
+        <p className="hint">Limited to what the application that authorized it may do.</p>
       )}
     </>
   );

@@ -1,5 +1,5 @@
 import type { CheckAccessRequest } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type Decision, meet } from "../../../src/access/decide.js";
+import { type Decision, stricterOf } from "../../../src/access/decide.js";
 import { type DenialReason, explainDenial } from "../../../src/access/explain.js";
 import type { Subject } from "./subject.js";
 import type { Judgement } from "./verdict.js";
@@ -17,7 +17,7 @@ export function foresee(
   { own, byAuthorizer }: Decisions,
   refusal: DenialReason | undefined,
 ): Judgement {
-  const met = byAuthorizer && meet(own, byAuthorizer);
+  const met = byAuthorizer && stricterOf(own, byAuthorizer);
   const decision = met?.decision ?? own;
   const reason = refusal ?? (decision.allowed ? undefined : decision.reason);
   const limitedBy = refusal ? undefined : met?.limitedBy;
