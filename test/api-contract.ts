@@ -55,16 +55,17 @@ const everyCase: readonly DescribeCases[] = [
   describeLocking,
   describeIdempotency,
   describeDisabling,
-  describeNoEscalation,
   describeSessions,
   describeSessionQuotas,
   describeManagedSessions,
-  describeSessionLimits,
   describeCallers,
   describePlaces,
   describeAccess,
   describeEvents,
 ];
+
+/** Cases of rules that no protocol sees: they are tried over one of them on each store. */
+const ruleCases: readonly DescribeCases[] = [describeNoEscalation, describeSessionLimits];
 
 /** The API contract, which holds over every protocol and on every store. */
 export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptions): void {
@@ -91,7 +92,8 @@ export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptio
       refused: (call, reason) => expectRefused(call, reason, statuses),
     };
     const cases = extent === "every case" ? everyCase : essentialCases;
-    for (const describeCases of cases) {
+    const hasRules = stores[engine] === "every case" && (isFullSuite || engine === "lmdb");
+    for (const describeCases of [...cases, ...(hasRules ? ruleCases : [])]) {
       describeCases(subject);
     }
   });

@@ -104,7 +104,7 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
   }
 
   /** On MongoDB, where each takes longer, the quick suite tries one of each kind. */
-  const someLosses = ["is deleted", "loses its permission", "is a session that is deleted"];
+  const someLosses = ["is deleted", "is a session that is deleted"];
   const isTried = ([name]: readonly [string, Loss]) =>
     isFullSuite || engine === "lmdb" || someLosses.includes(name);
 

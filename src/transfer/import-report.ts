@@ -32,7 +32,7 @@ const words: Readonly<Record<Outcome, string>> = {
   same: "there already",
   replaced: "replaced",
   differs: "different and left as they are",
-  kept: "revoked, expired or deleted here, and not restored",
+  kept: "ended here and not restored",
   taken: "with a key of another application",
   ownerless: "without their application",
   expired: "expired",

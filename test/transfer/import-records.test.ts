@@ -188,7 +188,7 @@ describe("an import", () => {
     expect((await exportAll(store)).applications.every(({ name }) => name === "till")).toBe(true);
   });
 
-  it("counts what has ended here and stays so, and takes it for no failure", async () => {
+  it("counts what has ended here and is not restored, and takes it for no failure", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());
     const [first, second] = records.map((record) => ({ ...record, disabled: true }));
@@ -197,7 +197,7 @@ describe("an import", () => {
     for (const dryRun of [true, false]) {
       const imported = await importInto(store, lines, { replace: true, dryRun });
       expect(imported).toMatchObject({ isGood: true, troubles: [] });
-      expect(imported.summary).toContain("1 added, 2 ended here and left so");
+      expect(imported.summary).toContain("1 added, 2 ended here and not restored");
     }
     const { applications } = await exportAll(store);
     expect(applications.filter(({ disabled }) => disabled)).toHaveLength(2);
