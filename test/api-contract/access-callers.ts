@@ -27,10 +27,10 @@ export function describeAskers(subject: ApiSubject): void {
         [session.key, "a session of"],
       ] as const) {
         for (const call of [
-          api().checkAccess(caller, check),
-          api().batchCheckAccess(caller, { checks: [check] }),
+          () => api().checkAccess(caller, check),
+          () => api().batchCheckAccess(caller, { checks: [check] }),
         ]) {
-          const { message } = await refused(call, "permission_denied");
+          const { message } = await refused(call(), "permission_denied");
           expect(message).toContain("access:check");
           expect(message).toContain(name);
         }
@@ -98,10 +98,10 @@ export function describeAskers(subject: ApiSubject): void {
         [byRule, "rules[0].permissions[0]"],
       ] as const) {
         for (const call of [
-          api().createApplication(root.key, { name: "a", type: "public", ...grants }),
-          api().updateApplication(root.key, { id: shop.id, name: "a", ...grants }),
+          () => api().createApplication(root.key, { name: "a", type: "public", ...grants }),
+          () => api().updateApplication(root.key, { id: shop.id, name: "a", ...grants }),
         ]) {
-          const { errors } = await refused(call, "invalid_request");
+          const { errors } = await refused(call(), "invalid_request");
           expect(Object.keys(errors)).toEqual([field]);
         }
       }

@@ -220,10 +220,10 @@ export function describePlaces(subject: ApiSubject): void {
       const { id } = await make(type, tokenRead);
       const request = { name: "a", ...tokenRead, ...given };
       for (const call of [
-        api().createApplication(root.key, { type, ...request }),
-        api().updateApplication(root.key, { id, ...request }),
+        () => api().createApplication(root.key, { type, ...request }),
+        () => api().updateApplication(root.key, { id, ...request }),
       ]) {
-        const { errors } = await refused(call, "invalid_request");
+        const { errors } = await refused(call(), "invalid_request");
         expect(errors).toEqual({ [field]: [expect.stringContaining(words)] });
       }
       expect(await api().getApplication(root.key, { id })).toMatchObject({

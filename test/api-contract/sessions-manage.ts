@@ -130,11 +130,12 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       const { pagination } = await api().listSessions(root.key, { size: 1 });
       const start = pagination?.next ?? "";
       const other = await server().createTenant();
-      for (const call of [
-        api().listSessions(other.key, { start }),
-        api().listSessions(root.key, { start: `${start}A` }),
-        api().listSessions(root.key, { start: "?" }),
-      ]) {
+      for (const [key, cursor] of [
+        [other.key, start],
+        [root.key, `${start}A`],
+        [root.key, "?"],
+      ] as const) {
+        const call = api().listSessions(key, { start: cursor });
         expect((await refused(call, "invalid_request")).errors).toHaveProperty("start");
       }
     });
