@@ -1,5 +1,4 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { whenThere } from "../awaitable.js";
 import { checkRequest } from "../validation.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./with-message.js";
@@ -13,7 +12,8 @@ export function createValidateInterceptor(itemLimit: number): Interceptor {
   return (next) => (request) => {
     const { input, methodKind } = request.method;
     if (!request.stream) {
-      return whenThere(checkRequest(input, request.message, itemLimit), () => next(request));
+      const checking = checkRequest(input, request.message, itemLimit);
+      return checking ? Promise.resolve(checking).then(() => next(request)) : next(request);
     }
     return methodKind === "server_streaming"
       ? next(withMessage(request, checkEach(input, request.message, itemLimit)))

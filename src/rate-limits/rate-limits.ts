@@ -89,31 +89,29 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     ),
   };
 
-  /** The limit of a caller, if it has one, and what it is counted under. */
-  function bucketOf({ application, session, key }: Caller, values: ContextValues) {
-    const type = session ? "public" : application.type;
-    const limit = limits[type];
-    if (!limit) {
-      return undefined;
-    }
-    // With a bucket for each of its sessions, whoever has a public key would have as many as it opens.
-    const name =
-      type === "public" ? `${application.id} ${countedAddressOf(values)}` : (key ?? application).id;
-    return { limit, name };
+  /** The limit of a caller, if it has one. */
+  function limitOf({ application, session }: Caller): Limit | undefined {
+    return limits[session ? "public" : application.type];
+  }
+
+  /** What a caller is counted under. With a bucket for each of its sessions, whoever has a public key would have as many as it opens. */
+  function bucketOf({ application, session, key }: Caller, values: ContextValues): string {
+    return session || application.type === "public"
+      ? `${application.id} ${countedAddressOf(values)}`
+      : (key ?? application).id;
   }
 
   return {
     countCall(caller, values) {
-      const bucket = bucketOf(caller, values);
-      return bucket?.limit.count(bucket.name, 1);
+      return limitOf(caller)?.count(bucketOf(caller, values), 1);
     },
 
     checksOf(caller, values) {
-      const bucket = bucketOf(caller, values);
-      if (!bucket) {
+      const limit = limitOf(caller);
+      if (!limit) {
         return () => undefined;
       }
-      const { limit, name } = bucket;
+      const name = bucketOf(caller, values);
       let counted = 1;
       return (checks) => {
         const more = checks - counted;

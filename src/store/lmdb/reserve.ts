@@ -21,6 +21,9 @@ const usualRevocation = megabyte / 8;
 /** What must be free on the disk, beside the reserve, before the reserve is filled up again. */
 const spaceBeside = 2 * largestChange;
 
+/** While more than this is free on the disk, nothing has to be kept. */
+const plenty = 1024 * megabyte;
+
 /** How long ordinary changes are refused before the space is counted again, in milliseconds. */
 const recountInterval = 100;
 
@@ -35,7 +38,7 @@ export interface Reserve extends SpaceGuard {
   /** Whether no more than the reserve is left. */
   isAllThatIsLeft(): boolean;
 
-  /** Fills the file up again where the disk has space for it. */
+  /** Fills the file up where the disk has space for it, and not plenty. */
   restore(): Promise<void>;
 }
 
@@ -96,8 +99,9 @@ export function createReserve(folder: string, root: RootDatabase, tables: Tables
     },
 
     async restore() {
-      const missing = reserveSize - fileSize();
-      if (missing > 0 && freeOnDisk() >= missing + spaceBeside) {
+      const free = freeOnDisk();
+      const missing = free > plenty ? 0 : reserveSize - fileSize();
+      if (missing > 0 && free >= missing + spaceBeside) {
         await fill(path).catch(() => {});
       }
     },
