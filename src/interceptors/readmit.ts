@@ -3,6 +3,7 @@ import { type Call, callKey } from "../caller.js";
 import { isReplayable } from "../contract.js";
 import { currentTurn } from "../once-per-turn.js";
 import { CallerChanged } from "../store/trail.js";
+import { chain } from "./chain.js";
 import type { Interceptor, Next } from "./interceptor.js";
 
 type Request = Parameters<Next>[0];
@@ -18,10 +19,9 @@ export function createReadmitInterceptor(
   methods: readonly DescMethod[],
 ): Interceptor {
   const replayable = new Set<DescMethod>(methods.filter(isReplayable));
-  const before = (next: Next) => readmission.reduceRight((after, it) => it(after), next);
-  const readmit = before((request) => request as never);
+  const readmit = chain<Next>(readmission, (request) => request as never);
   return (next) => {
-    const nextAgain = before(next);
+    const nextAgain = chain(readmission, next);
 
     async function tryAgain(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
       if (!(reason instanceof CallerChanged) || isGivenUp(request.contextValues.get(callKey))) {

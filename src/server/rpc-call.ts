@@ -6,9 +6,9 @@ import type {
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
+import { chain, type Next } from "../interceptors/chain.js";
 import type { Interceptor } from "../interceptors/interceptor.js";
 import { limitTime, timeoutOf } from "./call-timeout.js";
-import { chain, type Next } from "./chain.js";
 import type { Exchange } from "./exchange.js";
 import { envelopeSize } from "./protocols/envelope.js";
 import { readError, refuse, unsupportedMediaType } from "./refusal.js";

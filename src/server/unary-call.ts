@@ -2,9 +2,9 @@ import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { type Awaitable, whenThere } from "../awaitable.js";
 import type { ProtocolName } from "../caller.js";
+import { chain, type Next } from "../interceptors/chain.js";
 import type { Interceptor } from "../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "./call-request.js";
-import { chain, type Next } from "./chain.js";
 import type { Exchange } from "./exchange.js";
 import type { UnaryHandler } from "./implementation.js";
 

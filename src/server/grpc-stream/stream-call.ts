@@ -1,9 +1,9 @@
 import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import type { Awaitable } from "../../awaitable.js";
+import { chain, type Next, type NextStream } from "../../interceptors/chain.js";
 import type { Interceptor } from "../../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "../call-request.js";
-import { chain, type Next, type NextStream } from "../chain.js";
 import type { Exchange } from "../exchange.js";
 import type { StreamHandler } from "../implementation.js";
 import { manyMessages, noMessage } from "../protocols/envelope.js";

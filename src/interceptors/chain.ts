@@ -5,7 +5,7 @@ import type {
   UnaryResponse,
 } from "@connectrpc/connect";
 import type { Awaitable } from "../awaitable.js";
-import type { Interceptor } from "../interceptors/interceptor.js";
+import type { Next as InterceptedNext, Interceptor } from "./interceptor.js";
 
 /** What takes a unary call on, and answers it. */
 export type Next = (request: UnaryRequest) => Awaitable<UnaryResponse>;
@@ -14,7 +14,7 @@ export type Next = (request: UnaryRequest) => Awaitable<UnaryResponse>;
 export type NextStream = (request: StreamRequest) => Awaitable<StreamResponse>;
 
 /** Puts interceptors, the outermost first, around what answers a call. */
-export function chain<N extends Next | NextStream>(
+export function chain<N extends Next | NextStream | InterceptedNext>(
   interceptors: readonly Interceptor[],
   answer: N,
 ): N {
