@@ -71,20 +71,18 @@ export function createApplicationStore({
 
   return {
     async create(application, trail) {
-      const created = await write(() => {
-        const refused = trails.open(trail);
-        if (refused) {
-          return refused;
-        }
-        if (records.find(application.id)) {
-          return undefined;
-        }
-        const record = records.put(toRecord(application, clock()));
-        index.add(record);
-        ends.move(undefined, record);
-        trails.close(trail, record);
-        return record;
-      });
+      const created = await write(
+        trails.guard(trail, (now) => {
+          if (records.find(application.id)) {
+            return undefined;
+          }
+          const record = records.put(toRecord(application, now));
+          index.add(record);
+          ends.move(undefined, record);
+          trails.close(trail, record);
+          return record;
+        }),
+      );
       if (!created) {
         throw new Error(`There is an application with the id ${application.id}.`);
       }
@@ -127,12 +125,7 @@ export function createApplicationStore({
 
     async update(tenantId, id, change, trail) {
       return write(
-        () => {
-          const refused = trails.open(trail);
-          if (refused) {
-            return refused;
-          }
-          const now = clock();
+        trails.guard(trail, (now) => {
           const current = getAlive(tenantId, id, now);
           if (!current) {
             return undefined;
@@ -157,38 +150,36 @@ export function createApplicationStore({
           log.append(tenantId, { kind, applicationId: id, at: now });
           trails.close(trail, record);
           return record;
-        },
+        }),
         trail?.revokes ? "revocation" : "ordinary",
       );
     },
 
     async delete(tenantId, id, check, trail) {
-      return write(() => {
-        const refused = trails.open(trail);
-        if (refused) {
-          return refused;
-        }
-        const now = clock();
-        const record = getAlive(tenantId, id, now);
-        if (!record) {
-          return false;
-        }
-        const checked = askFirst(() => check?.(record));
-        if (checked instanceof Refused) {
-          return checked;
-        }
-        if (isManager(record) && !index.hasOtherManager(record, now)) {
-          return new Refused(new LastManager());
-        }
-        records.remove(id);
-        index.remove(record);
-        ends.move(record, undefined);
-        foreignKeys.move(record, undefined);
-        sessions.sweepLater(id);
-        log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
-        trails.close(trail, record);
-        return true;
-      }, "revocation");
+      return write(
+        trails.guard(trail, (now) => {
+          const record = getAlive(tenantId, id, now);
+          if (!record) {
+            return false;
+          }
+          const checked = askFirst(() => check?.(record));
+          if (checked instanceof Refused) {
+            return checked;
+          }
+          if (isManager(record) && !index.hasOtherManager(record, now)) {
+            return new Refused(new LastManager());
+          }
+          records.remove(id);
+          index.remove(record);
+          ends.move(record, undefined);
+          foreignKeys.move(record, undefined);
+          sessions.sweepLater(id);
+          log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
+          trails.close(trail, record);
+          return true;
+        }),
+        "revocation",
+      );
     },
 
     async noteUses(uses) {

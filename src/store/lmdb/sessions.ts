@@ -58,37 +58,34 @@ export function createSessionStore({
 
   return {
     async create(session, trail) {
-      return write(() => {
-        const refused = trails.open(trail);
-        if (refused) {
-          return refused;
-        }
-        const now = clock();
-        const application = applications.find(session.applicationId);
-        if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
-          return undefined;
-        }
-        const { quota } = session;
-        const wait = quota === undefined ? 0 : index.waitFor(application, quota, now);
-        if (wait > 0) {
-          return new Refused(new SessionQuotaReached(wait));
-        }
-        const created = sessions.put({
-          id: session.id,
-          tenantId: session.tenantId,
-          applicationId: session.applicationId,
-          epoch: application.sessionEpoch,
-          keyHash: session.keyHash,
-          nonceHash: session.nonceHash,
-          permissions: [],
-          rules: [],
-          createdAt: now,
-          expiresAt: now + session.ttl,
-        });
-        index.add(created);
-        trails.close(trail, created);
-        return created;
-      });
+      return write(
+        trails.guard(trail, (now) => {
+          const application = applications.find(session.applicationId);
+          if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
+            return undefined;
+          }
+          const { quota } = session;
+          const wait = quota === undefined ? 0 : index.waitFor(application, quota, now);
+          if (wait > 0) {
+            return new Refused(new SessionQuotaReached(wait));
+          }
+          const created = sessions.put({
+            id: session.id,
+            tenantId: session.tenantId,
+            applicationId: session.applicationId,
+            epoch: application.sessionEpoch,
+            keyHash: session.keyHash,
+            nonceHash: session.nonceHash,
+            permissions: [],
+            rules: [],
+            createdAt: now,
+            expiresAt: now + session.ttl,
+          });
+          index.add(created);
+          trails.close(trail, created);
+          return created;
+        }),
+      );
     },
 
     find(id) {
@@ -107,71 +104,66 @@ export function createSessionStore({
     },
 
     async authorize(grant, trail) {
-      return write(() => {
-        const refused = trails.open(trail);
-        if (refused) {
-          return refused;
-        }
-        const now = clock();
-        const session = getAlive(grant.tenantId, grant.sessionId, now)?.session;
-        if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
-          return "unknown";
-        }
-        if (session.authorizedAt !== undefined) {
-          return "used";
-        }
+      return write(
+        trails.guard(trail, (now) => {
+          const session = getAlive(grant.tenantId, grant.sessionId, now)?.session;
+          if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
+            return "unknown";
+          }
+          if (session.authorizedAt !== undefined) {
+            return "used";
+          }
 
-        const authorized = sessions.put({
-          id: session.id,
-          version: session.version,
-          tenantId: session.tenantId,
-          applicationId: session.applicationId,
-          epoch: session.epoch,
-          keyHash: session.keyHash,
-          nonceHash: session.nonceHash,
-          createdAt: session.createdAt,
-          permissions: grant.permissions,
-          rules: grant.rules,
-          expiresAt: grant.expiresAt ?? session.expiresAt,
-          authorizedAt: now,
-          authorizedBy: grant.authorizedBy,
-        });
-        if (authorized.expiresAt !== session.expiresAt) {
-          index.remove(session);
-        }
-        index.add(authorized);
-        const { id: sessionId, applicationId, tenantId } = session;
-        log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
-        trails.close(trail, authorized);
-        return "authorized";
-      });
+          const authorized = sessions.put({
+            id: session.id,
+            version: session.version,
+            tenantId: session.tenantId,
+            applicationId: session.applicationId,
+            epoch: session.epoch,
+            keyHash: session.keyHash,
+            nonceHash: session.nonceHash,
+            createdAt: session.createdAt,
+            permissions: grant.permissions,
+            rules: grant.rules,
+            expiresAt: grant.expiresAt ?? session.expiresAt,
+            authorizedAt: now,
+            authorizedBy: grant.authorizedBy,
+          });
+          if (authorized.expiresAt !== session.expiresAt) {
+            index.remove(session);
+          }
+          index.add(authorized);
+          const { id: sessionId, applicationId, tenantId } = session;
+          log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
+          trails.close(trail, authorized);
+          return "authorized";
+        }),
+      );
     },
 
     list: createSessionList(environment, sessions, applications, index, clock),
 
     async delete(tenantId, id, check, trail) {
-      return write(() => {
-        const refused = trails.open(trail);
-        if (refused) {
-          return refused;
-        }
-        const now = clock();
-        const both = getAlive(tenantId, id, now);
-        if (!both) {
-          return false;
-        }
-        const checked = askFirst(() => check?.(both));
-        if (checked instanceof Refused) {
-          return checked;
-        }
-        const { session } = both;
-        sessions.remove(id);
-        index.remove(session);
-        const { applicationId } = session;
-        log.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
-        trails.close(trail, session);
-        return true;
-      }, "revocation");
+      return write(
+        trails.guard(trail, (now) => {
+          const both = getAlive(tenantId, id, now);
+          if (!both) {
+            return false;
+          }
+          const checked = askFirst(() => check?.(both));
+          if (checked instanceof Refused) {
+            return checked;
+          }
+          const { session } = both;
+          sessions.remove(id);
+          index.remove(session);
+          const { applicationId } = session;
+          log.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
+          trails.close(trail, session);
+          return true;
+        }),
+        "revocation",
+      );
     },
 
     takeExpired,

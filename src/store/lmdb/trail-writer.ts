@@ -15,11 +15,11 @@ import type { Records } from "./records.js";
 /** Writes the trail of a change in the transaction that makes the change. */
 export interface TrailWriter {
   /**
-   * Inside `write`, before the change: refuses it where nobody waits for it any
-   * more, where its caller may no longer make it, and with {@link AnswerKept}
-   * where the answer of the trail is kept.
+   * Makes the work of `write` from a change. The change is refused before
+   * anything is written if nobody waits for it any more, if its caller may no
+   * longer make it, and with {@link AnswerKept} if its answer is kept.
    */
-  open(trail: Trail<never> | undefined): Refused | undefined;
+  guard<R>(trail: Trail<never> | undefined, change: (now: number) => R): () => R | Refused;
 
   /** Inside `write`, after the change. */
   close<R>(trail: Trail<R> | undefined, outcome: R): void;
@@ -46,22 +46,22 @@ export function createTrailWriter(parts: TrailWriterParts): TrailWriter {
     return isSessionThere(found, now) ? found : undefined;
   }
 
+  function check(trail: Trail<never>, now: number): undefined {
+    if (trail.isGivenUp?.()) {
+      throw new StoreUnavailable("The change was given up before it was made.");
+    }
+    trail.caller?.check(findCaller(trail.caller, now), now);
+    if (trail.answerId !== undefined && answers.has(trail.answerId)) {
+      throw new AnswerKept("The change was made before, and its answer is kept.");
+    }
+  }
+
   return {
-    open(trail) {
-      return (
-        trail &&
-        askFirst(() => {
-          if (trail.isGivenUp?.()) {
-            throw new StoreUnavailable("The change was given up before it was made.");
-          }
-          const now = clock();
-          trail.caller?.check(findCaller(trail.caller, now), now);
-          if (trail.answerId !== undefined && answers.has(trail.answerId)) {
-            throw new AnswerKept("The change was made before, and its answer is kept.");
-          }
-          return undefined;
-        })
-      );
+    guard(trail, change) {
+      return () => {
+        const now = clock();
+        return (trail && askFirst(() => check(trail, now))) ?? change(now);
+      };
     },
 
     close(trail, outcome) {

@@ -80,7 +80,8 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         session_quota: application.sessionQuota,
         version: 1,
       };
-      const created = await transactions.change(application.id, trail, async (session) =>
+      const subject = trail?.answerId ?? application.id;
+      const created = await transactions.change(subject, trail, async (session) =>
         toApplication(await insert(documents, fields, moments(), session)),
       );
       return created as ApplicationRecord;

@@ -62,7 +62,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async create(session, trail) {
       const { quota } = session;
       let settle = () => {};
-      const creating = transactions.change(session.id, trail, async (transaction) => {
+      const subject = trail?.answerId ?? session.id;
+      const creating = transactions.change(subject, trail, async (transaction) => {
         settle();
         settle = () => {};
         const application = await applications.find(session.applicationId);

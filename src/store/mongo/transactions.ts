@@ -15,7 +15,7 @@ export interface Transactions {
    * the other. Throws {@link AnswerKept}.
    */
   change<R>(
-    /** The id of what is changed. */
+    /** What other changes may conflict over: the id of the record, or of the answer where the record is new. */
     subject: string,
     trail: Trail<R> | undefined,
     work: ChangeWork<R>,
@@ -42,11 +42,8 @@ export interface TransactionParts {
   readonly now: () => Awaitable<number>;
 }
 
-/** How long before its commit the caller of a change may have been read, in milliseconds. */
-const freshness = 20;
-
-/** How often it is read again where that took longer. */
-const mostTries = 50;
+/** The caller is read again before the commit where the first read is older than this, in milliseconds. */
+const longestUnread = 20;
 
 export function createTransactions(parts: TransactionParts): Transactions {
   const { runTransaction, events, answers, findCaller, now } = parts;
@@ -58,7 +55,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
     caller.check(found, hasEnds ? await now() : 0);
   }
 
-  /** Checks the caller while the last of its change is written, and again where that took long. */
+  /** Checks the caller while the last of its change is written, and once more where that took long. */
   async function checkWhile(caller: ChangeCaller, writing: () => Promise<void>): Promise<void> {
     const startedAt = performance.now();
     // A transaction is not ended while something is written in it.
@@ -68,11 +65,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
         throw outcome.reason;
       }
     }
-    for (let at = startedAt, tries = 0; performance.now() - at > freshness; tries++) {
-      if (tries === mostTries) {
-        throw new StoreUnavailable("The caller of the change cannot be read in time.");
-      }
-      at = performance.now();
+    if (performance.now() - startedAt > longestUnread) {
       await checkCaller(caller);
     }
   }
