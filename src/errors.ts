@@ -182,6 +182,13 @@ export function urlTooLong(limit: number): Problem {
   );
 }
 
+export function headersTooLarge(limit: number): Problem {
+  return new Problem(
+    "headers_too_large",
+    `The headers may have at most ${limit} bytes. Send less.`,
+  );
+}
+
 /** For a body that there is no room for beside all others. Nothing of it was done. */
 export function overloaded(): Problem {
   const detail =

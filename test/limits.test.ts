@@ -4,6 +4,7 @@ import { slowHeaders } from "./attacks/slow-callers.js";
 import { askRaw, expectProblem, send } from "./support/http.js";
 import { endHeaders, endStream, frame, frameType, request } from "./support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "./support/raw-connection.js";
+import { callRaw } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
@@ -70,7 +71,10 @@ describe("what is set is kept", () => {
       );
     expect(await ask(1_500)).toMatchObject({ status: 200 });
     expectProblem(await ask(2_500), 431, "headers_too_large");
-    expect(await settingsOf(limited)).toMatchObject({ maxHeaderListSize: 2_048 });
+    const http2 = (size: number) =>
+      callRaw(limited, "/healthz", { headers: { ":method": "GET", "x-a": "a".repeat(size) } });
+    expect((await http2(1_500)).status).toBe(200);
+    expect((await http2(2_500)).status).toBe(431);
   });
 
   it("HEADER_COUNT_LIMIT", async () => {
@@ -89,6 +93,10 @@ describe("what is set is kept", () => {
     const ask = (size: number) => send(limited, `/healthz?${"a".repeat(size - 9)}`);
     expect(await ask(1_024)).toMatchObject({ status: 200 });
     expectProblem(await ask(1_025), 414, "url_too_long");
+    for (const size of [1_025, 20_000, 60_000]) {
+      const path = `/healthz?${"a".repeat(size - 9)}`;
+      expect((await callRaw(limited, path, { headers: { ":method": "GET" } })).status).toBe(414);
+    }
   });
 
   it("JSON_DEPTH_LIMIT", async () => {

@@ -78,6 +78,9 @@ export abstract class Exchange implements Peer {
   /** How many headers came, those of one name counted each. */
   abstract readonly headerCount: number;
 
+  /** How many bytes the headers have, or 0 where Node itself has checked it. */
+  abstract readonly headerSize: number;
+
   /** The version of HTTP. */
   abstract readonly version: string;
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { Awaitable } from "../awaitable.js";
-import { invalidRequest, Problem, urlTooLong } from "../errors.js";
+import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
 import { mayBeForeignKey } from "../keys.js";
 import type { Limits } from "../limits.js";
 import type { Cors } from "./cors.js";
@@ -11,6 +11,8 @@ import type { Exchange } from "./exchange.js";
 import { sendProblem } from "./http.js";
 import { tlsOnly } from "./page-headers.js";
 import type { WithoutSecrets } from "./without-secrets.js";
+
+type SizeLimits = Pick<Limits, "headerCount" | "headerSize" | "urlSize">;
 
 interface FrontOptions {
   readonly cors: Cors;
@@ -21,7 +23,7 @@ interface FrontOptions {
   readonly isSecure: boolean;
   /** Called with each request that is no call, when it is over. */
   readonly onPage?: ((exchange: Exchange) => void) | undefined;
-  readonly limits: Pick<Limits, "headerCount" | "urlSize">;
+  readonly limits: SizeLimits;
   /** Whether keys work that were made elsewhere. */
   readonly foreignKeys: boolean;
   readonly withoutSecrets: WithoutSecrets;
@@ -141,12 +143,12 @@ function checkEnd(exchange: Exchange): void {
 }
 
 /** What Node itself lets pass. Of headers over HTTP/1.1 it would merely leave some off. */
-function checkSize(
-  { url, headerCount }: Exchange,
-  limits: Pick<Limits, "headerCount" | "urlSize">,
-): void {
+function checkSize({ url, headerCount, headerSize }: Exchange, limits: SizeLimits): void {
   if (url.length > limits.urlSize) {
     throw urlTooLong(limits.urlSize);
+  }
+  if (headerSize > limits.headerSize) {
+    throw headersTooLarge(limits.headerSize);
   }
   if (headerCount > limits.headerCount) {
     const detail = `There may be at most ${limits.headerCount} headers. Send fewer.`;

@@ -21,6 +21,10 @@ export class Http1Exchange extends Exchange {
     return this.request.rawHeaders.length / 2;
   }
 
+  get headerSize(): number {
+    return 0;
+  }
+
   get address(): string {
     return this.request.socket.remoteAddress ?? "";
   }

@@ -55,6 +55,14 @@ export class Http2Exchange extends Exchange {
     return this.rawHeaders.length / 2;
   }
 
+  get headerSize(): number {
+    let size = 0;
+    for (const text of this.rawHeaders) {
+      size += text.length;
+    }
+    return size;
+  }
+
   get address(): string {
     return this.stream.session?.socket?.remoteAddress ?? "";
   }

@@ -71,9 +71,15 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
   };
 }
 
-function http2OptionsFor({ http2Streams, http2Frames, headerSize, headerCount }: Limits) {
+/**
+ * Node resets a stream whose headers are larger than this. Most clients send at
+ * most 64 KiB, so those over the limits that are set get a 414 or 431 instead.
+ */
+const largestHttp2Headers = 128 * 1_024;
+
+function http2OptionsFor({ http2Streams, http2Frames, headerCount }: Limits) {
   return {
-    settings: { maxConcurrentStreams: http2Streams, maxHeaderListSize: headerSize },
+    settings: { maxConcurrentStreams: http2Streams, maxHeaderListSize: largestHttp2Headers },
     maxHeaderListPairs: headerCount + pseudoHeaders,
     maxSessionInvalidFrames: http2Frames,
     maxSessionMemory: 16,

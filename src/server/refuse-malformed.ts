@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { arrivesTooSlowly, invalidRequest, Problem, urlTooLong } from "../errors.js";
+import {
+  arrivesTooSlowly,
+  headersTooLarge,
+  invalidRequest,
+  type Problem,
+  urlTooLong,
+} from "../errors.js";
 import type { Limits } from "../limits.js";
 import { problemMediaType } from "../problem-catalogue.js";
 import { problemBody } from "./http.js";
@@ -72,12 +78,7 @@ function hasAnswer(socket: Duplex): boolean {
 function explain(error: ParseError, { headerSize, urlSize }: SizeLimits): Problem {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
-      return hasLongUrl(error, urlSize)
-        ? urlTooLong(urlSize)
-        : new Problem(
-            "headers_too_large",
-            `The headers may have at most ${headerSize} bytes. Send less.`,
-          );
+      return hasLongUrl(error, urlSize) ? urlTooLong(urlSize) : headersTooLarge(headerSize);
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return arrivesTooSlowly();
     default:
