@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Document } from "mongodb";
 import { newId } from "../src/ids.js";
+import type { NewEvent } from "../src/store/events.js";
 import { reach } from "../src/store/mongo/reach.js";
 import { openMongoStore } from "../src/store/mongo.js";
-import { type Store, StoreUnavailable } from "../src/store/store.js";
+import { type ApplicationRecord, type Store, StoreUnavailable } from "../src/store/store.js";
 import { AnswerKept, CallerChanged, type Trail } from "../src/store/trail.js";
 import { anEvent, listEvents } from "./store-contract/event-fixtures.js";
 import {
@@ -82,21 +83,35 @@ const allEndAs = (end: "done" | "unavailable") =>
     ].map((name) => [name, end]),
   );
 
+/** The trail of a change that its caller may make while it is there. */
+function trailBy(caller: ApplicationRecord, events: NewEvent[]): Trail<unknown> {
+  return {
+    caller: {
+      applicationId: caller.id,
+      check(found) {
+        if (!found) {
+          throw new CallerChanged("The caller is gone.");
+        }
+      },
+    },
+    entriesFor: () => ({ events }),
+  };
+}
+
+it("makes changes though each read of their callers takes long", async () => {
+  const caller = await store.applications.create(anApplication());
+  const lag = { failCommands: ["find"], blockConnection: true, blockTimeMS: 50 };
+  await fail("alwaysOn", lag);
+  const creating = store.applications.create(anApplication(), trailBy(caller, [anEvent()]));
+  const { id } = await creating.finally(() => fail("off"));
+  expect(await store.applications.find(id)).toBeDefined();
+});
+
 describe("a change whose caller is deleted while MongoDB writes the last of it", () => {
   it.each(["an application", "a session"])("does not create %s", async (kind) => {
     const caller = await store.applications.create(anApplication());
     const events = [anEvent()];
-    const trail: Trail<unknown> = {
-      caller: {
-        applicationId: caller.id,
-        check(found) {
-          if (!found) {
-            throw new CallerChanged("The caller is gone.");
-          }
-        },
-      },
-      entriesFor: () => ({ events }),
-    };
+    const trail = trailBy(caller, events);
     const [application, session] = [anApplication(), aSession(owner)];
     const hasCome = await failing.lag("update");
     const change = Promise.allSettled([
