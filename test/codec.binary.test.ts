@@ -35,7 +35,7 @@ import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 import { repetitions } from "./support/suite.js";
 
 // Each property is tried for every message of the contract.
-fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 100 }) });
+fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),

@@ -36,7 +36,7 @@ import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 import { repetitions } from "./support/suite.js";
 
 // Each property is tried for every message of the contract.
-fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 100 }) });
+fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
 
 const jsonOptionsOf = (jsonDepth: number) =>
   jsonOptionsFor({ implementations: [], openImplementations: [], jsonDepth });

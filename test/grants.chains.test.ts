@@ -17,7 +17,7 @@ import { rateLimitsOff } from "./support/rate-limits-off.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { repetitions } from "./support/suite.js";
 
-const numRuns = repetitions({ quick: 10, full: 60 });
+const numRuns = repetitions({ quick: 10, full: 30 });
 
 let server: TestServer;
 let api: Api;

@@ -116,7 +116,7 @@ describe("a session of a service", () => {
           }
         },
       ),
-      { numRuns: repetitions({ quick: 15, full: 60 }) },
+      { numRuns: repetitions({ quick: 15, full: 30 }) },
     );
     expect(allowed).toBeGreaterThan(0);
     expect(limited).toBeGreaterThan(0);

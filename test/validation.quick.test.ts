@@ -153,7 +153,7 @@ describe("the quick check", () => {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
         }
       }),
-      { numRuns: repetitions({ quick: 50, full: 500 }) },
+      { numRuns: repetitions({ quick: 50, full: 150 }) },
     );
   });
 });
@@ -408,7 +408,7 @@ describe("patterns", () => {
             expect([text, isTaken(at, text)]).toEqual([text, true]);
           }
         }),
-        { numRuns: repetitions({ quick: 50, full: 500 }) },
+        { numRuns: repetitions({ quick: 50, full: 150 }) },
       );
     },
   );
@@ -473,7 +473,7 @@ function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrar
         }
       }
     }),
-    { numRuns: repetitions({ quick: 30, full: 300 }) },
+    { numRuns: repetitions({ quick: 30, full: 90 }) },
   );
 }
 

@@ -6,7 +6,7 @@ import { isFullSuite } from "../support/suite.js";
 // Protocols and stores are independent of each other: each is tried once.
 describe.each([
   ["lmdb", isFullSuite ? duplexClients : clientNamed("grpc")],
-  ["mongo", isFullSuite ? duplexClients : clientNamed("connect over HTTP/2")],
+  ["mongo", clientNamed("connect over HTTP/2")],
 ] as const)("store=%s", (engine, clients) => {
   describe.each(clients)("client=%s", (_client, connect) => {
     describeCheckStream({ engine, connect });

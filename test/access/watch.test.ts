@@ -1,12 +1,12 @@
 import { describe } from "@jest/globals";
 import { describeWatch } from "../api-contract/watch.js";
-import { clientNamed, duplexClients, streamClients } from "../support/api-streams.js";
+import { clientNamed, streamClients } from "../support/api-streams.js";
 import { isFullSuite } from "../support/suite.js";
 
 // Protocols and stores are independent of each other: each is tried once.
 describe.each([
   ["lmdb", isFullSuite ? streamClients : clientNamed("grpc-web")],
-  ["mongo", isFullSuite ? duplexClients : clientNamed("connect over HTTP/2")],
+  ["mongo", clientNamed("connect over HTTP/2")],
 ] as const)("store=%s", (engine, clients) => {
   describe.each(clients)("client=%s", (_client, connect) => {
     describeWatch({ engine, connect });

@@ -97,7 +97,7 @@ describe("whatever happens, in whatever order, an answer of a guard", () => {
         expect(wasTrueSince(at - answer.staleness)).toBe(true);
       }
     });
-    const numRuns = repetitions({ quick: 60, full: 200 });
+    const numRuns = repetitions({ quick: 60, full: 120 });
     await fc.assert(property, { numRuns });
     // Otherwise this would have shown nothing.
     expect(count.cache).toBeGreaterThan(numRuns);

@@ -82,7 +82,7 @@ describe("a service under load that is told to stop", () => {
   it.each(["1", "2"])(
     "answers all that was sent to it with WORKERS=%s, then ends with 0",
     async (workers) => {
-      for (let round = 0; round < repetitions({ quick: 1, full: 4 }); round++) {
+      for (let round = 0; round < repetitions({ quick: 1, full: 2 }); round++) {
         const { answers, lost, stoppedAt } = await stopUnderLoad(workers);
         expect(lost.filter((one) => isDropped(one, stoppedAt))).toEqual([]);
         expect(Object.keys(answers).sort()).toEqual(["HTTP 200", "HTTP 201", "gRPC 0"]);

@@ -9,7 +9,7 @@ import { createRandom } from "./support/random.js";
 
 const folder = useLmdbFolder();
 const start = useChildren();
-const kills = repetitions({ quick: 5, full: 25 });
+const kills = repetitions({ quick: 5, full: 12 });
 /** How many lines it writes at most before it is killed; there are two for each change. */
 const mostLines = 400;
 
