@@ -10,12 +10,11 @@ import { createGrpcApi } from "../support/api-grpc.js";
 import { useReaders } from "../support/api-streams.js";
 import { engines, startServer, type TestServer } from "../support/server.js";
 import { changed } from "../support/store.js";
-import { repetitions } from "../support/suite.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
 /** How often calls come at once, and how many of each kind. */
-const bursts = repetitions({ quick: 10, full: 20 });
+const bursts = 10;
 const burstSize = 20;
 
 describe.each(engines)("store=%s: refused calls", (engine) => {

@@ -18,7 +18,7 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** How long a worker waits after a call that did not go well, in milliseconds. */
+/** How long a worker waits after a round, and after a call that did not go well, in milliseconds. */
 const pause = 50;
 
 /** Lets workers make, change and end applications and sessions of their own, through all doors, until it is stopped. */
@@ -160,6 +160,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
         await rename(application);
         await authorize();
         await endings[round % endings.length]?.(application);
+        await delay(pause);
       }
     }
   }

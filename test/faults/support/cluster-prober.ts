@@ -117,7 +117,7 @@ export function startProbes(prober: Prober, ledger: ClusterLedger, doors: readon
         application && prober.application(door, application),
         session && prober.session(door, session),
       ]);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
