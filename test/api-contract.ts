@@ -46,6 +46,7 @@ const essentialCases: readonly DescribeCases[] = [
   describeListing,
   describeReading,
   describeLocking,
+  describeIdempotency,
   describeSessions,
   describeSessionQuotas,
   describeCallers,

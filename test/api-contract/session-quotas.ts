@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
@@ -56,6 +57,20 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       await api().createSession(key);
       await refused(api().createSession(key), "session_quota_reached");
     });
+  });
+
+  it("opens one session for twenty calls that come at once with one Idempotency-Key", async () => {
+    const { key } = await createShop();
+    const once = { key, headers: { "Idempotency-Key": randomUUID() } };
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () => api().createSession(once)),
+    );
+    const ids = outcomes.flatMap((it) => (it.status === "fulfilled" ? it.value.id : []));
+    const reasons = outcomes.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
+    expect(new Set(ids).size).toBe(1);
+    expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
+    await api().createSession(key);
+    await refused(api().createSession(key), "session_quota_reached");
   });
 
   describe("the session quota of an application", () => {

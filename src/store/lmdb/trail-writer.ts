@@ -60,7 +60,8 @@ export function createTrailWriter(parts: TrailWriterParts): TrailWriter {
     guard(trail, change) {
       return () => {
         const now = clock();
-        return (trail && askFirst(() => check(trail, now))) ?? change(now);
+        const refused = trail && askFirst(() => check(trail, now));
+        return refused ?? change(now);
       };
     },
 

@@ -80,8 +80,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         session_quota: application.sessionQuota,
         version: 1,
       };
-      const subject = trail?.answerId ?? application.id;
-      const created = await transactions.change(subject, trail, async (session) =>
+      const created = await transactions.change(application.id, trail, async (session) =>
         toApplication(await insert(documents, fields, moments(), session)),
       );
       return created as ApplicationRecord;

@@ -60,19 +60,14 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   return {
     async create(session, trail) {
+      const application = await applications.find(session.applicationId);
+      if (application?.tenantId !== session.tenantId) {
+        return undefined;
+      }
       const { quota } = session;
-      let settle = () => {};
-      const subject = trail?.answerId ?? session.id;
-      const creating = transactions.change(subject, trail, async (transaction) => {
-        settle();
-        settle = () => {};
-        const application = await applications.find(session.applicationId);
-        if (application?.tenantId !== session.tenantId) {
-          return undefined;
-        }
-        if (quota !== undefined) {
-          settle = await quotas.admit(application, quota);
-        }
+      // Before the transaction, so that those who wait for a place in the quota keep no one's connection.
+      const settle = quota === undefined ? () => {} : await quotas.admit(application, quota);
+      const creating = transactions.change(session.id, trail, async (transaction) => {
         const fields = {
           _id: uuid(session.id),
           tenant_id: uuid(session.tenantId),
@@ -88,7 +83,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
         return toSession(await insert(documents, fields, moments, transaction));
       });
-      return creating.finally(() => settle());
+      return creating.finally(settle);
     },
 
     find,

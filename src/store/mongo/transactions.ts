@@ -15,7 +15,7 @@ export interface Transactions {
    * the other. Throws {@link AnswerKept}.
    */
   change<R>(
-    /** What other changes may conflict over: the id of the record, or of the answer where the record is new. */
+    /** The id of what is changed. */
     subject: string,
     trail: Trail<R> | undefined,
     work: ChangeWork<R>,
@@ -43,7 +43,7 @@ export interface TransactionParts {
 }
 
 /** The caller is read again before the commit where the first read is older than this, in milliseconds. */
-const longestUnread = 20;
+const longestSinceRead = 20;
 
 export function createTransactions(parts: TransactionParts): Transactions {
   const { runTransaction, events, answers, findCaller, now } = parts;
@@ -65,7 +65,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
         throw outcome.reason;
       }
     }
-    if (performance.now() - startedAt > longestUnread) {
+    if (performance.now() - startedAt > longestSinceRead) {
       await checkCaller(caller);
     }
   }
