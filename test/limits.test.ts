@@ -75,6 +75,9 @@ describe("what is set is kept", () => {
       callRaw(limited, "/healthz", { headers: { ":method": "GET", "x-a": "a".repeat(size) } });
     expect((await http2(1_500)).status).toBe(200);
     expect((await http2(2_500)).status).toBe(431);
+    const preflight = { ":method": "OPTIONS", "access-control-request-method": "GET" };
+    const headers = { ...preflight, "x-a": "a".repeat(2_500) };
+    expect((await callRaw(limited, "/healthz", { headers })).status).toBe(431);
   });
 
   it("HEADER_COUNT_LIMIT", async () => {

@@ -3,25 +3,27 @@ import { answerHeaders, requestHeaders } from "../contract.js";
 import { idempotencyKeyHeader, replayedHeader } from "../idempotency-key.js";
 import { isAllowedOrigin } from "../web-origin.js";
 import type { Exchange } from "./exchange.js";
+import type { HeaderList } from "./header-list.js";
 
 const preflightLifetime = 7_200;
 const traceHeaders = ["Traceparent", "Tracestate", "X-Request-Id"];
 
-/** Tells browsers which pages may call. Answers `true` where the request was only that question. */
-export type Cors = (exchange: Exchange) => boolean;
+/** Adds the CORS headers to the response. For a preflight request, returns the other headers of its response. */
+export type Cors = (exchange: Exchange) => HeaderList | undefined;
 
 export function createCors(origins: readonly string[], keyHeader: string): Cors {
-  const allowed = {
-    "access-control-allow-methods": "GET, POST, PUT, DELETE",
-    "access-control-allow-headers": [
-      ...cors.allowedHeaders,
-      ...traceHeaders,
-      ...requestHeaders,
-      idempotencyKeyHeader,
-      keyHeader,
-    ].join(", "),
-    "access-control-max-age": String(preflightLifetime),
-  };
+  const allowedHeaders = [
+    ...cors.allowedHeaders,
+    ...traceHeaders,
+    ...requestHeaders,
+    idempotencyKeyHeader,
+    keyHeader,
+  ];
+  const preflightHeaders = [
+    ...["access-control-allow-methods", "GET, POST, PUT, DELETE"],
+    ...["access-control-allow-headers", allowedHeaders.join(", ")],
+    ...["access-control-max-age", String(preflightLifetime)],
+  ];
   const exposed = [
     ...cors.exposedHeaders,
     ...traceHeaders,
@@ -45,9 +47,6 @@ export function createCors(origins: readonly string[], keyHeader: string): Cors 
       exchange.addHeader("access-control-expose-headers", exposed.join(", "));
     }
     const isPreflight = method === "OPTIONS" && "access-control-request-method" in headers;
-    if (isPreflight) {
-      exchange.send(204, isAllowed ? Object.entries(allowed).flat() : []);
-    }
-    return isPreflight;
+    return isPreflight ? (isAllowed ? preflightHeaders : []) : undefined;
   };
 }

@@ -36,7 +36,6 @@ export function createFront(options: FrontOptions) {
   function serve(exchange: Exchange): Awaitable<Served> {
     checkHost(exchange);
     checkEnd(exchange);
-    checkSize(exchange, limits);
     for (const door of doors) {
       const answer = door(exchange);
       if (answer) {
@@ -63,8 +62,8 @@ export function createFront(options: FrontOptions) {
       log.info({
         request_id: call.requestId,
         // Over HTTP/2 it may be any word.
-        method: withoutSecrets(method),
-        path: withoutSecrets(path),
+        method: withoutSecrets(method.slice(0, limits.urlSize)),
+        path: withoutSecrets(path.slice(0, limits.urlSize)),
         protocol: call.protocol,
         status,
         ...(code !== undefined && { code }),
@@ -101,7 +100,18 @@ export function createFront(options: FrontOptions) {
     if (isSecure) {
       exchange.addHeader(...tlsOnly);
     }
-    if (cors(exchange)) {
+    const preflightHeaders = cors(exchange);
+    const tooLarge = sizeProblem(exchange, limits);
+    if (tooLarge) {
+      refuseNow(exchange, tooLarge);
+      if (exchange.hasBody) {
+        // Its headers are kept for as long as it is open.
+        exchange.cutOffBodySoon();
+      }
+      return;
+    }
+    if (preflightHeaders) {
+      exchange.send(204, preflightHeaders);
       logUnlessCall(exchange);
       return;
     }
@@ -143,15 +153,19 @@ function checkEnd(exchange: Exchange): void {
 }
 
 /** What Node itself lets pass. Of headers over HTTP/1.1 it would merely leave some off. */
-function checkSize({ url, headerCount, headerSize }: Exchange, limits: SizeLimits): void {
+function sizeProblem(
+  { url, headerCount, headerSize }: Exchange,
+  limits: SizeLimits,
+): Problem | undefined {
   if (url.length > limits.urlSize) {
-    throw urlTooLong(limits.urlSize);
+    return urlTooLong(limits.urlSize);
   }
   if (headerSize > limits.headerSize) {
-    throw headersTooLarge(limits.headerSize);
+    return headersTooLarge(limits.headerSize);
   }
   if (headerCount > limits.headerCount) {
     const detail = `There may be at most ${limits.headerCount} headers. Send fewer.`;
-    throw new Problem("headers_too_large", detail);
+    return new Problem("headers_too_large", detail);
   }
+  return undefined;
 }

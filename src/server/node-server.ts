@@ -72,10 +72,10 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
 }
 
 /**
- * Node resets a stream whose headers are larger than this. Most clients send at
- * most 64 KiB, so those over the limits that are set get a 414 or 431 instead.
+ * Node resets a stream whose headers are larger than this, and gives no reason.
+ * Up to here, those over the limits that are set get a 414 or 431 instead.
  */
-const largestHttp2Headers = 128 * 1_024;
+const largestHttp2Headers = 64 * 1_024;
 
 function http2OptionsFor({ http2Streams, http2Frames, headerCount }: Limits) {
   return {

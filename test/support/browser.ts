@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-/** Debian's headless shell is the same browser without windows, and takes far less of a busy machine. */
+/** Debian's headless shell takes less of the machine than its whole Chromium. */
 const names = [
   "chromium-headless-shell",
   ...["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"],
@@ -63,7 +63,9 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
 
     beforeAll(async () => {
       if (executablePath === undefined) {
-        throw new Error("There is no Chrome or Chromium on PATH: install Debian's chromium.");
+        throw new Error(
+          "There is no Chrome or Chromium on PATH: install Debian's chromium-headless-shell.",
+        );
       }
       // The sandbox of Chromium cannot be used by root, and these pages are our own.
       browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout: ceiling });
