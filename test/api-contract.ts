@@ -46,7 +46,6 @@ const essentialCases: readonly DescribeCases[] = [
   describeListing,
   describeReading,
   describeLocking,
-  describeIdempotency,
   describeSessions,
   describeSessionQuotas,
   describeCallers,

@@ -41,6 +41,8 @@ export interface RunOptions {
   /** What is changed: those who meet with others that change the same go on one by one. */
   readonly subject?: string | undefined;
   readonly isGivenUp?: (() => boolean) | undefined;
+  /** Called when an attempt is over, whether it was committed or not. */
+  readonly onAttemptEnd?: (() => void) | undefined;
 }
 
 export function createTransactionRunner(client: MongoClient): RunTransaction {
@@ -50,14 +52,14 @@ export function createTransactionRunner(client: MongoClient): RunTransaction {
   const fewAtOnce = createTurns(mostAtOnce(client.options.maxPoolSize));
   const endAbandoned = createAbandonedEnder(client);
 
-  return async (work, { subject = "", isGivenUp = () => false } = {}) => {
+  return async (work, { subject = "", isGivenUp = () => false, onAttemptEnd } = {}) => {
     const begunAt = performance.now();
     const deadline = begunAt + patience;
     const isTooLate = () => performance.now() > deadline || isGivenUp();
     const run = () =>
       fewAtOnce(() => {
         refuseIf(isTooLate());
-        return runOnce(client, isTooLate, work);
+        return runOnce(client, isTooLate, work).finally(onAttemptEnd);
       });
     for (let attempt = 1; ; attempt++) {
       try {

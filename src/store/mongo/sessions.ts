@@ -25,7 +25,7 @@ import { limits, limitsIn, reach } from "./reach.js";
 import { listSessions } from "./session-list.js";
 import { createSessionQuotas } from "./session-quotas.js";
 import { alive, type Time } from "./time.js";
-import type { Transactions } from "./transactions.js";
+import type { ChangeWork, Transactions } from "./transactions.js";
 
 export interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;
@@ -60,14 +60,16 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   return {
     async create(session, trail) {
-      const application = await applications.find(session.applicationId);
-      if (application?.tenantId !== session.tenantId) {
-        return undefined;
-      }
       const { quota } = session;
-      // Before the transaction, so that those who wait for a place in the quota keep no one's connection.
-      const settle = quota === undefined ? () => {} : await quotas.admit(application, quota);
-      const creating = transactions.change(session.id, trail, async (transaction) => {
+      let leaveQuota = () => {};
+      const work: ChangeWork<SessionRecord> = async (transaction) => {
+        const application = await applications.find(session.applicationId);
+        if (application?.tenantId !== session.tenantId) {
+          return undefined;
+        }
+        if (quota !== undefined) {
+          leaveQuota = await quotas.admit(application, quota);
+        }
         const fields = {
           _id: uuid(session.id),
           tenant_id: uuid(session.tenantId),
@@ -82,8 +84,12 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         const now = time();
         const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
         return toSession(await insert(documents, fields, moments, transaction));
+      };
+      // Not kept between two attempts: others would wait for a place, and keep the next from its turn.
+      return transactions.change(session.id, trail, work, () => {
+        leaveQuota();
+        leaveQuota = () => {};
       });
-      return creating.finally(settle);
     },
 
     find,

@@ -19,6 +19,8 @@ export interface Transactions {
     subject: string,
     trail: Trail<R> | undefined,
     work: ChangeWork<R>,
+    /** Called whenever the work, and the writing of its trail, is over or has failed. */
+    onAttemptEnd?: () => void,
   ): Promise<R | undefined>;
 }
 
@@ -71,9 +73,9 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   return {
-    async change(subject, trail, work) {
+    async change(subject, trail, work, onAttemptEnd) {
       if (!trail) {
-        return work(undefined, nothingToSettle);
+        return work(undefined, nothingToSettle).finally(onAttemptEnd);
       }
       const { answerId } = trail;
       const isGivenUp = () => trail.isGivenUp?.() ?? false;
@@ -104,7 +106,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
         await commit();
         return outcome;
       };
-      return runTransaction(workAndTrail, { subject, isGivenUp });
+      return runTransaction(workAndTrail, { subject, isGivenUp, onAttemptEnd });
     },
   };
 }
