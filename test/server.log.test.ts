@@ -204,6 +204,16 @@ describe("a line", () => {
 });
 
 describe("no line of the log", () => {
+  it("is longer than a path may be, or holds a part of a key at its end", async () => {
+    const urlLimit = 8_192;
+    const beginning = `/${"a".repeat(20)}`.repeat(urlLimit / 21).slice(0, urlLimit - 20);
+    const path = `${beginning}/${root.key}/${"a/".repeat(1_000)}`;
+    expect((await send(server, path)).status).toBe(414);
+    const [line] = await lines(1);
+    expect(String(line?.path)).toHaveLength(urlLimit);
+    expect(String(line?.path)).not.toContain(root.key.slice(0, 12));
+  });
+
   it("holds a key or a nonce, wherever it was put", async () => {
     const secrets: string[] = [root.key];
     const api = createRestApi(server.url);

@@ -62,8 +62,8 @@ export function createFront(options: FrontOptions) {
       log.info({
         request_id: call.requestId,
         // Over HTTP/2 it may be any word.
-        method: withoutSecrets(method.slice(0, limits.urlSize)),
-        path: withoutSecrets(path.slice(0, limits.urlSize)),
+        method: withoutSecrets(method).slice(0, limits.urlSize),
+        path: withoutSecrets(path).slice(0, limits.urlSize),
         protocol: call.protocol,
         status,
         ...(code !== undefined && { code }),
