@@ -133,12 +133,18 @@ export function createWriteQueue(
       return take(others, space.checkSpace(wanted));
     } catch (reason) {
       const batch = take(others, wanted);
+      let hasUpkeep = false;
       for (const entry of batch) {
         if (entry.kind === "ordinary") {
           entry.outcome = { reason };
+        } else {
+          hasUpkeep = true;
         }
       }
-      space.makeSpace(1);
+      // Others may fill the disk with space that is made and not used.
+      if (hasUpkeep) {
+        space.makeSpace(1);
+      }
       return batch;
     }
   }
