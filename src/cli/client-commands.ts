@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { addAccessCommands } from "./access-commands.js";
 import { addApplicationCommands } from "./apps-commands.js";
-import { addBenchCommand } from "./bench-command.js";
 import { addCompletionCommands } from "./completion-commands.js";
 import { addEventCommands } from "./events-commands.js";
 import { addProfileCommands } from "./profile-commands.js";
@@ -15,7 +14,6 @@ export function addClientCommands(program: Command): void {
   addApplicationCommands(program);
   addSessionCommands(program);
   addEventCommands(program);
-  addBenchCommand(program);
   program.commandsGroup("Other commands:").helpCommand("help [command]", "show help for a command");
   addCompletionCommands(program);
 }

@@ -5,16 +5,16 @@ import type {
   UnaryResponse,
 } from "@connectrpc/connect";
 import type { Awaitable } from "../awaitable.js";
-import type { Next as InterceptedNext, Interceptor } from "./interceptor.js";
+import type { Interceptor, Next } from "./interceptor.js";
 
 /** What takes a unary call on, and answers it. */
-export type Next = (request: UnaryRequest) => Awaitable<UnaryResponse>;
+export type NextUnary = (request: UnaryRequest) => Awaitable<UnaryResponse>;
 
 /** What takes a stream on, and answers it. */
 export type NextStream = (request: StreamRequest) => Awaitable<StreamResponse>;
 
 /** Puts interceptors, the outermost first, around what answers a call. */
-export function chain<N extends Next | NextStream | InterceptedNext>(
+export function chain<N extends NextUnary | NextStream | Next>(
   interceptors: readonly Interceptor[],
   answer: N,
 ): N {

@@ -6,7 +6,7 @@ import type {
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { bodyTooLarge, type Problem, unreadable } from "../errors.js";
-import { chain, type Next } from "../interceptors/chain.js";
+import { chain, type NextUnary } from "../interceptors/chain.js";
 import type { Interceptor } from "../interceptors/interceptor.js";
 import { limitTime, timeoutOf } from "./call-timeout.js";
 import type { Exchange } from "./exchange.js";
@@ -41,7 +41,7 @@ export interface RpcCall {
 export function createRpcCall(options: RpcCallOptions): RpcCall {
   const { handler, observe, admission, readmission, bodyLimit } = options;
   const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
-  const pass: Next = (request) => request as unknown as UnaryResponse;
+  const pass: NextUnary = (request) => request as unknown as UnaryResponse;
   const admit = chain(admission, pass);
   const admitAgain = chain(readmission, pass);
 

@@ -2,7 +2,7 @@ import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { type Awaitable, whenThere } from "../awaitable.js";
 import type { ProtocolName } from "../caller.js";
-import { chain, type Next } from "../interceptors/chain.js";
+import { chain, type NextUnary } from "../interceptors/chain.js";
 import type { Interceptor } from "../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "./call-request.js";
 import type { Exchange } from "./exchange.js";
@@ -24,7 +24,7 @@ interface UnaryCallOptions {
 
 /** Creates what takes calls of a method through the interceptors to its handler. */
 export function createUnaryCall({ handler, before, after }: UnaryCallOptions): RunCall {
-  const answer: Next = (request) => {
+  const answer: NextUnary = (request) => {
     const call = request as UnaryCallRequest;
     const message = handler(call.message, new CallContext(call)) as Awaitable<Message>;
     return whenThere(message, (message) => new UnaryCallAnswer(call, message));

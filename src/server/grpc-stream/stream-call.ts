@@ -1,7 +1,7 @@
 import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import type { Awaitable } from "../../awaitable.js";
-import { chain, type Next, type NextStream } from "../../interceptors/chain.js";
+import { chain, type NextUnary, type NextStream } from "../../interceptors/chain.js";
 import type { Interceptor } from "../../interceptors/interceptor.js";
 import { CallAnswer, CallContext, CallRequest } from "../call-request.js";
 import type { Exchange } from "../exchange.js";
@@ -28,7 +28,7 @@ type RunStream = (call: StreamCallRequest) => Awaitable<StreamResponse>;
 /** Creates what takes streams of a method through the interceptors to its handler. */
 export function createStreamCall(options: StreamCallOptions): RunStream {
   const { method, handler, observe, admission, readmission, limitStreams, inspection } = options;
-  const pass: Next = (request) => request as never;
+  const pass: NextUnary = (request) => request as never;
   const admit = chain(admission, pass);
   const admitAgain = chain(readmission, pass);
 
