@@ -1,4 +1,5 @@
-import type { RuleRecord, Store } from "../src/store/store.js";
+import type { RuleRecord } from "../src/contract/grants.js";
+import type { Store } from "../src/store/port/store.js";
 import { loadBuilt } from "./built.js";
 import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.js";
 
@@ -80,8 +81,9 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
 }
 
 async function openStore(environment: StoreEnvironment): Promise<Store> {
-  const { readSettings } = await loadBuilt<typeof import("../src/config.js")>("config.js");
-  const { openStore } = await loadBuilt<typeof import("../src/open-store.js")>("open-store.js");
+  const { readSettings } = await loadBuilt<typeof import("../src/config/settings.js")>("config/settings.js");
+  const { openStore } =
+    await loadBuilt<typeof import("../src/store/open-store.js")>("store/open-store.js");
   return openStore(readSettings(environment));
 }
 
@@ -92,9 +94,12 @@ type Creator = (
 ) => Promise<Made>;
 
 async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
-  const { newId } = await loadBuilt<typeof import("../src/ids.js")>("ids.js");
-  const { createKeyring, kindFor, makeKey } =
-    await loadBuilt<typeof import("../src/keys.js")>("keys.js");
+  const { newId } = await loadBuilt<typeof import("../src/lib/uuid.js")>("lib/uuid.js");
+  const { createKeyring, makeKey } =
+    await loadBuilt<typeof import("../src/auth/keys.js")>("auth/keys.js");
+  const { kindFor } = await loadBuilt<typeof import("../src/contract/key-format.js")>(
+    "contract/key-format.js",
+  );
   const keyring = createKeyring();
   return async (kind) => {
     const id = newId(Date.now());

@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateApplicationRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
-import { ownPermissions } from "./contract.js";
-import { stateOfApplication } from "./events/trail.js";
-import { newId } from "./ids.js";
-import { type Keyring, kindFor, makeKey } from "./keys.js";
-import type { Store } from "./store/store.js";
-import { checkMessage } from "./validation.js";
+import { type Keyring, makeKey } from "./auth/keys.js";
+import { kindFor } from "./contract/key-format.js";
+import { ownPermissions } from "./contract/methods.js";
+import { newId } from "./lib/uuid.js";
+import { stateOfApplication } from "./services/events/audit.js";
+import type { Store } from "./store/port/store.js";
+import { checkMessage } from "./validation/validate.js";
 
 interface BootstrapOptions {
   readonly store: Store;

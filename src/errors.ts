@@ -6,16 +6,15 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
-import { askForKey, type ProblemCode, problemCatalogue } from "./problem-catalogue.js";
-import { LastManager } from "./store/managers.js";
-import { StoreUnavailable } from "./store/store.js";
-
-/** What is wrong with one field and what to do about it. */
-export interface FieldViolation {
-  /** The path of the field, for example `rules[0].priority`. */
-  readonly field: string;
-  readonly message: string;
-}
+import {
+  askForKey,
+  type FieldViolation,
+  type ProblemCode,
+  problemCatalogue,
+  quote,
+  shorten,
+} from "./contract/problems.js";
+import { LastManager, StoreUnavailable } from "./store/port/errors.js";
 
 interface ProblemFacts {
   readonly violations?: readonly FieldViolation[];
@@ -90,7 +89,6 @@ function retryHeader(retryAfter: number): Readonly<Record<string, string>> {
 
 /** How much is told at once: over gRPC an error travels in headers, which clients take only so many of. */
 export const mostViolations = 10;
-const longestText = 200;
 
 /** Of more violations than are told it says so: whoever finds one too many need not look for others. */
 export function invalidRequest(found: FieldViolation | readonly FieldViolation[]): Problem {
@@ -101,17 +99,6 @@ export function invalidRequest(found: FieldViolation | readonly FieldViolation[]
   const told = violations.map(({ field, message }) => `${field}: ${message}`);
   const detail = [...told, ...(all.length > told.length ? ["and more"] : [])].join("; ");
   return new Problem("invalid_request", detail, { violations });
-}
-
-/** A caller's own words, made fit to be told back: short, whole, and without a key that strayed into them. */
-function shorten(text: string): string {
-  const start = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
-  return start.toWellFormed().replaceAll(/lk_[a-z]{3}_[A-Za-z0-9]+/g, "lk_…");
-}
-
-/** A caller's own words within a sentence. */
-export function quote(text: string): string {
-  return JSON.stringify(shorten(text));
 }
 
 /** One answer for every key that is not good, so that nothing is learnt from it. */

@@ -11,4 +11,4 @@ setFlagsFromString("--no-allocation-site-pretenuring");
 setFlagsFromString("--heap-growing-percent=50");
 
 // A worker is run by a process that has read the command line already.
-await (cluster.isWorker ? import("./workers/worker.js") : import("./cli/command-line.js"));
+await (cluster.isWorker ? import("./cluster/worker.js") : import("./cli/main.js"));

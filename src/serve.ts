@@ -1,15 +1,15 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import { bootstrapHint, firstKeyBanner } from "./banner.js";
+import { createKeyring } from "./auth/keys.js";
 import { bootstrap } from "./bootstrap.js";
-import type { Settings } from "./config.js";
-import { inTime } from "./in-time.js";
-import { createKeyring } from "./keys.js";
-import { explainListenError } from "./listen-error.js";
-import { openStore } from "./open-store.js";
-import { createServer, type LatchkeyServer } from "./server/server.js";
-import type { Store } from "./store/store.js";
-import { loadTracing } from "./tracing/tracing.js";
+import type { Settings } from "./config/settings.js";
+import { withTimeout } from "./lib/timeout.js";
+import { createServer, type LatchkeyServer } from "./server.js";
+import { bootstrapHint, createServiceLog, firstKeyBanner } from "./service-log.js";
+import { openStore } from "./store/open-store.js";
+import type { Store } from "./store/port/store.js";
+import { loadTracing } from "./telemetry/load-tracing.js";
+import { explainListenError, startMetricsServer } from "./telemetry/metrics/server.js";
 
 /** How long a store may take to close, and what is left then to end the process, in milliseconds. */
 const closingTime = 1_000;
@@ -39,7 +39,7 @@ export async function serve(options: ServeOptions): Promise<void> {
 /** Closes the store. One that is away takes its time, and would keep the process waiting even then. */
 async function leave(store: Store): Promise<void> {
   const closed = store.close().then(() => true);
-  if (!(await inTime(closed, closingTime, () => false, { keepsRunning: true }))) {
+  if (!(await withTimeout(closed, closingTime, () => false, { keepsRunning: true }))) {
     setTimeout(() => process.exit(), lastMoment).unref();
   }
 }
@@ -79,4 +79,31 @@ async function greet(
   } else {
     log.info(bootstrapHint);
   }
+}
+
+/** Runs the service in this process until it is told to stop. */
+export async function serveAlone(settings: Settings): Promise<void> {
+  const { log, listening, stopping, stopped } = createServiceLog(settings);
+  await serve({
+    settings,
+    log,
+    greets: true,
+    async untilStopped(address, server) {
+      // Whoever hears that it listens may tell it to stop at once.
+      const stop = stopSignal();
+      const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
+      listening(address, metricsServer?.url);
+      stopping(await stop);
+      await metricsServer?.close();
+    },
+  });
+  stopped();
+}
+
+/** The first signal to stop. Those that follow, as from a terminal and npm at once, change nothing. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.on("SIGTERM", resolve);
+    process.on("SIGINT", resolve);
+  });
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { replaceKey, withoutKey, workingKeys } from "../src/applications/key-rotation.js";
-import { newId } from "../src/ids.js";
-import { expiredRetention, type KeyRecord } from "../src/store/store.js";
+import { newId } from "../src/lib/uuid.js";
+import { replaceKey, withoutKey, workingKeys } from "../src/services/applications/keys.js";
+import { expiredRetention, type KeyRecord } from "../src/store/port/records.js";
 
 const now = 1_000 * expiredRetention;
 const key = (expiresAt?: number): KeyRecord => ({

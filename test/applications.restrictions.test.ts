@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { checkRestrictions } from "../src/check-restrictions.js";
+import { createPlaceCheck } from "../src/contract/decisions/restrictions.js";
+import type { ApplicationType } from "../src/contract/grants.js";
 import { Problem } from "../src/errors.js";
-import { createPlaceCheck } from "../src/restrictions.js";
-import type { ApplicationType } from "../src/store/store.js";
+import { checkRestrictions } from "../src/validation/restrictions.js";
 
 const nowhere = { allowedOrigins: [], allowedCidrs: [] };
 

@@ -4,13 +4,13 @@ import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import { together } from "../src/access/together.js";
-import { Ending } from "../src/ending.js";
-import { inTime } from "../src/in-time.js";
-import { nextTurn } from "../src/next-turn.js";
-import { createBatcher } from "../src/store/batch.js";
-import { type End, withEnd } from "../src/with-end.js";
-import { forwardLines } from "../src/workers/forward-lines.js";
+import { forwardLines } from "../src/cluster/supervisor.js";
+import { Cancellation } from "../src/lib/cancellation.js";
+import { batchPerTick } from "../src/lib/concurrency.js";
+import { waitForNextTick } from "../src/lib/event-loop.js";
+import { type IteratorEnd, onIteratorEnd } from "../src/lib/iterators.js";
+import { withTimeout } from "../src/lib/timeout.js";
+import { createBatcher } from "../src/store/mongo/lookup.js";
 import { thenStandStill } from "./support/then-stand-still.js";
 import { until } from "./support/until.js";
 
@@ -168,7 +168,7 @@ describe("work done together", () => {
   /** Doubles numbers together, and notes each group that it is given. */
   function createDoubling() {
     const groups: (readonly number[])[] = [];
-    const double = together(async (items: readonly number[]) => {
+    const double = batchPerTick(async (items: readonly number[]) => {
       groups.push(items);
       return items.map((item) => 2 * item);
     });
@@ -215,14 +215,14 @@ describe("work done together", () => {
 
     it("does not wait for what is under way, and gets its own answer", async () => {
       const waiting: (() => void)[] = [];
-      const echo = together(async (items: readonly string[]) => {
+      const echo = batchPerTick(async (items: readonly string[]) => {
         await new Promise<void>((resolve) => waiting.push(resolve));
         return items;
       });
       const first = echo("first");
-      await nextTurn();
+      await waitForNextTick();
       const second = echo("second");
-      await nextTurn();
+      await waitForNextTick();
       expect(waiting).toHaveLength(2);
       waiting[1]?.();
       expect(await second).toBe("second");
@@ -235,7 +235,7 @@ describe("work done together", () => {
     it("is that of all who asked together, and of nobody else", async () => {
       const failure = new Error("The store is gone.");
       let isBroken = true;
-      const ask = together(async (items: readonly number[]) => {
+      const ask = batchPerTick(async (items: readonly number[]) => {
         if (isBroken) {
           throw failure;
         }
@@ -262,20 +262,20 @@ describe("waiting in time", () => {
 
   describe("waiting for an answer in time", () => {
     it("ends with the answer, or with why there is none", async () => {
-      expect(await inTime(Promise.resolve("here"), anHour, refuse)).toBe("here");
-      await expect(inTime(Promise.reject(new Error("lost")), anHour, refuse)).rejects.toThrow(
+      expect(await withTimeout(Promise.resolve("here"), anHour, refuse)).toBe("here");
+      await expect(withTimeout(Promise.reject(new Error("lost")), anHour, refuse)).rejects.toThrow(
         "lost",
       );
     });
 
     it("ends without it when the time is up, as the waiting one likes", async () => {
-      expect(await inTime(never, 1, () => "nothing")).toBe("nothing");
-      await expect(inTime(never, 1, refuse)).rejects.toThrow("late");
+      expect(await withTimeout(never, 1, () => "nothing")).toBe("nothing");
+      await expect(withTimeout(never, 1, refuse)).rejects.toThrow("late");
     });
 
     it("ends with an answer that is there when the time is up, though nobody has looked", async () => {
       const statLate = (milliseconds: number) =>
-        thenStandStill(() => inTime(stat("."), 1, () => undefined), milliseconds);
+        thenStandStill(() => withTimeout(stat("."), 1, () => undefined), milliseconds);
       let answer = await statLate(100);
       // A slow machine needs longer to get the answer while this process stands still.
       for (let wait = 200; !answer && wait < 10_000; wait *= 2) {
@@ -286,7 +286,7 @@ describe("waiting in time", () => {
 
     it("leaves an answer that comes too late alone, be it a failure", async () => {
       const { promise, reject } = createDeferred();
-      await inTime(promise, 1, () => undefined);
+      await withTimeout(promise, 1, () => undefined);
       reject(new Error("lost"));
       await new Promise(setImmediate);
     });
@@ -294,7 +294,7 @@ describe("waiting in time", () => {
     it("keeps no process running", () => {
       const timers = () => getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
       const before = timers();
-      void inTime(never, anHour, refuse);
+      void withTimeout(never, anHour, refuse);
       expect(timers()).toBe(before);
     });
   });
@@ -312,7 +312,7 @@ describe("iterations with an end", () => {
   const failure = new Error("It broke.");
 
   /** Notes every end that is told. */
-  function noting(ends: End[], thrown?: Error): (end: End) => void {
+  function noting(ends: IteratorEnd[], thrown?: Error): (end: IteratorEnd) => void {
     return (end) => {
       ends.push(end);
       if (thrown) {
@@ -342,8 +342,8 @@ describe("iterations with an end", () => {
     it("passes all items on in their order, and tells once that it has finished", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.integer()), async (items) => {
-          const ends: End[] = [];
-          const passed = withEnd(given(...items), noting(ends));
+          const ends: IteratorEnd[] = [];
+          const passed = onIteratorEnd(given(...items), noting(ends));
           expect(await taken(passed)).toEqual(items);
           expect(ends).toEqual([{ how: "finished" }]);
           expect(await passed.next()).toEqual({ done: true, value: undefined });
@@ -354,8 +354,8 @@ describe("iterations with an end", () => {
     });
 
     it("tells nothing before its end", async () => {
-      const ends: End[] = [];
-      const passed = withEnd(given(1, 2), noting(ends));
+      const ends: IteratorEnd[] = [];
+      const passed = onIteratorEnd(given(1, 2), noting(ends));
       await passed.next();
       await passed.next();
       expect(ends).toEqual([]);
@@ -368,16 +368,16 @@ describe("iterations with an end", () => {
           next: async () => ({ done: false as const, value: ++asked }),
         }),
       };
-      const passed = withEnd(items, () => {});
+      const passed = onIteratorEnd(items, () => {});
       expect(asked).toBe(0);
       expect(await passed.next()).toEqual({ done: false, value: 1 });
       expect(asked).toBe(1);
     });
 
     it("that fails tells why, and throws what the callback throws", async () => {
-      const ends: End[] = [];
+      const ends: IteratorEnd[] = [];
       const told = new Error("Sorry.");
-      const passed = withEnd(failing(1), noting(ends, told));
+      const passed = onIteratorEnd(failing(1), noting(ends, told));
       expect(await passed.next()).toEqual({ done: false, value: 1 });
       await expect(passed.next()).rejects.toBe(told);
       expect(ends).toEqual([{ how: "failed", reason: failure }]);
@@ -386,8 +386,8 @@ describe("iterations with an end", () => {
     });
 
     it("that fails is a mere end to the reader where the callback throws nothing", async () => {
-      const ends: End[] = [];
-      expect(await taken(withEnd(failing(1, 2), noting(ends)))).toEqual([1, 2]);
+      const ends: IteratorEnd[] = [];
+      expect(await taken(onIteratorEnd(failing(1, 2), noting(ends)))).toEqual([1, 2]);
       expect(ends).toEqual([{ how: "failed", reason: failure }]);
     });
 
@@ -399,7 +399,7 @@ describe("iterations with an end", () => {
       const items = {
         [Symbol.asyncIterator]: () => ({ next: () => results.shift() ?? Promise.reject(failure) }),
       };
-      const passed = withEnd(items, () => {});
+      const passed = onIteratorEnd(items, () => {});
       expect(await taken(passed)).toEqual([]);
       expect(await taken(passed)).toEqual([]);
       expect(results).toHaveLength(1);
@@ -407,13 +407,13 @@ describe("iterations with an end", () => {
 
     it("that finishes may be made to fail by the callback", async () => {
       const told = new Error("Too late.");
-      await expect(taken(withEnd(given(1), noting([], told)))).rejects.toBe(told);
+      await expect(taken(onIteratorEnd(given(1), noting([], told)))).rejects.toBe(told);
     });
   });
 
   describe("a reader that leaves", () => {
     it("ends the iteration, and that is told once", async () => {
-      const ends: End[] = [];
+      const ends: IteratorEnd[] = [];
       let isCleanedUp = false;
       async function* items() {
         try {
@@ -422,7 +422,7 @@ describe("iterations with an end", () => {
           isCleanedUp = true;
         }
       }
-      const passed = withEnd(items(), noting(ends));
+      const passed = onIteratorEnd(items(), noting(ends));
       for await (const item of passed) {
         if (item === 2) {
           break;
@@ -436,18 +436,18 @@ describe("iterations with an end", () => {
 
     it("before the first item is told of as well, from items that cannot be left too", async () => {
       for (const items of [given(1), { [Symbol.asyncIterator]: () => ({ next: never }) }]) {
-        const ends: End[] = [];
-        await withEnd(items, noting(ends)).return?.();
+        const ends: IteratorEnd[] = [];
+        await onIteratorEnd(items, noting(ends)).return?.();
         expect(ends).toEqual([{ how: "left" }]);
       }
     });
 
     it("is told of although the clean-up fails, whose failure is thrown", async () => {
-      const ends: End[] = [];
+      const ends: IteratorEnd[] = [];
       const items = {
         [Symbol.asyncIterator]: () => ({ next: never, return: () => Promise.reject(failure) }),
       };
-      await expect(withEnd(items, noting(ends)).return?.()).rejects.toBe(failure);
+      await expect(onIteratorEnd(items, noting(ends)).return?.()).rejects.toBe(failure);
       expect(ends).toEqual([{ how: "left" }]);
     });
 
@@ -460,11 +460,11 @@ describe("iterations with an end", () => {
 describe("the ending of a call", () => {
   const [reason, another] = [new Error("The caller left."), new Error("The time is up.")];
 
-  let ending: Ending;
+  let ending: Cancellation;
 
   beforeEach(() => {
     jest.useFakeTimers();
-    ending = new Ending();
+    ending = new Cancellation();
   });
 
   afterEach(() => {
@@ -474,9 +474,9 @@ describe("the ending of a call", () => {
   describe("a call that is given up", () => {
     it("tells its one listener why, and only the first time", () => {
       const told: Error[] = [];
-      ending.onEnd((why) => told.push(why));
-      ending.end(reason);
-      ending.end(another);
+      ending.onCancel((why) => told.push(why));
+      ending.cancel(reason);
+      ending.cancel(another);
       expect(told).toEqual([reason]);
       expect(ending.reason).toBe(reason);
     });
@@ -485,29 +485,29 @@ describe("the ending of a call", () => {
       const told: string[] = [];
       const first = () => told.push("first");
       const second = () => told.push("second");
-      ending.onEnd(first);
-      ending.onEnd(second);
-      ending.offEnd(first);
-      ending.end(reason);
+      ending.onCancel(first);
+      ending.onCancel(second);
+      ending.offCancel(first);
+      ending.cancel(reason);
       expect(told).toEqual(["second"]);
 
-      const left = new Ending();
-      left.onEnd(second);
-      left.offEnd(second);
-      left.end(reason);
+      const left = new Cancellation();
+      left.onCancel(second);
+      left.offCancel(second);
+      left.cancel(reason);
       expect(told).toEqual(["second"]);
     });
 
     it("gives its signal, whether it was asked for before or is only then", () => {
       const { signal } = ending;
       expect(signal.aborted).toBe(false);
-      ending.end(reason);
-      ending.end(another);
+      ending.cancel(reason);
+      ending.cancel(another);
       expect(signal.reason).toBe(reason);
       expect(ending.signal).toBe(signal);
 
-      const late = new Ending();
-      late.end(reason);
+      const late = new Cancellation();
+      late.cancel(reason);
       expect(late.signal.aborted).toBe(true);
       expect(late.signal.reason).toBe(reason);
     });
@@ -516,7 +516,7 @@ describe("the ending of a call", () => {
   describe("a call that is given some time", () => {
     it("is given up when that is over, and not before", () => {
       const { signal } = ending;
-      ending.endIn(50, () => another);
+      ending.cancelAfter(50, () => another);
       jest.advanceTimersByTime(49);
       expect(ending.reason).toBeUndefined();
       jest.advanceTimersByTime(1);
@@ -525,29 +525,29 @@ describe("the ending of a call", () => {
     });
 
     it("is given up at once where that is none", () => {
-      ending.endIn(0, () => another);
+      ending.cancelAfter(0, () => another);
       expect(ending.reason).toBe(another);
       expect(jest.getTimerCount()).toBe(0);
     });
 
     it("is left alone when that is called off, and leaves no timer", () => {
-      ending.endIn(50, () => another);
-      ending.callOff();
+      ending.cancelAfter(50, () => another);
+      ending.clearTimer();
       expect(jest.getTimerCount()).toBe(0);
       jest.advanceTimersByTime(100);
       expect(ending.reason).toBeUndefined();
     });
 
     it("keeps the reason that came first", () => {
-      ending.endIn(50, () => another);
-      ending.end(reason);
+      ending.cancelAfter(50, () => another);
+      ending.cancel(reason);
       jest.advanceTimersByTime(50);
       expect(ending.reason).toBe(reason);
     });
 
     it("tells how much is left of it, down to nothing", () => {
       expect(ending.timeLeft).toBeUndefined();
-      ending.endIn(50, () => another);
+      ending.cancelAfter(50, () => another);
       expect(ending.timeLeft).toBe(50);
       jest.advanceTimersByTime(20);
       expect(ending.timeLeft).toBe(30);
@@ -558,10 +558,10 @@ describe("the ending of a call", () => {
 
   it("a call that nobody asks about makes no timer and no signal", () => {
     const abort = jest.spyOn(globalThis, "AbortController");
-    const quiet = new Ending();
-    quiet.onEnd(() => {});
-    quiet.end(reason);
-    quiet.callOff();
+    const quiet = new Cancellation();
+    quiet.onCancel(() => {});
+    quiet.cancel(reason);
+    quiet.clearTimer();
     expect(abort).not.toHaveBeenCalled();
     expect(jest.getTimerCount()).toBe(0);
     abort.mockRestore();

@@ -4,9 +4,9 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
-import { isReplayable } from "../src/contract.js";
-import { newId } from "../src/ids.js";
-import { type Binding, readBinding } from "../src/server/rest/binding.js";
+import { isReplayable } from "../src/contract/methods.js";
+import { newId } from "../src/lib/uuid.js";
+import { type Binding, readBinding } from "../src/transport/rest/router.js";
 import { type Answer, type AskOptions, askGrpc, askRest } from "./authorization/ask.js";
 import { createChangeGate, type Loss, losses } from "./authorization/lost-authority.js";
 import { sampleOf, type Target } from "./authorization/samples.js";

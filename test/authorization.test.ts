@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { services } from "../src/contract.js";
+import { services } from "../src/contract/methods.js";
 import { type Cell, callMatrix } from "./authorization/matrix.js";
 import { areOpen, openServices, reflectedServices } from "./authorization/open-to-all.js";
 import { renderPage } from "./authorization/page.js";

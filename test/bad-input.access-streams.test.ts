@@ -11,8 +11,8 @@ import {
   WatchCredentialsRequestSchema,
   WatchCredentialsResponseSchema,
 } from "../gen/latchkey/v1/access_service_pb.js";
-import { newId } from "../src/ids.js";
-import { makeKey } from "../src/keys.js";
+import { makeKey } from "../src/auth/keys.js";
+import { newId } from "../src/lib/uuid.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { useReaders } from "./support/api-streams.js";
 import { useBadInputTarget } from "./support/bad-input.js";

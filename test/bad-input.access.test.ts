@@ -6,8 +6,8 @@ import {
   CheckAccessRequestSchema,
   ListPermissionsRequestSchema,
 } from "../gen/latchkey/v1/access_service_pb.js";
-import { newId } from "../src/ids.js";
-import { makeKey } from "../src/keys.js";
+import { makeKey } from "../src/auth/keys.js";
+import { newId } from "../src/lib/uuid.js";
 import { useBadInputTarget } from "./support/bad-input.js";
 import { expectProblem, send } from "./support/http.js";
 import { callRaw, detailsOf, envelope } from "./support/raw-grpc.js";

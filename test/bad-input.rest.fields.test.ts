@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { newId } from "../src/ids.js";
+import { newId } from "../src/lib/uuid.js";
 import { useBadInputTarget } from "./support/bad-input.js";
 import { expectProblem, type HttpAnswer, send } from "./support/http.js";
 import { type Path, placesIn, replaced } from "./support/json-places.js";

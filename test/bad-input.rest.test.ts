@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../src/ids.js";
-import { makeKey } from "../src/keys.js";
+import { makeKey } from "../src/auth/keys.js";
+import { newId } from "../src/lib/uuid.js";
 import { useBadInputTarget } from "./support/bad-input.js";
 import { expectProblem, type HttpAnswer, send } from "./support/http.js";
 

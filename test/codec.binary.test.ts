@@ -26,10 +26,10 @@ import {
   ApplicationSchema,
   CreateApplicationRequestSchema,
 } from "../gen/latchkey/v1/application_service_pb.js";
-import { services } from "../src/contract.js";
-import { createBinaryDecoder } from "../src/server/codec/binary-decoder.js";
-import { createBinaryEncoder } from "../src/server/codec/binary-encoder.js";
-import { isPlain } from "../src/server/codec/plain.js";
+import { services } from "../src/contract/methods.js";
+import { createBinaryDecoder } from "../src/transport/codec/binary-decoder.js";
+import { createBinaryEncoder } from "../src/transport/codec/binary-encoder.js";
+import { isPlain } from "../src/transport/codec/message-fields.js";
 import { anyDuration, anyInit } from "./support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 import { repetitions } from "./support/suite.js";

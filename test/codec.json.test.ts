@@ -26,11 +26,13 @@ import {
   RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../gen/latchkey/v1/application_service_pb.js";
-import { services } from "../src/contract.js";
-import { toTimestamp } from "../src/moments.js";
-import { createConnectJsonDecoder } from "../src/server/codec/connect-json-decoder.js";
-import { createConnectJsonEncoder } from "../src/server/codec/connect-json-encoder.js";
-import { jsonOptionsFor } from "../src/server/json-options.js";
+import { services } from "../src/contract/methods.js";
+import { jsonOptionsFor } from "../src/transport/codec/codecs.js";
+import {
+  createConnectJsonDecoder,
+  createConnectJsonEncoder,
+} from "../src/transport/codec/connect-json.js";
+import { toTimestamp } from "../src/validation/time.js";
 import { anyDuration, anyInit } from "./support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 import { repetitions } from "./support/suite.js";

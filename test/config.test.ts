@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "@jest/globals";
-import { ConfigError, type Environment, readSettings } from "../src/config.js";
+import { ConfigError, type Environment, readSettings } from "../src/config/settings.js";
 
 function problemsOf(environment: Environment): readonly string[] {
   try {

@@ -10,13 +10,16 @@ import {
   jest,
 } from "@jest/globals";
 import fc from "fast-check";
-import { nextTurn } from "../src/next-turn.js";
-import { type CallTurns, createTurnsOfAll } from "../src/server/call-turns.js";
-import type { Connection } from "../src/server/connection.js";
-import { createFlowsOfAll, type Flow } from "../src/server/flow.js";
-import { endOverdue } from "../src/server/overdue.js";
-import { createReading } from "../src/server/reading.js";
-import { createWaitingLine } from "../src/server/waiting-line.js";
+import { waitForNextTick } from "../src/lib/event-loop.js";
+import { type CallTurns, createTurnsOfAll } from "../src/transport/listener/call-scheduler.js";
+import type { Connection } from "../src/transport/listener/connection.js";
+import {
+  createFlowsOfAll,
+  createReading,
+  type Flow,
+} from "../src/transport/listener/flow-control.js";
+import { endOverdue } from "../src/transport/listener/stale-connections.js";
+import { createWaitingLine } from "../src/transport/listener/waiting-queue.js";
 import { times } from "./store-contract/fixtures.js";
 import { endHeaders, endStream, frame, frameType, request } from "./support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "./support/raw-connection.js";
@@ -54,8 +57,8 @@ describe("turns of calls", () => {
       const served: string[] = [];
       take(createTurnsOfAll(clock)(), 100, "a", served);
       expect(served).toHaveLength(16);
-      await nextTurn();
-      await nextTurn();
+      await waitForNextTick();
+      await waitForNextTick();
       expect(served.length).toBeGreaterThan(16);
       expect(served.length).toBeLessThan(100);
     });
@@ -82,7 +85,7 @@ describe("turns of calls", () => {
         }
       }
       while (served.length < 1_000) {
-        await nextTurn();
+        await waitForNextTick();
       }
       expect(served).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
     });
@@ -99,7 +102,7 @@ describe("turns of calls", () => {
       }
       create().wait(() => served.push("one"));
       while (!served.includes("one")) {
-        await nextTurn();
+        await waitForNextTick();
       }
       expect(served.length).toBeLessThan(100);
     });
@@ -116,12 +119,12 @@ describe("turns of calls", () => {
           served.push("a");
         });
       }
-      await nextTurn();
+      await waitForNextTick();
       const counts: number[] = [];
       for (let turn = 0; turn < 10; turn++) {
         create();
         const before = served.length;
-        await nextTurn();
+        await waitForNextTick();
         counts.push(served.length - before);
       }
       expect(new Set(counts)).toEqual(new Set([1]));
@@ -140,7 +143,7 @@ describe("turns of calls", () => {
         });
       }
       for (; turn < 6; turn++) {
-        await nextTurn();
+        await waitForNextTick();
       }
       const inLast = served.filter((at) => at === 5).length;
       expect(inLast).toBeGreaterThan(0);
@@ -258,7 +261,7 @@ describe("flow of connections", () => {
 
   async function turns(count: number): Promise<void> {
     for (let turn = 0; turn < count; turn++) {
-      await nextTurn();
+      await waitForNextTick();
     }
   }
 

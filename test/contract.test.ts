@@ -10,6 +10,7 @@ import { describe, expect, it } from "@jest/globals";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { CheckAccessRequestSchema } from "../gen/latchkey/v1/access_service_pb.js";
 import { access } from "../gen/latchkey/v1/options_pb.js";
+import { createKeyring, makeKey } from "../src/auth/keys.js";
 import {
   accessOf,
   isOwnPermission,
@@ -18,12 +19,11 @@ import {
   ownPermissions,
   services,
   validationRules,
-} from "../src/contract.js";
-import { newId } from "../src/ids.js";
-import { createKeyring, makeKey } from "../src/keys.js";
-import { readBinding } from "../src/server/rest/binding.js";
-import { createDecoder } from "../src/server/rest/decode.js";
-import { createEncoder } from "../src/server/rest/encode.js";
+} from "../src/contract/methods.js";
+import { newId } from "../src/lib/uuid.js";
+import { createDecoder } from "../src/transport/rest/decode.js";
+import { createEncoder } from "../src/transport/rest/encode.js";
+import { readBinding } from "../src/transport/rest/router.js";
 
 const methods = services.flatMap((service) => service.methods);
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { Store } from "../src/store/store.js";
+import type { Store } from "../src/store/port/store.js";
 import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
 import {

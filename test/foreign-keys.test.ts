@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { newId } from "../src/ids.js";
-import { createKeyring, makeKey } from "../src/keys.js";
-import type { ImportedApplication } from "../src/store/transfer.js";
+import { createKeyring, makeKey } from "../src/auth/keys.js";
+import { newId } from "../src/lib/uuid.js";
+import type { ImportedApplication } from "../src/store/port/transfer.js";
 import { must } from "./store-contract/fixtures.js";
 import { anImportedApplication, importAll } from "./store-contract/transfer-fixtures.js";
 import { callRaw } from "./support/raw-grpc.js";

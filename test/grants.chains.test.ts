@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { showGrants } from "../src/grants.js";
-import type { Grants } from "../src/store/store.js";
+import { showGrants } from "../src/auth/grants.js";
+import type { Grants } from "../src/contract/grants.js";
 import { type Api, ApiFailure, keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
 import {

@@ -1,14 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { compileGrants } from "../src/access/compile-grants.js";
-import { decide } from "../src/access/decide.js";
-import type { Token } from "../src/access/scope.js";
-import { type Caller, grantsOf } from "../src/caller.js";
-import { uncoveredGrants } from "../src/covered-grants.js";
+import { type Caller, grantsOf } from "../src/auth/caller.js";
+import { uncoveredGrants } from "../src/auth/grant-coverage.js";
+import { checkGrantsSuit, checkMayAdminister, createGrantGuard } from "../src/auth/grants.js";
+import { compileGrants, decide } from "../src/contract/decisions/decide.js";
+import type { Token } from "../src/contract/decisions/scope.js";
+import { type Grants, holds } from "../src/contract/grants.js";
 import { Problem } from "../src/errors.js";
-import { checkGrantsSuit, checkMayAdminister, createGrantGuard } from "../src/grants.js";
-import { holds } from "../src/store/application-search.js";
-import type { ApplicationRecord, Grants, SessionRecord } from "../src/store/store.js";
+import type { ApplicationRecord, SessionRecord } from "../src/store/port/records.js";
 import { grants as anyGrants, question } from "./access/any-grants.js";
 import {
   type Chain,

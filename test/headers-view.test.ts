@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { HeadersView } from "../src/server/headers-view.js";
+import { HeadersView } from "../src/transport/http/headers.js";
 
 const source: IncomingHttpHeaders = {
   ":method": "POST",

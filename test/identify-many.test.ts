@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { Caller } from "../src/caller.js";
 import {
   createIdentify,
   createIdentifyMany,
   type Identify,
   type IdentifyMany,
-} from "../src/identify.js";
-import { newId } from "../src/ids.js";
-import { createKeyring, kindFor, makeKey } from "../src/keys.js";
-import type { NewApplication, Store } from "../src/store/store.js";
+} from "../src/auth/authenticate.js";
+import type { Caller } from "../src/auth/caller.js";
+import { createKeyring, makeKey } from "../src/auth/keys.js";
+import { kindFor } from "../src/contract/key-format.js";
+import { newId } from "../src/lib/uuid.js";
+import type { NewApplication } from "../src/store/port/records.js";
+import type { Store } from "../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour } from "./store-contract/fixtures.js";
 import { anyCharacter } from "./support/any-character.js";
 import { startServer, type TestServer } from "./support/server.js";

@@ -1,10 +1,9 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { readSettings } from "../src/config.js";
-import { createComesSlowly } from "../src/server/comes-slowly.js";
-import type { Connection } from "../src/server/connection.js";
-import { createIsUseless } from "../src/server/is-useless.js";
+import { readSettings } from "../src/config/settings.js";
+import type { Connection } from "../src/transport/listener/connection.js";
+import { createComesSlowly, createIsUseless } from "../src/transport/listener/stale-connections.js";
 
 const bodyTimeout = 2_000;
 const sizeOfSign = 17;

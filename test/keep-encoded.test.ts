@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
-import { keepEncoded } from "../src/server/keep-encoded.js";
-import { type ShowsRecord, shownRecord } from "../src/shown-record.js";
+import { type ShowsRecord, shownRecord } from "../src/services/applications/messages.js";
+import { keepEncoded } from "../src/transport/codec/encoded-cache.js";
 
 /** An answer that shows a record. */
 function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord {

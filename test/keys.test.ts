@@ -1,11 +1,11 @@
 import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import { readBase62, readDigits, writeBase62 } from "../src/base62.js";
-import { createFindNamed, createIdentify, createIdentifyMany } from "../src/identify.js";
-import { idFromBytes, idToBytes, isId, newId } from "../src/ids.js";
-import { createKeyring, makeKey, parseKey } from "../src/keys.js";
-import { drawRandom } from "../src/random.js";
-import type { Store } from "../src/store/store.js";
+import { createFindNamed, createIdentify, createIdentifyMany } from "../src/auth/authenticate.js";
+import { createKeyring, makeKey } from "../src/auth/keys.js";
+import { parseKey } from "../src/contract/key-format.js";
+import { readBase62, readDigits, writeBase62 } from "../src/lib/base62.js";
+import { drawRandom, idFromBytes, idToBytes, isId, newId } from "../src/lib/uuid.js";
+import type { Store } from "../src/store/port/store.js";
 
 const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
 const id = fc.uuid();

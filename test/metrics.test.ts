@@ -6,9 +6,9 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { watchEventLoopLag } from "../src/metrics/event-loop-lag.js";
-import { StoreUnavailable } from "../src/store/store.js";
-import { version } from "../src/version.js";
+import { version } from "../src/lib/version.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import { watchEventLoopLag } from "../src/telemetry/metrics/event-loop.js";
 import { type Api, keyOf } from "./support/api.js";
 import { createConnectApi } from "./support/api-connect.js";
 import { createGrpcApi } from "./support/api-grpc.js";

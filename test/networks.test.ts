@@ -2,10 +2,10 @@ import { BlockList, isIPv6 } from "node:net";
 import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { callKey } from "../src/caller.js";
-import { createAddressOf } from "../src/caller-address.js";
-import { readSettings } from "../src/config.js";
-import { Ending } from "../src/ending.js";
+import { callKey } from "../src/auth/caller.js";
+import { createAddressOf } from "../src/auth/caller-address.js";
+import { readSettings } from "../src/config/settings.js";
+import { Cancellation } from "../src/lib/cancellation.js";
 import {
   homeOf,
   isInOneOf,
@@ -13,7 +13,7 @@ import {
   readAddress,
   readNetwork,
   showAddress,
-} from "../src/networks.js";
+} from "../src/lib/networks.js";
 
 function networkOf(text: string): Network {
   const network = readNetwork(text);
@@ -252,9 +252,9 @@ describe("callers", () => {
   function addressOf(address: string, forwarded?: string | string[], trusted = "10.0.0.0/8,::1") {
     const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
     const headers = { "x-forwarded-for": forwarded as string };
-    const ending = new Ending();
+    const cancellation = new Cancellation();
     const peer = { address, headers };
-    const call = { requestId: "", startedAt: 0, peer, ending, protocol: "rest" } as const;
+    const call = { requestId: "", startedAt: 0, peer, cancellation, protocol: "rest" } as const;
     const values = createContextValues().set(callKey, call);
     return createAddressOf(trustedProxies)({ values });
   }

@@ -21,10 +21,10 @@ import {
   replayable,
 } from "../gen/latchkey/v1/options_pb.js";
 import { openapi } from "../gen/openapi.js";
-import { services, validationRules } from "../src/contract.js";
+import { services, validationRules } from "../src/contract/methods.js";
+import type { ProblemCode } from "../src/contract/problems.js";
 import { Problem } from "../src/errors.js";
-import type { ProblemCode } from "../src/problem-catalogue.js";
-import { createEncoder } from "../src/server/rest/encode.js";
+import { createEncoder } from "../src/transport/rest/encode.js";
 import { isFullSuite } from "./support/suite.js";
 
 interface Media {

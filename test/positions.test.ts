@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type CursorList, createCursors } from "../src/cursor.js";
 import { Problem } from "../src/errors.js";
-import { createResumeTokens } from "../src/resume-token.js";
-import { createSealPlaces, type SealPlaces as Sealing } from "../src/sealed-places.js";
-import type { Place } from "../src/store/store.js";
+import { createSealPlaces, type SealPlaces as Sealing } from "../src/lib/sealing.js";
+import { type CursorList, createCursors, createResumeTokens } from "../src/services/cursors.js";
+import type { Place } from "../src/store/port/store.js";
 
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);

@@ -3,8 +3,8 @@ import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuil
 import { describe, expect, it } from "@jest/globals";
 import { http } from "../gen/google/api/annotations_pb.js";
 import { access, errors, replayable } from "../gen/latchkey/v1/options_pb.js";
-import { services } from "../src/contract.js";
-import { problemCatalogue } from "../src/problem-catalogue.js";
+import { services } from "../src/contract/methods.js";
+import { problemCatalogue } from "../src/contract/problems.js";
 
 const markdown = readFileSync("gen/proto.md", "utf8");
 const html = readFileSync("gen/proto.html", "utf8");

@@ -2,14 +2,18 @@ import { createContextValues } from "@connectrpc/connect";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import pino from "pino";
-import { callKey } from "../src/caller.js";
-import { createReadAddressOf } from "../src/caller-address.js";
-import { Ending } from "../src/ending.js";
-import { createBuckets, generationSize } from "../src/rate-limits/buckets.js";
-import { createCountedAddressOf } from "../src/rate-limits/counted-address.js";
-import { createSharedBuckets } from "../src/rate-limits/shared-buckets.js";
-import { createStoreContact } from "../src/rate-limits/store-contact.js";
-import type { Drawn, Rate, RateCounts } from "../src/store/rate-counts.js";
+import { callKey } from "../src/auth/caller.js";
+import { createReadAddressOf } from "../src/auth/caller-address.js";
+import type { Rate } from "../src/config/rate-limits.js";
+import { Cancellation } from "../src/lib/cancellation.js";
+import {
+  createBuckets,
+  createSharedBuckets,
+  createStoreContact,
+  generationSize,
+} from "../src/services/rate-limits/buckets.js";
+import { createCountedAddressOf } from "../src/services/rate-limits/rate-limits.js";
+import type { Drawn, RateCounts } from "../src/store/port/rate-counts.js";
 import { stopTime } from "./support/stop-time.js";
 
 afterEach(() => {
@@ -284,7 +288,11 @@ describe("an address", () => {
     ["2001:db8:1:2::1", "20010db800010002/64"],
     ["", ""],
   ])("%s is counted as %s, each time", (address, counted) => {
-    const call = { requestId: "", peer: { address, headers: {} }, ending: new Ending() };
+    const call = {
+      requestId: "",
+      peer: { address, headers: {} },
+      cancellation: new Cancellation(),
+    };
     const values = createContextValues().set(callKey, call);
     expect([countedAddressOf(values), countedAddressOf(values)]).toEqual([counted, counted]);
   });

@@ -13,9 +13,9 @@ import {
 } from "@jest/globals";
 import { RetryInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
-import type { Environment } from "../src/config.js";
-import { newId } from "../src/ids.js";
-import { makeKey } from "../src/keys.js";
+import { makeKey } from "../src/auth/keys.js";
+import type { Environment } from "../src/config/settings.js";
+import { newId } from "../src/lib/uuid.js";
 import { createTenant, type Tenant } from "./api-contract/tenant.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";

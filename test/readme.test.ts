@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type ProblemCode, problemCatalogue } from "../src/problem-catalogue.js";
+import { type ProblemCode, problemCatalogue } from "../src/contract/problems.js";
 import { scriptIn } from "./support/script-in.js";
 import { startServer, type TestServer } from "./support/server.js";
 

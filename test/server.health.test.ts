@@ -5,7 +5,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../gen/grpc/health/v1/health_pb.js";
-import { StoreUnavailable } from "../src/store/store.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
 import { expectProblem, send } from "./support/http.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { changed } from "./support/store.js";

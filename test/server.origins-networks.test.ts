@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import type { Environment } from "../src/config.js";
+import type { Environment } from "../src/config/settings.js";
 import { keyOf } from "./support/api.js";
 import { createRestApi } from "./support/api-rest.js";
 import { expectProblem, send, sendRaw } from "./support/http.js";

@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import type { Environment } from "../src/config.js";
-import type { Store } from "../src/store/store.js";
+import type { Environment } from "../src/config/settings.js";
+import type { Store } from "../src/store/port/store.js";
 import { keyOf } from "./support/api.js";
 import { createGrpcApi } from "./support/api-grpc.js";
 import { createRestApi } from "./support/api-rest.js";

@@ -1,7 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { type ApplicationStore, StoreUnavailable } from "../src/store/store.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import type { ApplicationStore } from "../src/store/port/store.js";
 import { keyOf, type StreamedCheck, type StreamingApi } from "./support/api.js";
 import { createOutbox, duplexClients, streamClients, useReaders } from "./support/api-streams.js";
 import { linesBeforeNext } from "./support/log.js";

@@ -10,7 +10,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "@jest/globals";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
-import type { Environment } from "../src/config.js";
+import type { Environment } from "../src/config/settings.js";
 import { withFolder } from "./support/process.js";
 import { callRaw } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";

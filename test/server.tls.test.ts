@@ -13,7 +13,7 @@ import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { readSettings } from "../src/config.js";
+import { readSettings } from "../src/config/settings.js";
 import { expectProblem, type HttpAnswer, parseAnswers } from "./support/http.js";
 import { callRaw, envelope } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";

@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { webPageNames } from "../src/server/web-pages.js";
+import { webPageNames } from "../src/transport/system/web-pages.js";
 import { send } from "./support/http.js";
 import { callRaw } from "./support/raw-grpc.js";
 import { startServer, type TestServer } from "./support/server.js";

@@ -12,7 +12,7 @@ import {
   WatchCredentialsRequestSchema,
 } from "../gen/latchkey/v1/access_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import type { Environment } from "../src/config.js";
+import type { Environment } from "../src/config/settings.js";
 import { times } from "./store-contract/fixtures.js";
 import {
   answerOf,

@@ -3,7 +3,7 @@ import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { splitByPreface } from "../src/server/split-by-preface.js";
+import { splitByPreface } from "../src/transport/listener/node-server.js";
 import { openRaw } from "./support/raw-connection.js";
 import { thenStandStill } from "./support/then-stand-still.js";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe } from "@jest/globals";
-import type { Clock, Store } from "../src/store/store.js";
+import type { Clock, Store } from "../src/store/port/store.js";
 import { describeAbandonedLists } from "./store-contract/abandoned-lists.js";
 import { describeAnswers } from "./store-contract/answers.js";
 import { describeApplications } from "./store-contract/applications.js";

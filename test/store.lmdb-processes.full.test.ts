@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from "@jest/globals";
 import { open } from "lmdb";
-import { newId } from "../src/ids.js";
+import { newId } from "../src/lib/uuid.js";
 import { anApplication, times } from "./store-contract/fixtures.js";
 import { useChildren } from "./support/child.js";
 import { useFollowers } from "./support/follow.js";

@@ -2,9 +2,11 @@ import { randomUUID } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "@jest/globals";
 import { open } from "lmdb";
-import { changeRetention } from "../src/store/changes.js";
-import type { EventRecord } from "../src/store/events.js";
-import { type ApplicationRecord, type Store, StoreUnavailable } from "../src/store/store.js";
+import { changeRetention } from "../src/store/port/changes.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import type { EventRecord } from "../src/store/port/events.js";
+import type { ApplicationRecord } from "../src/store/port/records.js";
+import type { Store } from "../src/store/port/store.js";
 import {
   aFullEvent,
   aLargeEvent,

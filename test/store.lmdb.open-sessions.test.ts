@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { open } from "lmdb";
-import { type ApplicationRecord, SessionQuotaReached, type Store } from "../src/store/store.js";
+import { SessionQuotaReached } from "../src/store/port/errors.js";
+import type { ApplicationRecord } from "../src/store/port/records.js";
+import type { Store } from "../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour, must } from "./store-contract/fixtures.js";
 import { createTestClock } from "./support/clock.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";

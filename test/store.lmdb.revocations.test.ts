@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { openLmdbStore } from "../src/store/lmdb.js";
-import { type Store, StoreUnavailable } from "../src/store/store.js";
+import { openLmdbStore } from "../src/store/lmdb/store.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import type { Store } from "../src/store/port/store.js";
 import { canMount, fillDisk, whyNoMount, withSmallDisk } from "./faults/support/small-disk.js";
 import {
   aGrant,

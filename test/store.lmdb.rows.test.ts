@@ -7,20 +7,20 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { open } from "lmdb";
 import { ApplicationSchema } from "../gen/latchkey/v1/application_service_pb.js";
-import { toApplication } from "../src/applications/to-application.js";
-import { idToBytes, newId } from "../src/ids.js";
-import { createEncoder } from "../src/server/rest/encode.js";
-import { type ChangeLog, createChangeLog } from "../src/store/lmdb/change-log.js";
+import { applicationTypes } from "../src/contract/grants.js";
+import { idToBytes, newId } from "../src/lib/uuid.js";
+import { toApplication } from "../src/services/applications/messages.js";
+import { type ChangeLog, createChangeLog } from "../src/store/lmdb/changes.js";
 import { type Environment, openEnvironment } from "../src/store/lmdb/environment.js";
-import { openLmdbStore } from "../src/store/lmdb.js";
-import { managerPermissions } from "../src/store/managers.js";
+import { openLmdbStore } from "../src/store/lmdb/store.js";
+import { managerPermissions } from "../src/store/port/applications.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
 import {
   type ApplicationRecord,
-  applicationTypes,
   expiredRetention,
   type NewApplication,
-  StoreUnavailable,
-} from "../src/store/store.js";
+} from "../src/store/port/records.js";
+import { createEncoder } from "../src/transport/rest/encode.js";
 import { anEvent } from "./store-contract/event-fixtures.js";
 import {
   aGrant,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Store } from "../src/store/store.js";
+import type { Store } from "../src/store/port/store.js";
 import { anEvent } from "./store-contract/event-fixtures.js";
 import { anApplication, aSession, createBoth, times } from "./store-contract/fixtures.js";
 import { useLmdbFolder } from "./support/lmdb-folder.js";

@@ -1,15 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Db, UUID } from "mongodb";
-import { placeOf } from "../src/store/application-search.js";
-import { managerPermissions } from "../src/store/managers.js";
-import type {
-  ApplicationRecord,
-  ListQuery,
-  NewSession,
-  SessionQuery,
-  Store,
-} from "../src/store/store.js";
+import { managerPermissions, placeOf } from "../src/store/port/applications.js";
+import type { ApplicationRecord, NewSession } from "../src/store/port/records.js";
+import type { ListQuery, SessionQuery, Store } from "../src/store/port/store.js";
 import {
   aGrant,
   anApplication,

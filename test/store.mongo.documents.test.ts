@@ -2,14 +2,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import { Binary, BSON, type Db, type Document, UUID } from "mongodb";
-import { newId } from "../src/ids.js";
-import { createDecoder } from "../src/store/mongo/decoder.js";
-import {
-  type ApplicationStore,
-  expiredRetention,
-  type KeyRecord,
-  StoreUnavailable,
-} from "../src/store/store.js";
+import { newId } from "../src/lib/uuid.js";
+import { createDecoder } from "../src/store/mongo/lookup.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import { expiredRetention, type KeyRecord } from "../src/store/port/records.js";
+import type { ApplicationStore } from "../src/store/port/store.js";
 import {
   aGrant,
   anApplication,

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Document } from "mongodb";
-import { newId } from "../src/ids.js";
-import type { NewEvent } from "../src/store/events.js";
+import { newId } from "../src/lib/uuid.js";
 import { reach } from "../src/store/mongo/reach.js";
-import { openMongoStore } from "../src/store/mongo.js";
-import { type ApplicationRecord, type Store, StoreUnavailable } from "../src/store/store.js";
-import { AnswerKept, CallerChanged, type Trail } from "../src/store/trail.js";
+import { openMongoStore } from "../src/store/mongo/store.js";
+import type { Trail } from "../src/store/port/audit.js";
+import { AnswerKept, CallerChanged, StoreUnavailable } from "../src/store/port/errors.js";
+import type { NewEvent } from "../src/store/port/events.js";
+import type { ApplicationRecord } from "../src/store/port/records.js";
+import type { Store } from "../src/store/port/store.js";
 import { anEvent, listEvents } from "./store-contract/event-fixtures.js";
 import {
   aGrant,

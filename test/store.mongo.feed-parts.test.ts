@@ -2,12 +2,11 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { BSON, Timestamp, UUID } from "mongodb";
-import { createBell } from "../src/bell.js";
-import { type ChangeEvent, toTenantChange } from "../src/store/mongo/change-events.js";
-import { createChangePublisher } from "../src/store/mongo/change-publisher.js";
+import { createSignal } from "../src/lib/signal.js";
 import { toEventFields } from "../src/store/mongo/event-documents.js";
-import type { Step } from "../src/store/mongo/event-stream.js";
-import type { ExpiryScan } from "../src/store/mongo/expiry-scan.js";
+import { type ChangeEvent, toTenantChange } from "../src/store/mongo/feeds/change-events.js";
+import { createChangePublisher } from "../src/store/mongo/feeds/change-publisher.js";
+import type { Step } from "../src/store/mongo/feeds/change-stream.js";
 import {
   clusterTimeOf,
   clusterTimeOfMark,
@@ -17,9 +16,10 @@ import {
   type Position,
   parsePosition,
   timestampOf,
-} from "../src/store/mongo/position.js";
-import { createRecentChanges, type Entry } from "../src/store/mongo/recent-changes.js";
-import { createRecentEvents } from "../src/store/mongo/recent-events.js";
+} from "../src/store/mongo/feeds/change-stream.js";
+import type { ExpiryScan } from "../src/store/mongo/feeds/expiry-scan.js";
+import { createRecentChanges, type Entry } from "../src/store/mongo/feeds/recent-changes.js";
+import { createRecentEvents } from "../src/store/mongo/feeds/recent-events.js";
 import { anEvent } from "./store-contract/event-fixtures.js";
 import { must, times } from "./store-contract/fixtures.js";
 import { repetitions } from "./support/suite.js";
@@ -326,8 +326,8 @@ describe("publishing", () => {
     const { publisher } = createPublished();
     const rung: string[] = [];
     for (const [name, tenantId] of Object.entries({ mine, theirs })) {
-      const ring = () => void rung.push(name);
-      publisher.join(tenantId, { ring, wait: () => Promise.resolve() });
+      const notify = () => void rung.push(name);
+      publisher.join(tenantId, { notify, wait: () => Promise.resolve() });
     }
     const wakes = (work: () => void) => {
       work();
@@ -344,12 +344,12 @@ describe("publishing", () => {
 
 describe("a bell", () => {
   it("ends a wait, also the next one where nobody waits, and once", async () => {
-    const bell = createBell();
+    const bell = createSignal();
     const waits = bell.wait();
-    bell.ring();
+    bell.notify();
     await waits;
-    bell.ring();
-    bell.ring();
+    bell.notify();
+    bell.notify();
     await bell.wait();
     let isOver = false;
     const last = bell.wait().then(() => {
@@ -357,12 +357,12 @@ describe("a bell", () => {
     });
     await new Promise((resolve) => setImmediate(resolve));
     expect(isOver).toBe(false);
-    bell.ring();
+    bell.notify();
     await last;
   });
 
   it("need not ring where a wait may last so long only", async () => {
-    await createBell().wait(1);
+    await createSignal().wait(1);
   });
 });
 

@@ -2,25 +2,22 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import { type ChangeStream, type Db, type Document, UUID } from "mongodb";
-import { newId } from "../src/ids.js";
-import { type ChangeEvent, eventPipeline } from "../src/store/mongo/change-events.js";
-import { createEventIds, firstIdAt } from "../src/store/mongo/event-ids.js";
-import { openEventStream } from "../src/store/mongo/event-stream.js";
-import { scanExpiries } from "../src/store/mongo/expiry-scan.js";
+import { newId } from "../src/lib/uuid.js";
+import { createEventIds, firstIdAt } from "../src/store/mongo/audit.js";
+import { type ChangeEvent, eventPipeline } from "../src/store/mongo/feeds/change-events.js";
 import {
   clusterTimeOfMark,
   lastOrdinal,
   markOf,
+  openEventStream,
   parsePosition,
-} from "../src/store/mongo/position.js";
-import { createSessionSweep } from "../src/store/mongo/session-sweep.js";
+} from "../src/store/mongo/feeds/change-stream.js";
+import { scanExpiries } from "../src/store/mongo/feeds/expiry-scan.js";
+import { createSessionSweep } from "../src/store/mongo/session-cleanup.js";
 import { timeOf } from "../src/store/mongo/time.js";
-import {
-  type ApplicationRecord,
-  type SessionRecord,
-  type Store,
-  StoreUnavailable,
-} from "../src/store/store.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import type { ApplicationRecord, SessionRecord } from "../src/store/port/records.js";
+import type { Store } from "../src/store/port/store.js";
 import { aFullEvent, anEvent, day, listEvents } from "./store-contract/event-fixtures.js";
 import {
   aGrant,

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import { createTimeouts, type Timeout, type Timeouts } from "../src/timeouts.js";
+import { createTimerQueue, type Timeout, type TimerQueue } from "../src/lib/timeout.js";
 
 const duration = 100;
 
-let timeouts: Timeouts;
+let timeouts: TimerQueue;
 let expired: string[];
 /** Reads what has come when a time is up. */
 let read: () => void;
@@ -16,7 +16,7 @@ beforeEach(() => {
     read();
     expire();
   }) as typeof setImmediate);
-  timeouts = createTimeouts(duration);
+  timeouts = createTimerQueue(duration);
   expired = [];
 });
 
@@ -69,7 +69,7 @@ describe("a timeout", () => {
   });
 
   it("expires before its time where there are too many, the first for the last", () => {
-    timeouts = createTimeouts(duration, 2);
+    timeouts = createTimerQueue(duration, 2);
     const [a] = [start("a"), start("b")];
     start("c");
     expect(expired).toEqual(["a"]);
@@ -132,7 +132,7 @@ describe("the timer of all timeouts", () => {
   it("does not keep the process alive", () => {
     jest.useRealTimers();
     const before = activeTimers();
-    const timeout = createTimeouts(3_600_000).start(() => {});
+    const timeout = createTimerQueue(3_600_000).start(() => {});
     expect(activeTimers()).toBe(before);
     timeout.cancel();
   });
@@ -154,7 +154,7 @@ it("whatever is started, called off and waited for, each that is left expires on
       const seen: { index: number; at: number }[] = [];
       const origin = performance.now();
       const now = () => Math.round(performance.now() - origin);
-      const own = createTimeouts(duration);
+      const own = createTimerQueue(duration);
       for (const one of steps) {
         if (one.do === "start") {
           const index = started.length;

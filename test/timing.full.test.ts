@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { writeBase62 } from "../src/base62.js";
-import { createIdentify } from "../src/identify.js";
-import { createKeyring } from "../src/keys.js";
+import { createIdentify } from "../src/auth/authenticate.js";
+import { createKeyring } from "../src/auth/keys.js";
+import { writeBase62 } from "../src/lib/base62.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { type Comparison, compare } from "./support/welch.js";
 

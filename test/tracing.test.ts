@@ -11,10 +11,10 @@ import {
 } from "@opentelemetry/sdk-trace-node";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import type { Bootstrapped } from "../src/bootstrap.js";
-import { StoreUnavailable } from "../src/store/store.js";
-import { createTracing } from "../src/tracing/spans.js";
-import { traceIdIn } from "../src/tracing/trace-id.js";
-import { loadTracing, type Tracing } from "../src/tracing/tracing.js";
+import { StoreUnavailable } from "../src/store/port/errors.js";
+import { loadTracing } from "../src/telemetry/load-tracing.js";
+import { createTracing } from "../src/telemetry/spans.js";
+import { type Tracing, traceIdIn } from "../src/telemetry/tracing.js";
 import type { Api } from "./support/api.js";
 import { createConnectApi } from "./support/api-connect.js";
 import { createGrpcApi } from "./support/api-grpc.js";

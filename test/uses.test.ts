@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { Caller } from "../src/caller.js";
-import { newId } from "../src/ids.js";
-import type { ApplicationRecord, KeyRecord, Use } from "../src/store/store.js";
-import { createUses, type Uses } from "../src/uses.js";
+import type { Caller } from "../src/auth/caller.js";
+import { createUses, type Uses } from "../src/auth/last-used.js";
+import { newId } from "../src/lib/uuid.js";
+import type { ApplicationRecord, KeyRecord, Use } from "../src/store/port/records.js";
 import { until } from "./support/until.js";
 
 const minute = 60_000;

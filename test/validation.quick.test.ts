@@ -48,12 +48,11 @@ import {
   web_origin,
 } from "../gen/latchkey/v1/rules_pb.js";
 import { AuthorizeSessionRequestSchema } from "../gen/latchkey/v1/session_service_pb.js";
-import { services, validationRules } from "../src/contract.js";
-import { newId } from "../src/ids.js";
-import { makeKey } from "../src/keys.js";
-import { createQuickCheck } from "../src/quick-check.js";
-import { readExpression } from "../src/quick-expression.js";
-import { readPattern } from "../src/quick-pattern.js";
+import { makeKey } from "../src/auth/keys.js";
+import { services, validationRules } from "../src/contract/methods.js";
+import { newId } from "../src/lib/uuid.js";
+import { createQuickCheck } from "../src/validation/compiled/checks.js";
+import { readExpression, readPattern } from "../src/validation/compiled/expressions.js";
 import { fields, recursiveSchema, schemaOf } from "./support/schema-of.js";
 import { repetitions } from "./support/suite.js";
 

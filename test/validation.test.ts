@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { AccessRuleSchema } from "../gen/latchkey/v1/access_rule_pb.js";
 import { CreateApplicationRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
 import { Problem } from "../src/errors.js";
-import { checkMessage, checkRequest } from "../src/validation.js";
-import { violationsIn } from "../src/violations.js";
+import { checkMessage, checkRequest } from "../src/validation/validate.js";
+import { violationsIn } from "../src/validation/violations.js";
 import { times } from "./store-contract/fixtures.js";
 import { turnsUntil } from "./support/turns-until.js";
 

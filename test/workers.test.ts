@@ -4,7 +4,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it, jest } from "@jest/globals";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
-import { backOff } from "../src/workers/back-off.js";
+import { backOff } from "../src/cluster/supervisor.js";
 import { isRunning, latchkeyPath } from "./support/process.js";
 import { useStops } from "./support/stops.js";
 import { hangTimeout, until } from "./support/until.js";

@@ -1,4 +1,4 @@
-import type { RuleRecord } from "../../src/store/store.js";
+import type { RuleRecord } from "../../src/contract/grants.js";
 import type { Load, LoadRequest } from "../load/load.js";
 import { addressOf } from "../servers.js";
 import type { Subject } from "../subjects.js";

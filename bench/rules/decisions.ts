@@ -10,11 +10,9 @@ const decisionsPerLook = 500;
 
 /** Decides in this process, by the function that the service decides with. */
 export async function loadCostOfDecisions(): Promise<CostOfRules> {
-  const { compileGrants } = await loadBuilt<typeof import("../../src/access/compile-grants.js")>(
-    "access/compile-grants.js",
-  );
-  const { decide } =
-    await loadBuilt<typeof import("../../src/access/decide.js")>("access/decide.js");
+  const { compileGrants, decide } = await loadBuilt<
+    typeof import("../../src/contract/decisions/decide.js")
+  >("contract/decisions/decide.js");
 
   return (set, count) => {
     const grants = compileGrants({ permissions: [], rules: rulesOf(set, count) });

@@ -1,4 +1,4 @@
-import type { RuleRecord } from "../../src/store/store.js";
+import type { RuleRecord } from "../../src/contract/grants.js";
 
 /** Rules of which all list the permission that is asked for, and only the last one matches the token. */
 export interface RuleSet {

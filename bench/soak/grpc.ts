@@ -1,5 +1,6 @@
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { createClientOn, type LatchkeyClient, sendKey } from "../../src/client/client.js";
+import { createClientOn, type LatchkeyClient } from "../../src/client/client.js";
+import { sendKey } from "../../src/contract/client-interceptors.js";
 
 export interface GrpcClient extends LatchkeyClient {
   close(): void;

@@ -1,4 +1,4 @@
-import { inTime } from "../../src/in-time.js";
+import { withTimeout } from "../../src/lib/timeout.js";
 
 /** What becomes of the requests of a soak. */
 export interface Record {
@@ -44,7 +44,7 @@ export function createRecord(): Record {
     async time(kind, request) {
       const begun = performance.now();
       try {
-        const answer = await inTime(request(), patience, noAnswer, { keepsRunning: true });
+        const answer = await withTimeout(request(), patience, noAnswer, { keepsRunning: true });
         const known = latencies.get(kind) ?? [];
         known.push(performance.now() - begun);
         latencies.set(kind, known);

@@ -1,8 +1,8 @@
+import { createKeyring } from "../auth/keys.js";
 import { type Bootstrapped, bootstrap } from "../bootstrap.js";
-import { readSettings } from "../config.js";
+import { readSettings } from "../config/settings.js";
 import { Problem } from "../errors.js";
-import { createKeyring } from "../keys.js";
-import { openStore } from "../open-store.js";
+import { openStore } from "../store/open-store.js";
 
 interface BootstrapFlags {
   readonly tenant?: string;

@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
-import { readSettings, type Settings } from "../config.js";
-import type { Store } from "../store/store.js";
-import { openStoreThere } from "../store-there.js";
-import { exportRecords } from "../transfer/export-records.js";
+import { readSettings, type Settings } from "../config/settings.js";
+import { openStoreThere } from "../store/open-store.js";
+import type { Store } from "../store/port/store.js";
+import { pepperChecks } from "../transfer/checks.js";
+import { exportRecords, headerLine } from "../transfer/export.js";
 import { type Counts, noCounts } from "../transfer/format.js";
-import { type ExportTarget, openPartFile } from "../transfer/part-file.js";
-import { pepperChecks } from "../transfer/pepper-checks.js";
+import { type ExportTarget, openPartFile } from "../transfer/partial-file.js";
 import { type Progress, sizeText, startProgress } from "../transfer/progress.js";
-import { headerLine } from "../transfer/write-lines.js";
-import { CommandFailure } from "./failure.js";
+import { CommandFailure } from "./errors.js";
 
 interface ExportFlags {
   /** The file to write; stdout where there is none. */

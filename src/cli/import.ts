@@ -1,13 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { readSettings, type Settings } from "../config.js";
-import { openStore } from "../open-store.js";
-import { StoreUnavailable } from "../store/store.js";
-import { openStoreToLookAt } from "../store-there.js";
-import { importRecords } from "../transfer/import-records.js";
+import { readSettings, type Settings } from "../config/settings.js";
+import { openStore, openStoreToLookAt } from "../store/open-store.js";
+import { StoreUnavailable } from "../store/port/errors.js";
+import { importRecords } from "../transfer/import.js";
 import { createImportReport, type ImportReport } from "../transfer/import-report.js";
+import { splitLines } from "../transfer/lines.js";
 import { startProgress } from "../transfer/progress.js";
-import { splitLines } from "../transfer/split-lines.js";
-import { exitCodes } from "./exit-codes.js";
+import { exitCodes } from "./errors.js";
 
 interface ImportFlags {
   readonly dryRun?: boolean;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { version } from "../version.js";
-import { exitCodes } from "./exit-codes.js";
+import { version } from "../lib/version.js";
+import { exitCodes } from "./errors.js";
 import { serve } from "./serve.js";
 
 /** The command line, with the one command that runs for long: others are added where they are needed. */

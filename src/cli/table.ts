@@ -1,6 +1,7 @@
-import { visible } from "../transfer/visible.js";
-import type { Colours } from "./colours.js";
-import { cutText, padText, textWidth, wrapText } from "./text-width.js";
+import { styleText } from "node:util";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { visible } from "../lib/printable.js";
+import type { ClientEnvironment } from "./connection.js";
 
 export interface Column<Row> {
   readonly title: string;
@@ -23,7 +24,7 @@ export interface Look {
 }
 
 /** A table whose columns have their widths. */
-export interface Table<Row> {
+interface Table<Row> {
   readonly header: string;
   line(row: Row): string;
 }
@@ -143,4 +144,126 @@ export function detailsText(
       return `${colours.faint(padText(name, width))}  ${lines.join(`\n${indent}`)}\n`;
     })
     .join("");
+}
+
+const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+const mark = /^[\p{M}\p{Cf}]/u;
+/** What a terminal shows in two cells: emoji, and the scripts of East Asia. */
+const wide =
+  /^[\p{Emoji_Presentation}\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
+
+/** How many cells of a terminal a text takes. */
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    width += widthOf(segment);
+  }
+  return width;
+}
+
+/** A text that takes so many cells at most, with a sign where something is left out. */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most && textWidth(text) <= most) {
+    return text;
+  }
+  let kept = "";
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    width += widthOf(segment);
+    if (width > most - 1) {
+      return most > 0 ? `${kept}…` : "";
+    }
+    kept += segment;
+  }
+  return kept;
+}
+
+export function padText(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - textWidth(text)));
+}
+
+/** The lines of a text, broken between words where one would take more cells. */
+export function wrapText(text: string, most: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && textWidth(longer) > most) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  return [...lines, line];
+}
+
+function widthOf(segment: string): number {
+  return mark.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
+}
+
+/** Paints texts, or leaves them as they are. */
+interface Colours {
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+  /** What matters less. */
+  faint(text: string): string;
+  strong(text: string): string;
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colours are for people: a terminal has them unless the environment says otherwise. */
+export function createColours(
+  { isTTY }: Pick<NodeJS.WriteStream, "isTTY">,
+  { colours: wish }: Pick<ClientEnvironment, "colours">,
+): Colours {
+  const isOn = wish ?? isTTY === true;
+  // Whether the stream has colours is decided here.
+  const paint = (style: Style) => (text: string) =>
+    isOn && text ? styleText(style, text, { validateStream: false }) : text;
+  return {
+    good: paint("green"),
+    bad: paint("red"),
+    warn: paint("yellow"),
+    faint: paint("dim"),
+    strong: paint("bold"),
+  };
+}
+
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1_000],
+] as const;
+
+/** How long something is, in its largest unit. */
+function durationText(milliseconds: number): string {
+  const [unit, size] = units.find(([, size]) => milliseconds >= size) ?? units[3];
+  return `${Math.floor(milliseconds / size)}${unit}`;
+}
+
+/** When something is, seen from now. */
+export function relativeText(
+  moment: Timestamp | undefined,
+  now = Date.now(),
+  absent = "–",
+): string {
+  if (!moment) {
+    return absent;
+  }
+  const distance = timestampMs(moment) - now;
+  return distance > 0 ? `in ${durationText(distance)}` : `${durationText(-distance)} ago`;
+}
+
+/** A moment, and how far it is. */
+export function momentText(moment: Timestamp | undefined, now = Date.now()): string | undefined {
+  return moment && `${isoText(moment)} (${relativeText(moment, now)})`;
+}
+
+export function isoText(moment: Timestamp): string {
+  return new Date(timestampMs(moment)).toISOString();
 }

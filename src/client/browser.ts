@@ -1,13 +1,15 @@
 /** The client for browsers: `latchkey/client`, as bundlers for browsers resolve it. */
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { type ClientOptions, createClientOn, type LatchkeyClient, sendKey } from "./client.js";
-import { retryLost } from "./retry.js";
+import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
+import { createClientOn, type LatchkeyClient } from "./client.js";
 
-export { type ClientOptions, createClientOn, type LatchkeyClient } from "./client.js";
-export { type ProblemReport, problemOf } from "./problem.js";
+export { type ProblemReport, problemOf } from "../contract/problem-report.js";
+export { createClientOn, type LatchkeyClient } from "./client.js";
 
 /** Creates a client that speaks Connect by `fetch`. Calls that got lost are sent again where that is safe. */
 export function createLatchkeyClient(options: ClientOptions): LatchkeyClient {
   const interceptors = [retryLost(), sendKey(options)];
   return createClientOn(createConnectTransport({ baseUrl: options.url, interceptors }));
 }
+
+export type { ClientOptions } from "../contract/client-interceptors.js";

@@ -8,8 +8,7 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import type { Guard, GuardAnswer } from "./guard.js";
-import { expectAnswer } from "./kept-answers.js";
-import { createGate, type MiddlewareOptions } from "./middleware.js";
+import { createGate, expectAnswer, type MiddlewareOptions } from "./middleware.js";
 
 /**
  * How calls are checked. The functions are given the request of Connect, which

@@ -1,11 +1,11 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { createAnswerCache } from "./answer-cache.js";
-import type { ClientOptions } from "./client.js";
-import { createSleeplessClock } from "./clock.js";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
+import { longestSilence } from "../lib/reconnect.js";
+import { createClientOn, type LatchkeyClient } from "./client.js";
 import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
+import { createAnswerCache } from "./decision-cache.js";
 import { createGuardFromParts, type Guard, type GuardAnswer } from "./guard.js";
-import { createLatchkeyClient } from "./node-client.js";
-import { longestSilence } from "./stream-renewal.js";
 
 export interface GuardOptions extends ClientOptions {
   /**
@@ -123,4 +123,51 @@ function checkLimits(values: Readonly<Record<keyof typeof limits, number>>): voi
       throw new RangeError(`${name} must be a number from ${least} to ${most}`);
     }
   }
+}
+
+export interface LatchkeyNodeClient extends LatchkeyClient {
+  /** Ends the connection, and the calls under way with it. A later call opens a new one. */
+  close(): void;
+}
+
+/** How often a connection is tried while nothing comes, so that one that broke is noticed. */
+const pingInterval = 5_000;
+/** How long it may take to answer such a try before the connection counts as broken. */
+const pingTimeout = 5_000;
+
+/** Creates a client that speaks gRPC. Calls that got lost are sent again where that is safe. */
+export function createLatchkeyClient(options: ClientOptions): LatchkeyNodeClient {
+  const sessionManager = new Http2SessionManager(options.url, {
+    pingIntervalMs: pingInterval,
+    pingTimeoutMs: pingTimeout,
+  });
+  const interceptors = [retryLost(), sendKey(options)];
+  const transport = createGrpcTransport({ baseUrl: options.url, sessionManager, interceptors });
+  return { ...createClientOn(transport), close: () => sessionManager.abort() };
+}
+
+/** What the clocks may differ by without the machine having slept, in milliseconds. */
+const leastSleep = 50;
+
+/**
+ * Creates a clock in milliseconds that only runs forward and also counts the
+ * time that the machine slept, or was frozen: the monotonic clock of the
+ * process may stand still then, and what is old would look fresh. A calendar
+ * that is set forward looks like sleep too, which errs on the safe side.
+ */
+export function createSleeplessClock(
+  monotonic: () => number = () => performance.now(),
+  calendar: () => number = () => Date.now(),
+): () => number {
+  let slept = 0;
+  let distance = calendar() - monotonic();
+  return () => {
+    const elapsed = monotonic();
+    const present = calendar() - elapsed;
+    if (present - distance > leastSleep) {
+      slept += present - distance;
+    }
+    distance = present;
+    return elapsed + slept;
+  };
 }

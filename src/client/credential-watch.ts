@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { type ChangeListeners, createHeardChanges, type HeardChanges } from "./heard-changes.js";
-import { createReach } from "./stream-reach.js";
-import { isGoodForMore, longestSilence, nextPause, shortestPause } from "./stream-renewal.js";
+import { isGoodForMore, longestSilence, nextPause, shortestPause } from "../lib/reconnect.js";
+import { type ChangeListeners, createHeardChanges, type HeardChanges } from "./change-tracker.js";
 
 /** Hears of changes from the service, and knows up to when it has heard of all of them. */
 export interface CredentialWatch {
@@ -182,4 +182,23 @@ function report(error: ConnectError, onError: CredentialWatchOptions["onError"])
 /** Does not keep the process from ending. */
 function sleepLightly(milliseconds: number, signal: AbortSignal): Promise<void> {
   return delay(milliseconds, undefined, { signal, ref: false }).catch(() => {});
+}
+
+/** By how much the clocks of two machines drift apart at most, as a part of the time. */
+const worstDrift = 0.001;
+
+/**
+ * Tells how far the messages of a stream reach, by our own clock. The first
+ * was sent after the stream was opened, so nothing from before that is
+ * missing; how much later the others are, the clock of the service tells. When
+ * they arrive tells nothing: they may have waited on the way.
+ */
+function createReach(opened: number): (completeUntil: Timestamp) => number {
+  let first: number | undefined;
+  return (completeUntil) => {
+    const moment = timestampMs(completeUntil);
+    // Moments are rounded down, and so may lie apart by up to a millisecond less than it seems.
+    first ??= moment + 1;
+    return opened + (moment - first) * (1 - worstDrift);
+  };
 }

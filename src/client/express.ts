@@ -2,9 +2,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NextFunction, Request } from "express";
 import type { Guard, GuardAnswer } from "./guard.js";
-import { keepAnswer, keptAnswer } from "./kept-answers.js";
-import { createGate, type MiddlewareOptions } from "./middleware.js";
-import { problemBody, problemHeaders } from "./refusal.js";
+import {
+  createGate,
+  keepAnswer,
+  keptAnswer,
+  type MiddlewareOptions,
+  problemBody,
+  problemHeaders,
+} from "./middleware.js";
 
 /** How requests are checked. The functions are given the request of Express. */
 export type GuardExpressOptions<Params = Request["params"]> = MiddlewareOptions<Request<Params>>;

@@ -7,9 +7,14 @@ import type {
   RouteGenericInterface,
 } from "fastify";
 import type { Guard, GuardAnswer } from "./guard.js";
-import { keepAnswer, keptAnswer } from "./kept-answers.js";
-import { createGate, type MiddlewareOptions } from "./middleware.js";
-import { problemBody, problemHeaders } from "./refusal.js";
+import {
+  createGate,
+  keepAnswer,
+  keptAnswer,
+  type MiddlewareOptions,
+  problemBody,
+  problemHeaders,
+} from "./middleware.js";
 
 /** How requests are checked. The functions are given the request of Fastify. */
 export type GuardFastifyOptions<

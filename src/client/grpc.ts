@@ -7,9 +7,8 @@ import {
   status,
 } from "@grpc/grpc-js";
 import type { Guard, GuardAnswer } from "./guard.js";
-import { keepAnswer, keptAnswer } from "./kept-answers.js";
-import { createGate, type MiddlewareOptions } from "./middleware.js";
-import type { Refusal } from "./refusal.js";
+import type { Refusal } from "./middleware.js";
+import { createGate, keepAnswer, keptAnswer, type MiddlewareOptions } from "./middleware.js";
 
 /** A call that wants in. */
 export interface GuardedCall {

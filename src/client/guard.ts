@@ -5,11 +5,11 @@ import type {
   CheckAccessResponse,
   DecidedBy,
 } from "../../gen/latchkey/v1/access_service_pb.js";
-import type { AnswerCache } from "./answer-cache.js";
+import { problemOf } from "../contract/problem-report.js";
+import { everything, placedId, type Question, readQuestion, subjectIn } from "./check-request.js";
 import type { CredentialWatch } from "./credential-watch.js";
-import { recall, remember } from "./placed-answers.js";
-import { problemOf } from "./problem.js";
-import { everything, placedId, type Question, readQuestion, subjectIn } from "./question.js";
+import type { AnswerCache } from "./decision-cache.js";
+import { recall, remember } from "./decision-cache.js";
 
 /** What rules look at in a token. */
 export interface Token {

@@ -1,5 +1,5 @@
-import type { EventRecord } from "../store/events.js";
-import type { ImportedApplication, ImportedSession } from "../store/transfer.js";
+import type { EventRecord } from "../store/port/events.js";
+import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
 
 /** The number of the format that this version writes and reads. */
 export const formatNumber = 1;

@@ -1,4 +1,4 @@
-import { type ImportOutcome, importOutcomes } from "../store/transfer.js";
+import { type ImportOutcome, importOutcomes } from "../store/port/transfer.js";
 import { type RecordKind, recordKinds } from "./format.js";
 
 /** What an import comes to. */

@@ -1,4 +1,4 @@
-import { barText, startLiveLine } from "../live-line.js";
+import { barText, startLiveLine } from "../lib/progress-line.js";
 
 /** How far something has come. */
 export interface Standing {

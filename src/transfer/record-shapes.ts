@@ -1,6 +1,6 @@
-import type { EventRecord } from "../store/events.js";
-import { applicationTypes } from "../store/store.js";
-import type { ImportedApplication, ImportedSession } from "../store/transfer.js";
+import { applicationTypes } from "../contract/grants.js";
+import type { EventRecord } from "../store/port/events.js";
+import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
 import {
   datedId,
   flag,

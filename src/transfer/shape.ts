@@ -1,6 +1,6 @@
-import type { FieldViolation } from "../errors.js";
-import { isId } from "../ids.js";
-import { lastMoment } from "../moments.js";
+import type { FieldViolation } from "../contract/problems.js";
+import { isId } from "../lib/uuid.js";
+import { lastMoment } from "../validation/time.js";
 
 /** Reads a value of JSON. Where it is not what it should be, adds what is wrong, and answers whatever. */
 export type Read<T> = (value: unknown, path: string, faults: FieldViolation[]) => T;

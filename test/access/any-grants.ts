@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ConditionRecord, Grants, RuleRecord } from "../../src/store/store.js";
+import type { ConditionRecord, Grants, RuleRecord } from "../../src/contract/grants.js";
 
 const permissionNames = fc.constantFrom("token:read", "token:use", "token:create", "access:check");
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { createCompiledGrants } from "../../src/access/compiled-grants.js";
-import { decide } from "../../src/access/decide.js";
-import type { RuleRecord } from "../../src/store/store.js";
+import { decide } from "../../src/contract/decisions/decide.js";
+import type { RuleRecord } from "../../src/contract/grants.js";
+import { createCompiledGrants } from "../../src/services/access/grant-cache.js";
 import { ruleOf } from "./grants.js";
 
 /** What a record weighs without rules, and with the one that it has here. */

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { type CompiledGrants, compileGrants } from "../../src/access/compile-grants.js";
-import { decide } from "../../src/access/decide.js";
-import type { Token } from "../../src/access/scope.js";
-import type { RuleRecord } from "../../src/store/store.js";
+import { type CompiledGrants, compileGrants, decide } from "../../src/contract/decisions/decide.js";
+import type { Token } from "../../src/contract/decisions/scope.js";
+import type { RuleRecord } from "../../src/contract/grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
 /** The same value, which counts each look at a property or entry in it, however deep. */

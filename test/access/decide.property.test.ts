@@ -1,9 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { compileGrants } from "../../src/access/compile-grants.js";
-import { type Decision, decide, stricterOf } from "../../src/access/decide.js";
-import type { Token } from "../../src/access/scope.js";
-import type { ConditionRecord, Grants, RuleRecord } from "../../src/store/store.js";
+import {
+  compileGrants,
+  type Decision,
+  decide,
+  stricterOf,
+} from "../../src/contract/decisions/decide.js";
+import type { Token } from "../../src/contract/decisions/scope.js";
+import type { ConditionRecord, Grants, RuleRecord } from "../../src/contract/grants.js";
 import { crowd, crowdedContainer, crowdedId, crowdedRule, grants, question } from "./any-grants.js";
 
 /*

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { compileGrants } from "../../src/access/compile-grants.js";
-import { type Decision, decide } from "../../src/access/decide.js";
-import type { Token } from "../../src/access/scope.js";
-import type { ConditionRecord, RuleRecord } from "../../src/store/store.js";
+import { compileGrants, type Decision, decide } from "../../src/contract/decisions/decide.js";
+import type { Token } from "../../src/contract/decisions/scope.js";
+import type { ConditionRecord, RuleRecord } from "../../src/contract/grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
 function decideBy(rules: RuleRecord[], token: Token | undefined, permission = "token:read") {

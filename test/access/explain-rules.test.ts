@@ -1,10 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { compileGrants } from "../../src/access/compile-grants.js";
-import { decide } from "../../src/access/decide.js";
-import { type Asked, type Explanation, explainRules } from "../../src/access/explain-rules.js";
-import type { Token } from "../../src/access/scope.js";
-import type { RuleRecord } from "../../src/store/store.js";
+import { compileGrants, decide } from "../../src/contract/decisions/decide.js";
+import {
+  type Asked,
+  type Explanation,
+  explainRules,
+} from "../../src/contract/decisions/explain.js";
+import type { Token } from "../../src/contract/decisions/scope.js";
+import type { RuleRecord } from "../../src/contract/grants.js";
 import { crowd, grants, question } from "./any-grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 

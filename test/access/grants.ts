@@ -1,4 +1,4 @@
-import type { ConditionRecord, RuleRecord } from "../../src/store/store.js";
+import type { ConditionRecord, RuleRecord } from "../../src/contract/grants.js";
 
 /** A rule that grants `token:read` masked on everything, but for what is given. */
 export function ruleOf(fields: Partial<RuleRecord> = {}): RuleRecord {

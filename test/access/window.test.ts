@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { mapConcurrently } from "../../src/access/map-concurrently.js";
-import { createWindow, type Window } from "../../src/access/window.js";
-import { nextTurn } from "../../src/next-turn.js";
+import { createWindow, mapConcurrently, type Window } from "../../src/lib/concurrency.js";
+import { waitForNextTick } from "../../src/lib/event-loop.js";
 
 let window: Window;
 
@@ -23,7 +22,7 @@ async function open() {
   const answers = mapConcurrently({ items: endless(), map, window, signal });
   await answers.next();
   for (let turn = 0; turn < 100; turn++) {
-    await nextTurn();
+    await waitForNextTick();
   }
   return { begun: () => begun, close: () => answers.return(undefined) };
 }

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { compileGrants } from "../../src/access/compile-grants.js";
-import { type Decision, decide } from "../../src/access/decide.js";
-import type { Token } from "../../src/access/scope.js";
-import { isOwnPermission } from "../../src/contract.js";
-import type { Grants, RuleRecord } from "../../src/store/store.js";
+import { compileGrants, type Decision, decide } from "../../src/contract/decisions/decide.js";
+import type { Token } from "../../src/contract/decisions/scope.js";
+import type { Grants, RuleRecord } from "../../src/contract/grants.js";
+import { isOwnPermission } from "../../src/contract/methods.js";
 import { ruleOf } from "./grants.js";
 
 const heading = "| # | Grants | Permission | Token | Answer | Why |";

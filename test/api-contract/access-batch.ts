@@ -3,8 +3,8 @@ import {
   type CheckAccessResponse,
   CheckAccessResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import { type CheckInit, checksOf } from "./checks.js";
 import { keepsRules } from "./keeps-rules.js";
 import type { ApiSubject } from "./subject.js";

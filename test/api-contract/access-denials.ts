@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { CheckAccessResponse } from "../../gen/latchkey/v1/access_service_pb.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import { checksOf } from "./checks.js";
 import type { ApiSubject } from "./subject.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { tokenRead } from "./grants.js";
 import { keyHoldersOf } from "./key-holders.js";
 import type { ApiSubject } from "./subject.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { keyHoldersOf } from "./key-holders.js";
 import type { ApiSubject } from "./subject.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import { keyHoldersOf } from "./key-holders.js";
 import type { ApiSubject } from "./subject.js";
 

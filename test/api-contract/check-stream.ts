@@ -3,8 +3,8 @@ import {
   type StreamCheckAccessResponse,
   StreamCheckAccessResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import type { StreamedCheck, StreamingApi } from "../support/api.js";
 import { createOutbox, useReaders } from "../support/api-streams.js";
 import { type Engine, startServer, type TestServer } from "../support/server.js";

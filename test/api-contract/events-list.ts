@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type Event, ListEventsResponseSchema } from "../../gen/latchkey/v1/event_service_pb.js";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { tokenRead } from "./grants.js";
 import { keepsRules } from "./keeps-rules.js";
 import type { ApiSubject } from "./subject.js";

@@ -3,7 +3,7 @@ import { create, toJsonString } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type Event, ListEventsResponseSchema } from "../../gen/latchkey/v1/event_service_pb.js";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { keyOf } from "../support/api.js";
 import { until } from "../support/until.js";
 import { containerRule, sessionRule, tokenRead } from "./grants.js";

@@ -1,8 +1,8 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { expect } from "@jest/globals";
-import { validationRules } from "../../src/contract.js";
-import { matchesPattern } from "../../src/violations.js";
+import { validationRules } from "../../src/contract/methods.js";
+import { matchesPattern } from "../../src/validation/violations.js";
 
 const validator = createValidator({ registry: validationRules, regexMatch: matchesPattern });
 

@@ -1,6 +1,6 @@
 import { durationFromMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { keyOf } from "../support/api.js";
 import { tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";

@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { sessionRule, tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";
 import { createTenant as fillTenant } from "./tenant.js";

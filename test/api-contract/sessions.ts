@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import { containerRule, sessionRule, tokenRead, withCondition, without } from "./grants.js";
 import { keyHoldersOf } from "./key-holders.js";
 import type { ApiSubject } from "./subject.js";

@@ -5,8 +5,8 @@ import {
   type WatchEventsResponse,
   WatchEventsResponseSchema,
 } from "../../gen/latchkey/v1/event_service_pb.js";
+import { createKeyring } from "../../src/auth/keys.js";
 import { bootstrap } from "../../src/bootstrap.js";
-import { createKeyring } from "../../src/keys.js";
 import { rule } from "../store-contract/fixtures.js";
 import type { StreamingApi } from "../support/api.js";
 import { type Reader, useReaders } from "../support/api-streams.js";

@@ -5,9 +5,9 @@ import {
   type WatchCredentialsResponse,
   WatchCredentialsResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
+import { createKeyring } from "../../src/auth/keys.js";
 import { bootstrap } from "../../src/bootstrap.js";
-import { createKeyring } from "../../src/keys.js";
-import { changeRetention } from "../../src/store/changes.js";
+import { changeRetention } from "../../src/store/port/changes.js";
 import type { StreamingApi } from "../support/api.js";
 import { type Reader, useReaders } from "../support/api-streams.js";
 import { type Engine, startServer, type TestServer } from "../support/server.js";

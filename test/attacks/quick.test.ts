@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { readSettings } from "../../src/config.js";
+import { readSettings } from "../../src/config/settings.js";
 import { useAttacked } from "../support/attacked.js";
 import { endHeaders, frame, frameType, request } from "../support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/raw-connection.js";

@@ -9,9 +9,9 @@ import {
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
-import { headerOf } from "../../src/contract.js";
-import { type ProblemCode, problemCatalogue } from "../../src/problem-catalogue.js";
-import type { Binding } from "../../src/server/rest/binding.js";
+import { headerOf } from "../../src/contract/methods.js";
+import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
+import type { Binding } from "../../src/transport/rest/router.js";
 import { envelope, readDetails } from "../support/raw-grpc.js";
 
 /** How a call was answered. */

@@ -1,8 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
-import type { ApplicationType } from "../../src/store/store.js";
+import { makeKey } from "../../src/auth/keys.js";
+import type { ApplicationType } from "../../src/contract/grants.js";
+import { newId } from "../../src/lib/uuid.js";
 import { welcomeKind } from "./expected-answer.js";
 import type { MatrixTenant } from "./tenant.js";
 

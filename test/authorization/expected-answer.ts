@@ -1,9 +1,9 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { CallerKind, errors } from "../../gen/latchkey/v1/options_pb.js";
-import { accessOf, callerKinds, mayHold } from "../../src/contract.js";
-import { problemCatalogue } from "../../src/problem-catalogue.js";
-import type { ApplicationType } from "../../src/store/store.js";
+import type { ApplicationType } from "../../src/contract/grants.js";
+import { accessOf, callerKinds, mayHold } from "../../src/contract/methods.js";
+import { problemCatalogue } from "../../src/contract/problems.js";
 import type { CallerColumn } from "./callers.js";
 
 /**

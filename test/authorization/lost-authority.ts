@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { accessOf } from "../../src/contract.js";
-import type { Store } from "../../src/store/store.js";
+import { accessOf } from "../../src/contract/methods.js";
+import type { Store } from "../../src/store/port/store.js";
 import { welcomeKind } from "./expected-answer.js";
 import type { MadeApplication, MatrixTenant } from "./tenant.js";
 

@@ -1,8 +1,8 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import { accessOf, mayHold, ownPermissions } from "../../src/contract.js";
-import { readBinding } from "../../src/server/rest/binding.js";
+import { accessOf, mayHold, ownPermissions } from "../../src/contract/methods.js";
+import { readBinding } from "../../src/transport/rest/router.js";
 import { ApiFailure } from "../support/api.js";
 import { inLanes } from "../support/in-lanes.js";
 import type { TestServer } from "../support/server.js";

@@ -6,7 +6,7 @@ import {
   ServerReflectionResponseSchema,
 } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { pageNames } from "../../src/server/pages.js";
+import { pageNames } from "../../src/transport/system/endpoints.js";
 import { messagesIn } from "../support/http2-wire.js";
 import type { TestServer } from "../support/server.js";
 import { askGrpc } from "./ask.js";

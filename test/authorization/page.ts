@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { accessOf } from "../../src/contract.js";
-import { readBinding } from "../../src/server/rest/binding.js";
+import { accessOf } from "../../src/contract/methods.js";
+import { readBinding } from "../../src/transport/rest/router.js";
 import { callerColumns } from "./callers.js";
 import type { Outcome } from "./expected-answer.js";
 import type { Cell } from "./matrix.js";

@@ -1,10 +1,9 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { readClientEnvironment } from "../../src/cli/client-environment.js";
-import { chooseConnection } from "../../src/cli/connection.js";
-import { momentAgo, momentAhead, serviceUrl } from "../../src/cli/option-parsers.js";
-import { readProfiles, writeProfiles } from "../../src/cli/profiles.js";
+import { chooseConnection, readClientEnvironment } from "../../src/cli/connection.js";
+import { momentAgo, momentAhead, serviceUrl } from "../../src/cli/options.js";
+import { readProfiles, writeProfiles } from "../../src/cli/profile/profiles.js";
 import { withFolder } from "../support/process.js";
 
 const local = { url: "http://localhost:8080", key: "local-key" };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
-import { exitCodes } from "../../src/cli/exit-codes.js";
+import { exitCodes } from "../../src/cli/errors.js";
 import { createWholeProgram } from "./whole-program.js";
 
 const page = readFileSync("docs/cli.md", "utf8");

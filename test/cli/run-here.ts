@@ -1,8 +1,7 @@
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { CommanderError } from "commander";
-import { exitCodes } from "../../src/cli/exit-codes.js";
-import { reportFailure } from "../../src/cli/failure.js";
+import { exitCodes, reportFailure } from "../../src/cli/errors.js";
 import { createWholeProgram } from "./whole-program.js";
 
 interface Ended {

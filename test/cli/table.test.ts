@@ -1,7 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
-import { createColours } from "../../src/cli/colours.js";
-import { type Column, detailsText, tableText } from "../../src/cli/table.js";
-import { cutText, textWidth, wrapText } from "../../src/cli/text-width.js";
+import {
+  type Column,
+  createColours,
+  cutText,
+  detailsText,
+  tableText,
+  textWidth,
+  wrapText,
+} from "../../src/cli/table.js";
 
 interface Row {
   readonly id: string;

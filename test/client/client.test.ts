@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { buildSync } from "esbuild";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { createLatchkeyClient as createBrowserClient } from "../../src/client/browser.js";
-import type { ClientOptions, LatchkeyClient } from "../../src/client/client.js";
-import { createLatchkeyClient as createNodeClient } from "../../src/client/node-client.js";
-import { problemOf } from "../../src/client/problem.js";
+import type { LatchkeyClient } from "../../src/client/client.js";
+import { createLatchkeyClient as createNodeClient } from "../../src/client/create-guard.js";
+import type { ClientOptions } from "../../src/contract/client-interceptors.js";
+import { problemOf } from "../../src/contract/problem-report.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 const keyHeader = "X-Our-Key";

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createAnswerCache } from "../../src/client/answer-cache.js";
-import { createSleeplessClock } from "../../src/client/clock.js";
+import { questionId } from "../../src/client/check-request.js";
+import { createSleeplessClock } from "../../src/client/create-guard.js";
+import { createAnswerCache } from "../../src/client/decision-cache.js";
 import { createGate } from "../../src/client/middleware.js";
-import { questionId } from "../../src/client/question.js";
 import { createScriptedGuard, keys } from "../support/guarded-service.js";
 
 describe("the clock of a guard", () => {

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { CheckAccessResponseSchema } from "../../gen/latchkey/v1/access_service_pb.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 
 /** Someone whose key is checked. */
 export interface Subject {

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createAnswerCache } from "../../src/client/answer-cache.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
+import { createAnswerCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts, type GuardAnswer } from "../../src/client/guard.js";
 import { createNetwork } from "./guard-network.js";
 import { type Answer, type Clocks, createTruth } from "./guard-truth.js";

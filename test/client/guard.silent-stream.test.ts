@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { makeKey } from "../../src/auth/keys.js";
 import { createGuard } from "../../src/client/create-guard.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 
 const ends: (() => unknown)[] = [];
 

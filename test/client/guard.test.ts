@@ -1,9 +1,10 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { createAnswerCache } from "../../src/client/answer-cache.js";
+import { makeKey } from "../../src/auth/keys.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
+import { createAnswerCache } from "../../src/client/decision-cache.js";
 import {
   createGuardFromParts,
   type Guard,
@@ -11,8 +12,7 @@ import {
   type Place,
   type Token,
 } from "../../src/client/guard.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
 
 const maxStaleness = 2_000;

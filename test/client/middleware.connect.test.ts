@@ -28,7 +28,7 @@ import {
   type GuardInterceptorOptions,
 } from "../../src/client/connect.js";
 import type { Guard, GuardAnswer } from "../../src/client/guard.js";
-import { defaultKeyHeader } from "../../src/key-header.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
   createScriptedGuard,
   describeMiddleware,

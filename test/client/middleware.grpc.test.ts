@@ -21,7 +21,7 @@ import {
   type GuardInterceptorOptions,
 } from "../../src/client/grpc.js";
 import type { Guard } from "../../src/client/guard.js";
-import { defaultKeyHeader } from "../../src/key-header.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
   createScriptedGuard,
   describeMiddleware,

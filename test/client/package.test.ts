@@ -33,7 +33,7 @@ describe("the package", () => {
   });
 
   it("shows nothing but what it exports", async () => {
-    const program = `console.log(await import("latchkey/dist/src/keys.js").catch((e) => e.code))`;
+    const program = `console.log(await import("latchkey/dist/src/auth/keys.js").catch((e) => e.code))`;
     expect(await run(program)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });
 

@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { createLatchkeyClient as createBrowserClient } from "../../src/client/browser.js";
-import type { ClientOptions, LatchkeyClient } from "../../src/client/client.js";
-import { createLatchkeyClient as createNodeClient } from "../../src/client/node-client.js";
+import type { LatchkeyClient } from "../../src/client/client.js";
+import { createLatchkeyClient as createNodeClient } from "../../src/client/create-guard.js";
+import type { ClientOptions } from "../../src/contract/client-interceptors.js";
 import { startProxy } from "../support/proxy.js";
 import { startServer } from "../support/server.js";
 import { until } from "../support/until.js";

@@ -11,7 +11,7 @@ import { describe, expect, it } from "@jest/globals";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createClientOn } from "../../src/client/client.js";
-import { retryLost } from "../../src/client/retry.js";
+import { retryLost } from "../../src/contract/client-interceptors.js";
 
 /** What the service says of a call that it refuses. */
 function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError {

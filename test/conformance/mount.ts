@@ -1,19 +1,19 @@
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
-import { readSettings } from "../../src/config.js";
+import { createWithoutSecrets } from "../../src/auth/keys.js";
+import { readSettings } from "../../src/config/settings.js";
+import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
-import { createDeadlineInterceptor } from "../../src/interceptors/deadline.js";
-import type { Interceptors } from "../../src/interceptors/interceptors.js";
-import { createLimitStreamsInterceptor } from "../../src/interceptors/limit-streams.js";
-import { createObserveInterceptor } from "../../src/interceptors/observe.js";
-import { createCors } from "../../src/server/cors.js";
-import { createFront } from "../../src/server/front.js";
-import type { Implementation } from "../../src/server/implementation.js";
-import { createListener } from "../../src/server/listener.js";
-import { createGateway } from "../../src/server/rest/gateway.js";
-import { createRpcDoors } from "../../src/server/rpc-doors.js";
-import { createWithoutSecrets } from "../../src/server/without-secrets.js";
-import type { TlsContents } from "../../src/tls-files.js";
+import { createDeadlineInterceptor } from "../../src/middleware/deadline.js";
+import { createObserveInterceptor } from "../../src/middleware/observe.js";
+import type { Interceptors } from "../../src/middleware/pipeline.js";
+import { createLimitStreamsInterceptor } from "../../src/middleware/stream-limit.js";
+import { createFront } from "../../src/transport/dispatcher.js";
+import { createCors } from "../../src/transport/http/cors.js";
+import { createListener } from "../../src/transport/listener/listener.js";
+import { createGateway } from "../../src/transport/rest/gateway.js";
+import type { Implementation } from "../../src/transport/rpc/implementation.js";
+import { createRpcDoors } from "../../src/transport/rpc/rpc.js";
 
 // The runner wants the details that a test asks for and no others, so ours, which say which problem
 // of which request an error is, stay off. Everything else about our errors is judged as it is.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { Bootstrapped } from "../../src/bootstrap.js";
-import type { ImportedApplication } from "../../src/store/transfer.js";
+import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";

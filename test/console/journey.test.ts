@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {

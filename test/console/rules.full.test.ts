@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
-import { problemOf } from "../../src/client/problem.js";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
+import { problemOf } from "../../src/contract/problem-report.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";

@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/node-client.js";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { keyOf } from "../support/api.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
-import { readSettings } from "../../src/config.js";
-import { pageNames } from "../../src/server/pages.js";
+import { readSettings } from "../../src/config/settings.js";
+import { pageNames } from "../../src/transport/system/endpoints.js";
 import { knownSettings } from "./known-settings.js";
 
 interface Schema {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { readSettings } from "../../src/config.js";
+import { readSettings } from "../../src/config/settings.js";
 import { withFolder } from "../support/process.js";
 import { useServices } from "../support/service-process.js";
 import { isFullSuite } from "../support/suite.js";

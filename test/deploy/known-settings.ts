@@ -1,4 +1,4 @@
-import { readSettings } from "../../src/config.js";
+import { readSettings } from "../../src/config/settings.js";
 
 /** The name of every setting that the service reads, found by having it read them. */
 export function knownSettings(): ReadonlySet<string> {

@@ -10,7 +10,7 @@ import {
   mostTenants,
   pace,
   severalReasons,
-} from "../../src/events/denial-counts.js";
+} from "../../src/services/events/denial-counts.js";
 
 const tenantId = randomUUID();
 

@@ -3,15 +3,14 @@ import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import pino from "pino";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
-import { type Caller, callKey } from "../../src/caller.js";
-import { Ending } from "../../src/ending.js";
+import { type Caller, callKey } from "../../src/auth/caller.js";
+import { createKeyring, makeKey } from "../../src/auth/keys.js";
 import { permissionDenied, unauthenticated } from "../../src/errors.js";
-import { createDenials, type Denials } from "../../src/events/denials.js";
-import { mostWaiting } from "../../src/events/refused-keys.js";
-import { newId } from "../../src/ids.js";
-import { createKeyring, makeKey } from "../../src/keys.js";
-import type { NewEvent } from "../../src/store/events.js";
-import type { ApplicationRecord } from "../../src/store/store.js";
+import { Cancellation } from "../../src/lib/cancellation.js";
+import { newId } from "../../src/lib/uuid.js";
+import { createDenials, type Denials, mostWaiting } from "../../src/services/events/denials.js";
+import type { NewEvent } from "../../src/store/port/events.js";
+import type { ApplicationRecord } from "../../src/store/port/records.js";
 
 const keyHeader = "SVC-API-KEY";
 const minute = 60_000;
@@ -62,7 +61,7 @@ function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
     requestId: randomUUID(),
     startedAt: 0,
     peer: { address: "", headers: {} },
-    ending: new Ending(),
+    cancellation: new Cancellation(),
     protocol: "rest",
     caller: by.caller,
   } as const;

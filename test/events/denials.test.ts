@@ -1,8 +1,8 @@
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Event } from "../../gen/latchkey/v1/event_service_pb.js";
-import { newId } from "../../src/ids.js";
-import { makeKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { newId } from "../../src/lib/uuid.js";
 import { tokenRead } from "../api-contract/grants.js";
 import { createTenant as fillTenant, type Tenant } from "../api-contract/tenant.js";
 import type { StreamingApi } from "../support/api.js";

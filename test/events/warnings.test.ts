@@ -11,9 +11,9 @@ import {
 } from "@jest/globals";
 import pino from "pino";
 import { type Event, EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
-import { ownPermissions } from "../../src/contract.js";
-import { createWarnings } from "../../src/events/warnings.js";
-import type { EventStore } from "../../src/store/events.js";
+import { ownPermissions } from "../../src/contract/methods.js";
+import { createWarnings } from "../../src/services/events/expiry-warnings.js";
+import type { EventStore } from "../../src/store/port/events.js";
 import { tokenRead } from "../api-contract/grants.js";
 import { keepsRules } from "../api-contract/keeps-rules.js";
 import { createTenant as fillTenant, type Tenant } from "../api-contract/tenant.js";

@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { openMongoStore } from "../../src/store/mongo.js";
-import { type Store, StoreUnavailable } from "../../src/store/store.js";
+import { openMongoStore } from "../../src/store/mongo/store.js";
+import { StoreUnavailable } from "../../src/store/port/errors.js";
+import type { Store } from "../../src/store/port/store.js";
 import { times } from "../store-contract/fixtures.js";
 import { useMongo } from "../support/mongo.js";
 import type { TcpProxy } from "../support/proxy.js";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
-import type { Store } from "../../src/store/store.js";
+import type { Store } from "../../src/store/port/store.js";
 import { useChildren } from "../support/child.js";
 import { useLmdbFolder } from "../support/lmdb-folder.js";
 import { repetitions } from "../support/suite.js";

@@ -6,9 +6,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, it, jest } from "@jest/globals";
 import type { Db } from "mongodb";
+import { createKeyring } from "../../src/auth/keys.js";
 import { type Bootstrapped, bootstrap } from "../../src/bootstrap.js";
 import { createGuard } from "../../src/client/create-guard.js";
-import { createKeyring } from "../../src/keys.js";
 import { type Api, ApiFailure, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { useMongo } from "../support/mongo.js";

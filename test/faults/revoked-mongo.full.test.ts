@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { newId } from "../../src/ids.js";
-import { openMongoStore } from "../../src/store/mongo.js";
-import { type Store, StoreUnavailable } from "../../src/store/store.js";
+import { newId } from "../../src/lib/uuid.js";
+import { openMongoStore } from "../../src/store/mongo/store.js";
+import { StoreUnavailable } from "../../src/store/port/errors.js";
+import type { Store } from "../../src/store/port/store.js";
 import { times } from "../store-contract/fixtures.js";
 import { anAnswerId } from "../store-contract/trailed-changes.js";
 import { keyOf } from "../support/api.js";

@@ -1,6 +1,6 @@
 import { type DescMethod, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { services } from "../../src/contract.js";
+import { services } from "../../src/contract/methods.js";
 import { sampleOf } from "../authorization/samples.js";
 import { envelope } from "../support/raw-grpc.js";
 import { mostly } from "./mostly.js";

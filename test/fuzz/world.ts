@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { mayHold, ownPermissions } from "../../src/contract.js";
+import { mayHold, ownPermissions } from "../../src/contract/methods.js";
 import type { Target } from "../authorization/samples.js";
 import { type Api, keyOf } from "../support/api.js";
 import type { TestServer } from "../support/server.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { answerIdOf, createAnswerSeal } from "../../src/replay/sealed-answer.js";
+import { answerIdOf, createAnswerSeal } from "../../src/services/idempotency/sealed-response.js";
 
 const fingerprint = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const answer = fc.uint8Array({ maxLength: 2_000 });

@@ -6,9 +6,9 @@ import {
   DeleteApplicationRequestSchema,
   GetApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
+import { createHeaderReader } from "../../src/contract/headers.js";
 import { Problem } from "../../src/errors.js";
-import { createHeaderReader } from "../../src/header-fields.js";
-import { createHeaderWriter } from "../../src/server/rest/header-fields.js";
+import { createHeaderWriter } from "../../src/transport/rest/encode.js";
 
 const read = createHeaderReader(DeleteApplicationRequestSchema);
 const write = createHeaderWriter(ApplicationSchema, ["content-type", "application/json"]);

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import { send } from "../support/http.js";
 import { startServer, type TestServer } from "../support/server.js";
 

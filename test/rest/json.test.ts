@@ -17,12 +17,12 @@ import {
   RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
+import { makeKey } from "../../src/auth/keys.js";
 import { Problem } from "../../src/errors.js";
-import { newId } from "../../src/ids.js";
-import { parseJson } from "../../src/json/parse-json.js";
-import { makeKey } from "../../src/keys.js";
-import { createDecoder } from "../../src/server/rest/decode.js";
-import { createEncoder } from "../../src/server/rest/encode.js";
+import { parseJson } from "../../src/lib/json.js";
+import { newId } from "../../src/lib/uuid.js";
+import { createDecoder } from "../../src/transport/rest/decode.js";
+import { createEncoder } from "../../src/transport/rest/encode.js";
 import { anyDuration, anyInit } from "../support/any-message.js";
 import { fields, schemaOf } from "../support/schema-of.js";
 

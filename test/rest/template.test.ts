@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createRouter } from "../../src/server/rest/router.js";
-import { parseTemplate, splitPath } from "../../src/server/rest/template.js";
+import { createRouter, parseTemplate, splitPath } from "../../src/transport/rest/router.js";
 
 describe("a path template", () => {
   it("is words and fields between slashes", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Store } from "../../src/store/store.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { createBoth } from "./fixtures.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Store } from "../../src/store/store.js";
-import { AnswerKept } from "../../src/store/trail.js";
+import { AnswerKept } from "../../src/store/port/errors.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { listEvents } from "./event-fixtures.js";
 import { anApplication, hour, must, times } from "./fixtures.js";

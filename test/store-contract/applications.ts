@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { newId } from "../../src/ids.js";
-import type { ApplicationRecord } from "../../src/store/store.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { ApplicationRecord } from "../../src/store/port/records.js";
 import type { Subject } from "../store-contract.js";
 import { anyCharacter } from "../support/any-character.js";
 import { repetitions } from "../support/suite.js";

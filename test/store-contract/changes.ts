@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { changeRetention, largestBatch } from "../../src/store/changes.js";
-import type { ApplicationRecord, SessionRecord } from "../../src/store/store.js";
+import { changeRetention, largestBatch } from "../../src/store/port/changes.js";
+import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
 import type { Subject } from "../store-contract.js";
 import { useFollowers } from "../support/follow.js";
 import { repetitions } from "../support/suite.js";

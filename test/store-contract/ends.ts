@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { Ending, NewEvent } from "../../src/store/events.js";
-import { managerPermissions } from "../../src/store/managers.js";
-import type { ApplicationRecord, KeyRecord, Store } from "../../src/store/store.js";
+import { managerPermissions } from "../../src/store/port/applications.js";
+import type { Ending, NewEvent } from "../../src/store/port/events.js";
+import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
 import { anApplication, must, times } from "./fixtures.js";

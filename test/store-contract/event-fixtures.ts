@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { EventQuery, EventRecord, NewEvent } from "../../src/store/events.js";
-import type { Store } from "../../src/store/store.js";
+import type { EventQuery, EventRecord, NewEvent } from "../../src/store/port/events.js";
+import type { Store } from "../../src/store/port/store.js";
 import { grants, rule, times } from "./fixtures.js";
 
 export const day = 24 * 3_600_000;

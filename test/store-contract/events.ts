@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { isId } from "../../src/ids.js";
-import type { EventQuery, EventRecord, NewEvent, Party } from "../../src/store/events.js";
-import type { Store } from "../../src/store/store.js";
+import { isId } from "../../src/lib/uuid.js";
+import type { EventQuery, EventRecord, NewEvent, Party } from "../../src/store/port/events.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { useEventFollowers } from "../support/follow.js";
 import { endsWithSignal } from "./ends-with-signal.js";

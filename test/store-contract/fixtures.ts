@@ -1,18 +1,17 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { newId } from "../../src/ids.js";
+import type { Grants, RuleRecord } from "../../src/contract/grants.js";
+import { newId } from "../../src/lib/uuid.js";
 import type {
   ApplicationRecord,
-  Grants,
   KeyRecord,
   NewApplication,
   NewKey,
   NewSession,
-  RuleRecord,
   SessionGrant,
   SessionRecord,
   SessionWithApplication,
-  Store,
-} from "../../src/store/store.js";
+} from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 
 export const hour = 3_600_000;
 

@@ -1,6 +1,6 @@
 import { expect } from "@jest/globals";
-import type { Change } from "../../src/store/changes.js";
-import type { Store } from "../../src/store/store.js";
+import type { Change } from "../../src/store/port/changes.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Follow } from "../support/follow.js";
 import { anApplication, update } from "./fixtures.js";
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { KeyRecord, Store } from "../../src/store/store.js";
+import type { KeyRecord } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { aKey, anApplication, hour, must, times } from "./fixtures.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";

@@ -1,7 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { ApplicationChange, ApplicationRecord, SessionRecord } from "../../src/store/store.js";
-import type { ImportedApplication, ImportedSession } from "../../src/store/transfer.js";
+import type {
+  ApplicationChange,
+  ApplicationRecord,
+  SessionRecord,
+} from "../../src/store/port/records.js";
+import type { ImportedApplication, ImportedSession } from "../../src/store/port/transfer.js";
 import type { Subject } from "../store-contract.js";
 import { anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, contentOf, createBoth, hour, must } from "./fixtures.js";

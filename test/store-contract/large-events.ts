@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { EventRecord, NewEvent } from "../../src/store/events.js";
+import type { EventRecord, NewEvent } from "../../src/store/port/events.js";
 import type { Subject } from "../store-contract.js";
 import { useEventFollowers } from "../support/follow.js";
 import { aLargeEvent, anEvent, largeTarget } from "./event-fixtures.js";

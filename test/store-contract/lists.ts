@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { newId } from "../../src/ids.js";
-import type { Store } from "../../src/store/store.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { repetitions } from "../support/suite.js";
 import { anApplication, idsOf, newestFirst, times } from "./fixtures.js";

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { LastManager, managerPermissions } from "../../src/store/managers.js";
-import type { ApplicationRecord, NewApplication, Store } from "../../src/store/store.js";
-import type { Trail } from "../../src/store/trail.js";
+import { managerPermissions } from "../../src/store/port/applications.js";
+import type { Trail } from "../../src/store/port/audit.js";
+import { LastManager } from "../../src/store/port/errors.js";
+import type { ApplicationRecord, NewApplication } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { useFollowers } from "../support/follow.js";
 import { repetitions } from "../support/suite.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
+import { newId } from "../../src/lib/uuid.js";
 import type { Subject } from "../store-contract.js";
 import {
   aGrant,

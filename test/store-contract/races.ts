@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { nextTurn } from "../../src/next-turn.js";
-import type { Store } from "../../src/store/store.js";
+import { waitForNextTick } from "../../src/lib/event-loop.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import {
   aGrant,
@@ -144,7 +144,7 @@ export function describeRaces(subject: () => Subject): void {
           if (total < found.length) {
             leftOut.push(`${found.length - total} of the total`);
           }
-          await nextTurn();
+          await waitForNextTick();
         }
       };
       const looking = look();

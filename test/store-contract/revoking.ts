@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { ApplicationRecord, Store } from "../../src/store/store.js";
+import type { ApplicationRecord } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { aGrant, anApplication, aSession, createBoth, hour, must } from "./fixtures.js";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { SessionQuery, Store } from "../../src/store/store.js";
+import type { SessionQuery, Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import {
   aGrant,

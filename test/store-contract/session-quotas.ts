@@ -1,10 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import {
-  type ApplicationRecord,
-  type NewSession,
-  SessionQuotaReached,
-  type Store,
-} from "../../src/store/store.js";
+import { SessionQuotaReached } from "../../src/store/port/errors.js";
+import type { ApplicationRecord, NewSession } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { aGrant, anApplication, aSession, hour, must, times } from "./fixtures.js";
 import { anImportedSession } from "./transfer-fixtures.js";

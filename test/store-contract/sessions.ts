@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
-import type { NewApplication, Store } from "../../src/store/store.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { NewApplication } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import {
   aGrant,

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { ApplicationRecord, SessionRecord, Store } from "../../src/store/store.js";
-import type { NewAnswer, Trail } from "../../src/store/trail.js";
+import type { NewAnswer, Trail } from "../../src/store/port/audit.js";
+import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
 import { anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, createBoth, hour } from "./fixtures.js";
 

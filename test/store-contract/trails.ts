@@ -1,9 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import {
-  type ApplicationRecord,
-  type SessionRecord,
-  StoreUnavailable,
-} from "../../src/store/store.js";
+import { StoreUnavailable } from "../../src/store/port/errors.js";
+import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
 import type { Subject } from "../store-contract.js";
 import { useEventFollowers } from "../support/follow.js";
 import { anEvent, listEvents } from "./event-fixtures.js";

@@ -1,14 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { newId } from "../../src/ids.js";
-import { createKeyring, type KeyKind, kindFor, makeKey } from "../../src/keys.js";
-import type { EventRecord } from "../../src/store/events.js";
-import type { ApplicationRecord, Clock, SessionRecord, Store } from "../../src/store/store.js";
+import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { type KeyKind, kindFor } from "../../src/contract/key-format.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { EventRecord } from "../../src/store/port/events.js";
+import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
+import type { Clock, Store } from "../../src/store/port/store.js";
 import type {
   ImportedApplication,
   ImportedSession,
   ImportOptions,
   ImportOutcome,
-} from "../../src/store/transfer.js";
+} from "../../src/store/port/transfer.js";
 import { aFullEvent, anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "./fixtures.js";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { placeOf } from "../../src/store/application-search.js";
-import type { Place } from "../../src/store/store.js";
+import { placeOf } from "../../src/store/port/applications.js";
+import type { Place } from "../../src/store/port/store.js";
 import type { Subject } from "../store-contract.js";
 import { useFollowers } from "../support/follow.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";

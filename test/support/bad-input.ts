@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
-import type { Environment } from "../../src/config.js";
+import type { Environment } from "../../src/config/settings.js";
 import { keyOf } from "./api.js";
 import { createRestApi } from "./api-rest.js";
 import { send } from "./http.js";

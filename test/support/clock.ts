@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/store/store.js";
+import type { Clock } from "../../src/store/port/store.js";
 
 /** A clock that stands still until a test moves it. */
 export interface TestClock {

@@ -1,6 +1,6 @@
-import type { Change, ChangeBatch, FollowOptions } from "../../src/store/changes.js";
-import type { EventBatch, EventRecord } from "../../src/store/events.js";
-import type { Store } from "../../src/store/store.js";
+import type { Change, ChangeBatch, FollowOptions } from "../../src/store/port/changes.js";
+import type { EventBatch, EventRecord } from "../../src/store/port/events.js";
+import type { Store } from "../../src/store/port/store.js";
 import { useStops } from "./stops.js";
 
 /** Someone who follows what happens in a tenant. */

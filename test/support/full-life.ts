@@ -1,6 +1,7 @@
 import { expect } from "@jest/globals";
-import { newId } from "../../src/ids.js";
-import { makeKey, parseKey } from "../../src/keys.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { parseKey } from "../../src/contract/key-format.js";
+import { newId } from "../../src/lib/uuid.js";
 import { type Api, keyOf } from "./api.js";
 
 export const refused = (call: Promise<unknown>) =>

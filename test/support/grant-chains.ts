@@ -1,7 +1,11 @@
 import fc from "fast-check";
-import { isOwnPermission } from "../../src/contract.js";
-import { heldPermissions } from "../../src/store/application-search.js";
-import type { ApplicationType, Grants, RuleRecord } from "../../src/store/store.js";
+import {
+  type ApplicationType,
+  type Grants,
+  heldPermissions,
+  type RuleRecord,
+} from "../../src/contract/grants.js";
+import { isOwnPermission } from "../../src/contract/methods.js";
 
 /** An application, as far as it decides who may give what. */
 export interface Made extends Grants {

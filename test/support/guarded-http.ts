@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Guard } from "../../src/client/guard.js";
 import type { MiddlewareOptions } from "../../src/client/middleware.js";
-import { defaultKeyHeader } from "../../src/key-header.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
   createScriptedGuard,
   describeMiddleware,

@@ -7,9 +7,9 @@
  * It tells in JSON how many events each of those who read them has seen.
  */
 import { randomUUID } from "node:crypto";
-import { openLmdbStore } from "../../src/store/lmdb.js";
-import { openMongoStore } from "../../src/store/mongo.js";
-import { exportRecords } from "../../src/transfer/export-records.js";
+import { openLmdbStore } from "../../src/store/lmdb/store.js";
+import { openMongoStore } from "../../src/store/mongo/store.js";
+import { exportRecords } from "../../src/transfer/export.js";
 import { aLargeEvent, anEvent } from "../store-contract/event-fixtures.js";
 
 const [, , engine, place = "", database = ""] = process.argv;

@@ -7,14 +7,11 @@
  */
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
-import { changeRetention } from "../../src/store/changes.js";
-import { openLmdbStore } from "../../src/store/lmdb.js";
-import {
-  type ApplicationRecord,
-  type NewSession,
-  StoreUnavailable,
-} from "../../src/store/store.js";
-import type { Trail } from "../../src/store/trail.js";
+import { openLmdbStore } from "../../src/store/lmdb/store.js";
+import type { Trail } from "../../src/store/port/audit.js";
+import { changeRetention } from "../../src/store/port/changes.js";
+import { StoreUnavailable } from "../../src/store/port/errors.js";
+import type { ApplicationRecord, NewSession } from "../../src/store/port/records.js";
 import { anEvent } from "../store-contract/event-fixtures.js";
 import {
   aGrant,

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "@jest/globals";
-import { type LmdbStoreOptions, openLmdbStore } from "../../src/store/lmdb.js";
-import type { Store } from "../../src/store/store.js";
+import { type LmdbStoreOptions, openLmdbStore } from "../../src/store/lmdb/store.js";
+import type { Store } from "../../src/store/port/store.js";
 
 /** Gives each test a folder of its own, and closes and removes what it leaves there. */
 export function useLmdbFolder() {

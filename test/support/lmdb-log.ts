@@ -1,5 +1,5 @@
 import { open } from "lmdb";
-import type { Change } from "../../src/store/changes.js";
+import type { Change } from "../../src/store/port/changes.js";
 
 export interface LogEntry extends Change {
   readonly number: number;

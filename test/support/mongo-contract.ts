@@ -1,5 +1,5 @@
 import type { Db } from "mongodb";
-import type { Clock, Store } from "../../src/store/store.js";
+import type { Clock, Store } from "../../src/store/port/store.js";
 import type { OpenStore, TestStore } from "../store-contract.js";
 import { useMongo } from "./mongo.js";
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll } from "@jest/globals";
 import { type Db, MongoClient } from "mongodb";
-import { openMongoStore } from "../../src/store/mongo.js";
-import type { Clock, Store } from "../../src/store/store.js";
+import { openMongoStore } from "../../src/store/mongo/store.js";
+import type { Clock, Store } from "../../src/store/port/store.js";
 import { patientUri, uri } from "./mongo-uri.js";
 
 export interface TestMongo {

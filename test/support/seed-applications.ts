@@ -1,6 +1,7 @@
-import { newId } from "../../src/ids.js";
-import type { ApplicationType, Store } from "../../src/store/store.js";
-import type { ImportedApplication } from "../../src/store/transfer.js";
+import type { ApplicationType } from "../../src/contract/grants.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { Store } from "../../src/store/port/store.js";
+import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { anImportedApplication } from "../store-contract/transfer-fixtures.js";
 
 const types: readonly ApplicationType[] = ["private", "public", "management"];

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
-import type { EventStore } from "../../src/store/events.js";
-import type { ApplicationStore, SessionStore, Store } from "../../src/store/store.js";
+import type { EventStore } from "../../src/store/port/events.js";
+import type { ApplicationStore, SessionStore, Store } from "../../src/store/port/store.js";
 
 interface StoreChanges {
   readonly applications?: Partial<ApplicationStore>;

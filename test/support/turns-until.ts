@@ -1,4 +1,4 @@
-import { nextTurn } from "../../src/next-turn.js";
+import { waitForNextTick } from "../../src/lib/event-loop.js";
 
 /** Counts the turns of the event loop until something is done, well or not. */
 export async function turnsUntil(done: Promise<unknown>): Promise<number> {
@@ -9,7 +9,7 @@ export async function turnsUntil(done: Promise<unknown>): Promise<number> {
   };
   void done.then(settle, settle);
   while (!isDone) {
-    await nextTurn();
+    await waitForNextTick();
     turns++;
   }
   return turns;

@@ -1,7 +1,8 @@
 import fc, { type Arbitrary } from "fast-check";
-import type { CredentialState, EventRecord, Party } from "../../src/store/events.js";
-import type { KeyRecord, RuleRecord } from "../../src/store/store.js";
-import type { ImportedApplication, ImportedSession } from "../../src/store/transfer.js";
+import type { RuleRecord } from "../../src/contract/grants.js";
+import type { CredentialState, EventRecord, Party } from "../../src/store/port/events.js";
+import type { KeyRecord } from "../../src/store/port/records.js";
+import type { ImportedApplication, ImportedSession } from "../../src/store/port/transfer.js";
 
 /** Records such as a store may hold, whatever they are. What may be absent is undefined now and then. */
 const id = fc.uuid();

@@ -1,19 +1,19 @@
 import { describe, expect, it } from "@jest/globals";
-import { newId } from "../../src/ids.js";
-import type { EventRecord } from "../../src/store/events.js";
-import type { Store } from "../../src/store/store.js";
-import type { ImportedApplication } from "../../src/store/transfer.js";
-import { importRecords } from "../../src/transfer/import-records.js";
-import { createImportReport } from "../../src/transfer/import-report.js";
-import { pepperChecks } from "../../src/transfer/pepper-checks.js";
-import { splitLines } from "../../src/transfer/split-lines.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { EventRecord } from "../../src/store/port/events.js";
+import type { Store } from "../../src/store/port/store.js";
+import type { ImportedApplication } from "../../src/store/port/transfer.js";
+import { pepperChecks } from "../../src/transfer/checks.js";
 import {
   applicationLine,
   endLine,
   eventLine,
   headerLine,
   sessionLine,
-} from "../../src/transfer/write-lines.js";
+} from "../../src/transfer/export.js";
+import { importRecords } from "../../src/transfer/import.js";
+import { createImportReport } from "../../src/transfer/import-report.js";
+import { splitLines } from "../../src/transfer/lines.js";
 import { anEvent } from "../store-contract/event-fixtures.js";
 import { hour, idsOf, must, rule, times } from "../store-contract/fixtures.js";
 import {

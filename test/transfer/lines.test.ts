@@ -1,16 +1,15 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { Problem } from "../../src/errors.js";
-import { progressBar, progressLine } from "../../src/transfer/progress.js";
-import { readHeader, readLine } from "../../src/transfer/read-line.js";
-import { type SplitLine, splitLines } from "../../src/transfer/split-lines.js";
 import {
   applicationLine,
   endLine,
   eventLine,
   headerLine,
   sessionLine,
-} from "../../src/transfer/write-lines.js";
+} from "../../src/transfer/export.js";
+import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/lines.js";
+import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { times } from "../store-contract/fixtures.js";
 import { anyApplication, anyEvent, anySession } from "./any-record.js";
 

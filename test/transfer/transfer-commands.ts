@@ -1,11 +1,11 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect } from "@jest/globals";
-import { readSettings } from "../../src/config.js";
-import { createIdentify } from "../../src/identify.js";
-import { openStore } from "../../src/open-store.js";
-import type { ImportedApplication } from "../../src/store/transfer.js";
-import { applicationLine, endLine, headerLine } from "../../src/transfer/write-lines.js";
+import { createIdentify } from "../../src/auth/authenticate.js";
+import { readSettings } from "../../src/config/settings.js";
+import { openStore } from "../../src/store/open-store.js";
+import type { ImportedApplication } from "../../src/store/port/transfer.js";
+import { applicationLine, endLine, headerLine } from "../../src/transfer/export.js";
 import { times } from "../store-contract/fixtures.js";
 import {
   anImportedApplication,

@@ -1,5 +1,5 @@
 import type { Code } from "@connectrpc/connect";
-import { type ProblemCode, problemCatalogue } from "../../src/problem-catalogue.js";
+import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 
 /** One way to fail, as the document tells it. */
 export interface ProblemType {

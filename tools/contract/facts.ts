@@ -10,7 +10,7 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
-import { parseTemplate } from "../../src/server/rest/template.js";
+import { parseTemplate } from "../../src/transport/rest/router.js";
 import type { FieldRules, Rule } from "./rules.js";
 
 /** The package of the contract, beside which there are declarations of others. */

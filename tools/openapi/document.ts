@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
-import { defaultKeyHeader } from "../../src/key-header.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
 import { contractPackage, createFacts, type Permission } from "../contract/facts.js";
 import { commentOf, paragraphs } from "../contract/prose.js";
 import { createHeaderFields } from "./header-fields.js";

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { entityTagPattern } from "../../src/entity-tag.js";
+import { entityTagPattern } from "../../src/contract/headers.js";
 import type { Facts } from "../contract/facts.js";
 import { commentOf, paragraphs } from "../contract/prose.js";
 import { type Json, refer } from "./json.js";

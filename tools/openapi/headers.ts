@@ -2,7 +2,7 @@ import {
   idempotencyKeyHeader,
   idempotencyKeyPattern,
   replayedHeader,
-} from "../../src/idempotency-key.js";
+} from "../../src/contract/headers.js";
 import { type Json, refer } from "./json.js";
 
 export const exampleRequestId = "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520";

@@ -1,4 +1,4 @@
-import { problemMediaType, problemUri } from "../../src/problem-catalogue.js";
+import { problemMediaType, problemUri } from "../../src/contract/problems.js";
 import { type ProblemType, problemType } from "../contract/catalogue.js";
 import { exampleRequestId, headersOf } from "./headers.js";
 import { type Json, refer } from "./json.js";

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
-import { defaultKeyHeader } from "../../src/key-header.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
 import { createExamples } from "../contract/examples.js";
 import { contractPackage, createFacts, type Facts } from "../contract/facts.js";
 import { commentOf, splitSummary } from "../contract/prose.js";

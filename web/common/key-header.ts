@@ -1,4 +1,4 @@
-import { defaultKeyHeader } from "../../src/key-header.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
 
 /** The header for keys, which the service tells in the page. */
 export const keyHeader =

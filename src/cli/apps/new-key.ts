@@ -3,7 +3,7 @@ import {
   type Application,
   ApplicationSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { CommandFailure } from "../failure.js";
+import { CommandFailure } from "../errors.js";
 import type { Output } from "../output.js";
 import { detailsText } from "../table.js";
 

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { CommandFailure } from "../failure.js";
-import { readStdin } from "../stdin.js";
+import { CommandFailure } from "../errors.js";
+import { readStdin } from "../prompt.js";
 
 /** Reads a list of access rules, as JSON in the words of the API, from a file or, for `-`, from stdin. */
 export async function readRules(path: string): Promise<AccessRule[]> {

@@ -1,12 +1,9 @@
-import type { Settings } from "../../config.js";
-import { visible } from "../../transfer/visible.js";
-import { exitCodes } from "../exit-codes.js";
+import type { Settings } from "../../config/settings.js";
+import { visible } from "../../lib/printable.js";
+import { exitCodes } from "../errors.js";
 import { createOutput, type OutputFlags } from "../output.js";
-import type { Look } from "../table.js";
-import { padText } from "../text-width.js";
-import { type Finding, fail, ok } from "./finding.js";
-import { checkNode, checkOpenFiles } from "./machine-checks.js";
-import { checkPort } from "./port-checks.js";
+import { type Look, padText } from "../table.js";
+import { checkNode, checkOpenFiles, checkPort } from "./machine-checks.js";
 import { checkChoices, checkSettings, checkTls } from "./settings-checks.js";
 
 /** Looks at all that the service needs, and changes nothing. */
@@ -31,11 +28,11 @@ async function checkStore({ store, eventRetention }: Settings): Promise<Finding[
   try {
     if (store.kind === "mongodb") {
       const { inspectMongo } = await import("../../store/mongo/inspect.js");
-      const { checkMongo } = await import("./mongo-checks.js");
+      const { checkMongo } = await import("./store-checks.js");
       return checkMongo(await inspectMongo({ ...store, eventRetention }));
     }
     const { inspectFolder } = await import("../../store/lmdb/inspect.js");
-    const { checkFolder } = await import("./folder-checks.js");
+    const { checkFolder } = await import("./store-checks.js");
     const clock = ok("clock", "the store has that of this machine");
     return [...checkFolder(await inspectFolder(store.dataDir)), clock];
   } catch (error) {
@@ -62,3 +59,29 @@ function summaryText(findings: readonly Finding[]): string {
     ? "All is well."
     : `${fails} to mend, ${warns} to think about, ${count("ok")} well.`;
 }
+
+/** What a check has found. */
+export interface Finding {
+  /** What was looked at. */
+  readonly check: string;
+  readonly state: "ok" | "warn" | "fail";
+  readonly found: string;
+  /** What to do about it. */
+  readonly mend?: string;
+}
+
+export const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
+
+export const warn = (check: string, found: string, mend: string): Finding => ({
+  check,
+  state: "warn",
+  found,
+  mend,
+});
+
+export const fail = (check: string, found: string, mend: string): Finding => ({
+  check,
+  state: "fail",
+  found,
+  mend,
+});

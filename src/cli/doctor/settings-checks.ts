@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { ConfigError, readSettings, type Settings } from "../../config.js";
-import type { TlsSettings } from "../../tls-settings.js";
-import { isLoopback } from "../loopback.js";
-import { type Finding, fail, ok, warn } from "./finding.js";
+import { ConfigError, readSettings, type Settings } from "../../config/settings.js";
+import type { TlsSettings } from "../../config/tls.js";
+import { isLoopback } from "../connection.js";
+import { type Finding, fail, ok, warn } from "./doctor.js";
 
 /** Reads the settings as the service would, or tells all that is wrong with them. */
 export function checkSettings(): { readonly settings?: Settings; readonly findings: Finding[] } {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { idFromBytes, writeId } from "../../ids.js";
-import { foldName, heldPermissions, idleSince } from "../application-search.js";
-import { isManager, type ManagerEnd } from "../managers.js";
-import type { ApplicationChange, ApplicationRecord } from "../store.js";
+import { heldPermissions } from "../../contract/grants.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import { foldName, idleSince, isManager, type ManagerEnd } from "../port/applications.js";
+import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import type { Tables } from "./environment.js";
 import { after, idAtEnd, momentBytes, nothing } from "./keys.js";
 

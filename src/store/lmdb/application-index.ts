@@ -1,14 +1,16 @@
-import { idFromBytes } from "../../ids.js";
-import type { ApplicationChange, ApplicationRecord } from "../store.js";
+import { idFromBytes, idToBytes } from "../../lib/uuid.js";
+import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import { createApplicationFacts } from "./application-facts.js";
 import type { Tables } from "./environment.js";
 import {
   after,
   beforeOwned,
   endedRange,
+  endKey,
   idAtEnd,
   momentBytes,
   momentKey,
+  noKeyId,
   nothing,
   ownedKey,
   tenantMomentKey,
@@ -142,4 +144,69 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
       return take(byTenant.getRange(), now, 1).length === 0;
     },
   };
+}
+
+/**
+ * What is kept beside the records of applications to tell what ends when: an
+ * end stays to be found after it has come, for as long as its record does.
+ */
+export interface EndIndex {
+  /** Follows a record from what it was, if it was, to what it is, if it still is. */
+  move(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
+}
+
+export function createEndIndex({ ends }: Tables): EndIndex {
+  return {
+    move(before, after) {
+      for (const key of before ? expiryKeysOf(before) : []) {
+        ends.remove(key);
+      }
+      for (const key of after ? expiryKeysOf(after) : []) {
+        ends.put(key, nothing);
+      }
+    },
+  };
+}
+
+function expiryKeysOf({ id, expiresAt, keys }: ApplicationRecord): Buffer[] {
+  const ofItself = expiresAt === undefined ? [] : [endKey(expiresAt, id, noKeyId)];
+  const ofKeys = keys.flatMap((key) =>
+    key.expiresAt === undefined ? [] : [endKey(key.expiresAt, id, key.id)],
+  );
+  return [...ofItself, ...ofKeys];
+}
+
+/** What is kept beside the records of applications to find those whose keys were made elsewhere. */
+export interface ForeignKeyIndex {
+  /** Follows a record from what it was, if it was, to what it is, if it still is. */
+  move(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
+
+  /** The ids of the applications that have a key of this hash: one, but for a mistake. */
+  ownersOf(hash: Uint8Array): string[];
+}
+
+export function createForeignKeyIndex({ foreignKeys }: Tables): ForeignKeyIndex {
+  return {
+    move(before, after) {
+      for (const key of before ? foreignKeysOf(before) : []) {
+        foreignKeys.remove(key);
+      }
+      for (const key of after ? foreignKeysOf(after) : []) {
+        foreignKeys.put(key, nothing);
+      }
+    },
+
+    ownersOf(hash) {
+      const start = Buffer.from(hash);
+      return Array.from(foreignKeys.getKeys({ start, end: after(start) }), (key) =>
+        idFromBytes(idAtEnd(key)),
+      );
+    },
+  };
+}
+
+function foreignKeysOf({ id, keys }: ApplicationRecord): Buffer[] {
+  return keys
+    .filter(({ foreign }) => foreign)
+    .map(({ hash }) => Buffer.concat([hash, idToBytes(id)]));
 }

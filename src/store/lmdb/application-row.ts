@@ -1,14 +1,11 @@
-import { idFromBytes, writeId } from "../../ids.js";
-import { isRestricted } from "../is-restricted.js";
 import {
-  type ApplicationRecord,
   type ApplicationType,
   applicationTypes,
-  type KeyRecord,
+  isRestricted,
   type RuleRecord,
-  type Use,
-} from "../store.js";
-import { toDate, toMoment } from "./date-text.js";
+} from "../../contract/grants.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import type { ApplicationRecord, KeyRecord, Use } from "../port/records.js";
 import { readList, toGrantsText } from "./grants-text.js";
 import { mostKeys, noteKeyUse, readKeys, sizeOfKeys, writeKeys } from "./key-row.js";
 import { readOldApplication } from "./old-application-row.js";
@@ -275,4 +272,13 @@ class StoredApplication implements ApplicationRecord {
     }
     return this.#fields;
   }
+}
+
+/** A moment as the texts of rows tell it. */
+function toDate(moment: number | undefined): string | undefined {
+  return moment === undefined ? undefined : new Date(moment).toISOString();
+}
+
+export function toMoment(date: string | undefined): number | undefined {
+  return date === undefined ? undefined : Date.parse(date);
 }

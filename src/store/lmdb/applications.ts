@@ -1,25 +1,17 @@
-import { isManager, LastManager, stopsManaging } from "../managers.js";
-import type {
-  ApplicationChange,
-  ApplicationRecord,
-  ApplicationStore,
-  Clock,
-  NewApplication,
-  Use,
-} from "../store.js";
-import { isAlive } from "./alive.js";
-import type { ApplicationIndex } from "./application-index.js";
-import { createApplicationList } from "./application-list.js";
+import { isManager, stopsManaging } from "../port/applications.js";
+import { LastManager } from "../port/errors.js";
+import type { ApplicationChange, ApplicationRecord, NewApplication, Use } from "../port/records.js";
+import type { ApplicationStore, Clock } from "../port/store.js";
+import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
+import { createApplicationList, createApplicationSearch } from "./application-queries.js";
 import { withUse } from "./application-row.js";
-import { createApplicationSearch } from "./application-search.js";
-import { askFirst, Refused } from "./callback.js";
-import type { ChangeLog } from "./change-log.js";
-import type { EndIndex } from "./end-index.js";
+import type { TrailWriter } from "./audit.js";
+import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import type { ForeignKeyIndex } from "./foreign-key-index.js";
+import { askFirst, Refused } from "./errors.js";
+import { isAlive } from "./liveness.js";
 import type { Records, Unwritten } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
-import type { TrailWriter } from "./trail-writer.js";
 
 /** Uses noted in one transaction: few enough that others need not wait long behind it. */
 const mostUses = 500;

@@ -1,10 +1,9 @@
 import { resolve } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
-import { idFromBytes, writeId } from "../../ids.js";
-import { inTime } from "../../in-time.js";
-import { StoreUnavailable } from "../store.js";
-import { adviceFor } from "./advice.js";
-import { Refused, thrownByCallback } from "./callback.js";
+import { withTimeout } from "../../lib/timeout.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import { StoreUnavailable } from "../port/errors.js";
+import { adviceFor, Refused, thrownByCallback } from "./errors.js";
 import { prepareFolder, syncFolder } from "./folder.js";
 import { createReserve, type Reserve } from "./reserve.js";
 import { upgrade } from "./upgrade.js";
@@ -273,7 +272,7 @@ function within<T>(limit: number, work: Promise<T>): Promise<T> {
   const late = () => {
     throw lateness(limit);
   };
-  return inTime(work, limit, late, { keepsRunning: true });
+  return withTimeout(work, limit, late, { keepsRunning: true });
 }
 
 function messageOf(error: unknown): string {

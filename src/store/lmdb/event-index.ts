@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { writeId } from "../../ids.js";
-import type { EventQuery, NewEvent, Party } from "../events.js";
+import { writeId } from "../../lib/uuid.js";
+import type { EventQuery, NewEvent, Party } from "../port/events.js";
 import type { Tables } from "./environment.js";
 import { nothing } from "./keys.js";
 

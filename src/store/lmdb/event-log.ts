@@ -1,11 +1,9 @@
-import { newId } from "../../ids.js";
-import { isWanted } from "../event-filter.js";
-import type { EventFilter, EventRecord, NewEvent } from "../events.js";
-import type { Clock } from "../store.js";
-import type { EventPlace } from "../transfer.js";
+import { idFromBytes, newId, writeId } from "../../lib/uuid.js";
+import { type EventFilter, type EventRecord, isWanted, type NewEvent } from "../port/events.js";
+import type { Clock } from "../port/store.js";
+import type { EventPlace } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
-import { idOf, momentOf, readEventRow, tenantOf, toEventRow } from "./event-row.js";
 import { numberKey } from "./keys.js";
 import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
 
@@ -104,5 +102,79 @@ function openRow(number: number, row: Buffer): LoggedEvent {
     loggedAt: momentOf(row),
     size: row.length,
     event: () => readEventRow(row),
+  };
+}
+
+/**
+ * A row of `events` is what all are asked for at fixed places, then the rest
+ * in JSON:
+ *
+ *      0  the number of this layout
+ *      1  when it took effect
+ *      9  tenant
+ *     25  id
+ *     41  the text
+ */
+const layoutNumber = 1;
+const momentAt = 1;
+const tenantAt = 9;
+const idAt = 25;
+const textAt = 41;
+
+function toEventRow({ tenantId, ...rest }: NewEvent, id: string, at: number): Buffer {
+  const text = JSON.stringify(rest);
+  const row = Buffer.allocUnsafe(textAt + Buffer.byteLength(text));
+  row[0] = layoutNumber;
+  row.writeDoubleBE(at, momentAt);
+  writeId(tenantId, row, tenantAt);
+  writeId(id, row, idAt);
+  row.write(text, textAt);
+  return row;
+}
+
+function tenantOf(row: Buffer): string {
+  return idFromBytes(row, tenantAt);
+}
+
+function idOf(row: Buffer): string {
+  return idFromBytes(row, idAt);
+}
+
+function momentOf(row: Buffer): number {
+  return row.readDoubleBE(momentAt);
+}
+
+function readEventRow(row: Buffer): EventRecord {
+  const rest = JSON.parse(row.toString("utf8", textAt));
+  return { id: idOf(row), at: momentOf(row), tenantId: tenantOf(row), ...rest };
+}
+
+/** Finds and restores events within one transaction. */
+interface RestoredEvents {
+  find(place: EventPlace): EventRecord | undefined;
+  restore(event: EventRecord): void;
+}
+
+/** Thousands may have one moment, so those of a moment are looked through once for all that are restored. */
+export function createRestoredEvents(events: EventLog): RestoredEvents {
+  const moments = new Map<string, Map<string, number>>();
+
+  /** The numbers of all events of that moment, by their ids. */
+  function numbersBeside(place: EventPlace): Map<string, number> {
+    const moment = `${place.tenantId} ${place.at}`;
+    const numbers = moments.get(moment) ?? events.numbersBeside(place);
+    moments.set(moment, numbers);
+    return numbers;
+  }
+
+  return {
+    find(place) {
+      const number = numbersBeside(place).get(place.id);
+      return number === undefined ? undefined : events.find(number)?.event();
+    },
+
+    restore(event) {
+      numbersBeside(event).set(event.id, events.restore(event));
+    },
   };
 }

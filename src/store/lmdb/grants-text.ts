@@ -1,5 +1,4 @@
-import { ruleFields } from "../rule-fields.js";
-import type { Grants } from "../store.js";
+import { type Grants, ruleFields } from "../../contract/grants.js";
 
 /** Grants in JSON, each list by itself, as the API shows them: what is in them always stands in the same order. */
 export interface GrantsText {

@@ -1,7 +1,7 @@
 import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { open } from "lmdb";
-import type { ManagerEnd } from "../managers.js";
+import type { ManagerEnd } from "../port/applications.js";
 import { managerEnds } from "./application-facts.js";
 import { knownSchema } from "./environment.js";
 import { checkFile, fileName } from "./folder.js";

@@ -1,5 +1,5 @@
-import { idFromBytes, writeId } from "../../ids.js";
-import type { KeyRecord } from "../store.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import type { KeyRecord } from "../port/records.js";
 
 /**
  * The keys of an application lie in its row one after the other, each so:

@@ -1,4 +1,4 @@
-import { idFromBytes, writeId } from "../../ids.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /**
  * The keys of the tables, as bytes whose order is the order wanted:

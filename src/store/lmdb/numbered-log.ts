@@ -1,6 +1,6 @@
 import type { Database } from "lmdb";
-import { createRoom } from "../room.js";
-import type { Clock } from "../store.js";
+import { createPageBudget } from "../port/page-budget.js";
+import type { Clock } from "../port/store.js";
 import type { Environment } from "./environment.js";
 import { numberKey, numberOf } from "./keys.js";
 
@@ -71,10 +71,10 @@ export function createNumberedLog<V extends Row, E extends LogEntry>(
   }
 
   function after(number: number, limit: number): E[] {
-    const room = createRoom();
+    const room = createPageBudget();
     const entries: E[] = [];
     for (const { key, value } of table.getRange({ start: numberKey(number + 1), limit })) {
-      if (!room.takes(value.length)) {
+      if (!room.tryAdd(value.length)) {
         break;
       }
       entries.push(open(numberOf(key), value));

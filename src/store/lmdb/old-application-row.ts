@@ -1,5 +1,6 @@
-import type { ApplicationRecord, ApplicationType, RuleRecord } from "../store.js";
-import { toMoment } from "./date-text.js";
+import type { ApplicationType, RuleRecord } from "../../contract/grants.js";
+import type { ApplicationRecord } from "../port/records.js";
+import { toMoment } from "./application-row.js";
 import { isTextRow, readTextRow } from "./old-row.js";
 import type { Unwritten } from "./records.js";
 

@@ -1,5 +1,5 @@
 import type { Database } from "lmdb";
-import { createRoom } from "../room.js";
+import { createPageBudget } from "../port/page-budget.js";
 
 interface Versioned {
   readonly id: string;
@@ -84,11 +84,11 @@ export function createRecords<R extends Versioned>(
 
     after(id, limit) {
       const exclusiveStart = id !== undefined;
-      const room = createRoom();
+      const room = createPageBudget();
       const records: R[] = [];
       for (const next of table.getKeys({ start: id ?? leastId, exclusiveStart, limit })) {
         const row = read(next) as Buffer;
-        if (!room.takes(row.length)) {
+        if (!room.tryAdd(row.length)) {
           break;
         }
         records.push(open(next, row));

@@ -1,5 +1,6 @@
-import { idFromBytes, writeId } from "../../ids.js";
-import type { RuleRecord, SessionRecord } from "../store.js";
+import type { RuleRecord } from "../../contract/grants.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import type { SessionRecord } from "../port/records.js";
 import { readList, toGrantsText } from "./grants-text.js";
 import { isTextRow, readTextRow } from "./old-row.js";
 import type { Layout, Unwritten } from "./records.js";

@@ -1,21 +1,16 @@
 import { timingSafeEqual } from "node:crypto";
-import { isRevoked, withApplications } from "../session-applications.js";
-import {
-  type ApplicationRecord,
-  type Clock,
-  SessionQuotaReached,
-  type SessionRecord,
-  type SessionStore,
-  type SessionWithApplication,
-} from "../store.js";
-import { isAlive, isSessionThere } from "./alive.js";
-import { askFirst, Refused } from "./callback.js";
-import type { ChangeLog } from "./change-log.js";
+import { SessionQuotaReached } from "../port/errors.js";
+import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
+import { isRevoked, withApplications } from "../port/sessions.js";
+import type { Clock, SessionStore } from "../port/store.js";
+import type { TrailWriter } from "./audit.js";
+import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
+import { askFirst, Refused } from "./errors.js";
+import { isAlive, isSessionThere } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
-import { createSessionList } from "./session-list.js";
-import type { TrailWriter } from "./trail-writer.js";
+import { createSessionList } from "./session-queries.js";
 
 export interface SessionStoreParts {
   readonly environment: Environment;

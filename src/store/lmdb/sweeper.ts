@@ -1,18 +1,12 @@
-import { idFromBytes } from "../../ids.js";
-import { isRevoked, withApplications } from "../session-applications.js";
-import {
-  type ApplicationRecord,
-  type Clock,
-  expiredRetention,
-  type SessionRecord,
-} from "../store.js";
-import { isAlive } from "./alive.js";
-import type { ApplicationIndex } from "./application-index.js";
-import type { ChangeLog } from "./change-log.js";
-import type { EndIndex } from "./end-index.js";
+import { idFromBytes } from "../../lib/uuid.js";
+import { type ApplicationRecord, expiredRetention, type SessionRecord } from "../port/records.js";
+import { isRevoked, withApplications } from "../port/sessions.js";
+import type { Clock } from "../port/store.js";
+import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ChangeLog } from "./changes.js";
 import type { Environment, Tables } from "./environment.js";
-import type { ForeignKeyIndex } from "./foreign-key-index.js";
 import { after, idAtEnd, momentBytes, momentKey, nothing } from "./keys.js";
+import { isAlive } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 

@@ -1,32 +1,32 @@
-import { nextTurn } from "../../next-turn.js";
-import type { EventRecord } from "../events.js";
-import { mergeApplication, mergeSession } from "../import-merge.js";
+import { waitForNextTick } from "../../lib/event-loop.js";
+import type { EventRecord } from "../port/events.js";
 import {
   hasOtherKeys,
   isWritten,
   type Judging,
+  mergeApplication,
+  mergeSession,
   outcomeOfApplication,
   outcomeOfEvent,
   outcomeOfSession,
-} from "../import-outcome.js";
-import { applicationIdsOf, withApplications } from "../session-applications.js";
-import type { ApplicationRecord, Clock, SessionRecord } from "../store.js";
+} from "../port/import.js";
+import type { ApplicationRecord, SessionRecord } from "../port/records.js";
+import { applicationIdsOf, withApplications } from "../port/sessions.js";
+import type { Clock } from "../port/store.js";
 import type {
   ImportedApplication,
   ImportedSession,
   ImportOptions,
   ImportOutcome,
   TransferStore,
-} from "../transfer.js";
-import { isAlive, isSessionThere } from "./alive.js";
-import type { ApplicationIndex } from "./application-index.js";
-import type { ChangeLog } from "./change-log.js";
-import type { EndIndex } from "./end-index.js";
+} from "../port/transfer.js";
+import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
 import type { EventLog } from "./event-log.js";
-import type { ForeignKeyIndex } from "./foreign-key-index.js";
+import { createRestoredEvents } from "./event-log.js";
+import { isAlive, isSessionThere } from "./liveness.js";
 import type { Records } from "./records.js";
-import { createRestoredEvents } from "./restored-events.js";
 import type { SessionIndex } from "./session-index.js";
 
 export interface TransferParts {
@@ -70,7 +70,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
         return found;
       }
       last = end.id;
-      await nextTurn();
+      await waitForNextTick();
     }
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RootDatabase } from "lmdb";
-import { idFromBytes } from "../../ids.js";
+import { idFromBytes } from "../../lib/uuid.js";
 import { createApplicationFacts } from "./application-facts.js";
 import { applicationLayout } from "./application-row.js";
 import type { Tables } from "./environment.js";

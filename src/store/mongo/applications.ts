@@ -1,9 +1,12 @@
-import type { ClientSession, Collection } from "mongodb";
-import { isId } from "../../ids.js";
-import { foldName, heldPermissions } from "../application-search.js";
-import { isManager, stopsManaging } from "../managers.js";
-import type { ApplicationChange, ApplicationRecord, ApplicationStore } from "../store.js";
-import { listApplications } from "./application-list.js";
+import { type ClientSession, type Collection, type Document, ObjectId } from "mongodb";
+import { heldPermissions } from "../../contract/grants.js";
+import { isId } from "../../lib/uuid.js";
+import { foldName, isManager, stopsManaging } from "../port/applications.js";
+import { LastManager } from "../port/errors.js";
+import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
+import type { ApplicationStore } from "../port/store.js";
+import { listApplications } from "./application-queries.js";
+import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
   date,
@@ -17,18 +20,16 @@ import {
   uuid,
 } from "./documents.js";
 import { createFindForeign } from "./foreign-keys.js";
-import type { FreshRead } from "./fresh-reads.js";
 import { insert } from "./insert.js";
+import { noteUses } from "./last-used.js";
 import { createLookup } from "./lookup.js";
-import { lockOtherManager } from "./managers.js";
-import { noteUses } from "./note-uses.js";
 import { limits, limitsIn, reach } from "./reach.js";
-import { byExpiry } from "./schema.js";
-import type { SessionSweep } from "./session-sweep.js";
+import { byExpiry, byManaging, managing } from "./schema.js";
+import type { SessionSweep } from "./session-cleanup.js";
 import { alive, expired, someAlive, type Time } from "./time.js";
 import type { Transactions } from "./transactions.js";
 
-export interface ApplicationStoreOptions {
+interface ApplicationStoreOptions {
   readonly documents: Collection<ApplicationDocument>;
   readonly time: Time;
   readonly freshRead: FreshRead;
@@ -194,4 +195,35 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
       literalOrGone({ session_quota: change.sessionQuota ?? undefined })),
     ...(change.keys && literalOrGone(keyFields(change.keys))),
   };
+}
+
+/** Finds another application that manages the tenant of this one, and is matched by a filter. */
+export function findOtherManager(
+  documents: Collection<ApplicationDocument>,
+  { id, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
+  filter: Document,
+  session: ClientSession | undefined,
+): Promise<Pick<ApplicationDocument, "_id"> | null> {
+  const others = { tenant_id: uuid(tenantId), disabled: { $ne: true }, _id: { $ne: uuid(id) } };
+  const options = { projection: { _id: 1 }, hint: byManaging, ...limitsIn(session) } as const;
+  return reach(() => documents.findOne({ ...others, ...managing, ...filter }, options));
+}
+
+/**
+ * Makes sure, before an application stops managing its tenant, that another
+ * one still does when the transaction is committed. To write to that one is
+ * what makes two such transactions conflict that rely on each other's.
+ */
+async function lockOtherManager(
+  documents: Collection<ApplicationDocument>,
+  application: ApplicationRecord,
+  time: Time,
+  session: ClientSession | undefined,
+): Promise<void> {
+  const other = await findOtherManager(documents, application, someAlive(time), session);
+  if (!other) {
+    throw new LastManager();
+  }
+  const lock = { $set: { manager_lock: new ObjectId() } };
+  await reach(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
 }

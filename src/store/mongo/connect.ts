@@ -1,8 +1,14 @@
-import { MongoClient, type MongoClientOptions, MongoServerError } from "mongodb";
-import type { Reads } from "../reads.js";
-import { clientName } from "./abandoned-transactions.js";
-import { createFreshRead, type FreshRead } from "./fresh-reads.js";
-import { prepareSchema, readDataId } from "./schema.js";
+import {
+  MongoClient,
+  type MongoClientOptions,
+  MongoServerError,
+  ReadConcern,
+  type TopologyDescription,
+} from "mongodb";
+import type { Reads } from "../../config/settings.js";
+import { limits, reach } from "./reach.js";
+import { applicationsName, prepareSchema, readDataId } from "./schema.js";
+import { clientName } from "./transaction-retry.js";
 
 /**
  * With these a dead or frozen primary is noticed in seconds; the driver's own
@@ -102,4 +108,40 @@ function unlessGiven(uri: string, defaults: MongoClientOptions): MongoClientOpti
   return Object.fromEntries(
     Object.entries(defaults).filter(([name]) => !given.has(name.toLowerCase())),
   );
+}
+
+/** The options of such a read, for as long as they hold: asked for with each. */
+export type FreshRead = () => { readonly readConcern: ReadConcern };
+
+const linearizable = { readConcern: new ReadConcern("linearizable") };
+const majority = { readConcern: new ReadConcern("majority") };
+
+/**
+ * Tells how to read over a client, which has yet to connect. Where one member
+ * is the whole set nobody can have replaced it, and a majority read says the
+ * same; a linearizable one would wait there for the next sync of its journal.
+ */
+export function createFreshRead(client: MongoClient, reads: Reads): FreshRead {
+  let isAlone = false;
+  client.on("topologyDescriptionChanged", ({ newDescription }) => {
+    isAlone = hasOneMember(newDescription);
+  });
+  return () => (reads === "majority" || isAlone ? majority : linearizable);
+}
+
+function hasOneMember({ servers }: TopologyDescription): boolean {
+  const [server, ...others] = servers.values();
+  return others.length === 0 && server?.type === "RSPrimary" && server.allHosts.length === 1;
+}
+
+/** Whether a database holds a store, whatever its schema; to find out makes nothing in it. */
+export async function holdsStore(uri: string, database: string): Promise<boolean> {
+  const { client } = await connect(uri, "majority");
+  try {
+    const named = { name: applicationsName };
+    const collections = client.db(database).listCollections(named, { nameOnly: true, ...limits });
+    return (await reach(() => collections.toArray())).length > 0;
+  } finally {
+    await client.close();
+  }
 }

@@ -1,15 +1,13 @@
 import { Binary, type Document, Long, type ObjectId, UUID } from "mongodb";
-import { idFromBytes } from "../../ids.js";
-import type { Change } from "../changes.js";
-import { ruleFields } from "../rule-fields.js";
-import type {
-  ApplicationRecord,
-  ApplicationType,
-  Grants,
-  KeyRecord,
-  RuleRecord,
-  SessionRecord,
-} from "../store.js";
+import {
+  type ApplicationType,
+  type Grants,
+  type RuleRecord,
+  ruleFields,
+} from "../../contract/grants.js";
+import { idFromBytes } from "../../lib/uuid.js";
+import type { Change } from "../port/changes.js";
+import type { ApplicationRecord, KeyRecord, SessionRecord } from "../port/records.js";
 
 /**
  * An application. The newest key lies in fields of its own, where instances of

@@ -1,6 +1,6 @@
 import { type Binary, BSON } from "mongodb";
-import type { CredentialState, EventRecord, NewEvent, Party } from "../events.js";
-import type { RuleRecord } from "../store.js";
+import type { RuleRecord } from "../../contract/grants.js";
+import type { CredentialState, EventRecord, NewEvent, Party } from "../port/events.js";
 import { date, fromUuid, present, toRuleDocument, uuid } from "./documents.js";
 
 interface PartyDocument {

@@ -1,8 +1,8 @@
 import type { Collection, Document, FindOptions } from "mongodb";
-import { createBatcher } from "../batch.js";
-import type { ApplicationStore } from "../store.js";
+import type { ApplicationStore } from "../port/store.js";
+import type { FreshRead } from "./connect.js";
 import { type ApplicationDocument, fromUuid, hash } from "./documents.js";
-import type { FreshRead } from "./fresh-reads.js";
+import { createBatcher } from "./lookup.js";
 import { limits, reach } from "./reach.js";
 import { byForeignHash } from "./schema.js";
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
-import type { ManagerEnd } from "../managers.js";
-import type { Reads } from "../reads.js";
-import { expiredRetention } from "../store.js";
+import type { Reads } from "../../config/settings.js";
+import type { ManagerEnd } from "../port/applications.js";
+import { expiredRetention } from "../port/records.js";
 import type { CollectionSpec } from "./collection-spec.js";
 import { type Connection, connect } from "./connect.js";
 import { fromUuid } from "./documents.js";

@@ -1,5 +1,5 @@
 import type { Collection, Document } from "mongodb";
-import type { RateCounts } from "../rate-counts.js";
+import type { RateCounts } from "../port/rate-counts.js";
 import type { CollectionSpec } from "./collection-spec.js";
 import { reach } from "./reach.js";
 import type { Time } from "./time.js";

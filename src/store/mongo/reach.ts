@@ -12,8 +12,8 @@ import {
   MongoStalePrimaryError,
   MongoTopologyClosedError,
 } from "mongodb";
-import { createTimeouts } from "../../timeouts.js";
-import { StoreUnavailable } from "../store.js";
+import { createTimerQueue } from "../../lib/timeout.js";
+import { StoreUnavailable } from "../port/errors.js";
 
 /** For every call: the server gives up before the socket does. */
 export const limits = { maxTimeMS: 2_500 } as const;
@@ -27,7 +27,7 @@ export const limitsIn = (session: ClientSession | undefined) =>
  * milliseconds. The driver never answers a call that it sends on a connection
  * which MongoDB has just closed: none of its timeouts covers that.
  */
-const hangTimeouts = createTimeouts(30_000);
+const hangTimeouts = createTimerQueue(30_000);
 
 /**
  * Calls the driver; where the data cannot be reached, throws

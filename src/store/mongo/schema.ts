@@ -7,9 +7,9 @@ import {
   type IndexDescriptionInfo,
   MongoServerError,
 } from "mongodb";
-import { foldName, heldPermissions, idleSince } from "../application-search.js";
-import { managerPermissions } from "../managers.js";
-import { applicationTypes, expiredRetention } from "../store.js";
+import { applicationTypes, heldPermissions } from "../../contract/grants.js";
+import { foldName, idleSince, managerPermissions } from "../port/applications.js";
+import { expiredRetention } from "../port/records.js";
 import type { CollectionSpec, Index } from "./collection-spec.js";
 import { type ApplicationDocument, fromUuid } from "./documents.js";
 import { trailCollections } from "./event-collections.js";

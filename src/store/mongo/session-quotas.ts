@@ -1,8 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import type { Collection, Document } from "mongodb";
-import type { Awaitable } from "../../awaitable.js";
-import { createGenerations } from "../../generations.js";
-import { type ApplicationRecord, SessionQuotaReached } from "../store.js";
+import { createGenerationalCache } from "../../lib/cache.js";
+import type { MaybePromise } from "../../lib/maybe-promise.js";
+import { SessionQuotaReached } from "../port/errors.js";
+import type { ApplicationRecord } from "../port/records.js";
 import { type SessionDocument, uuid } from "./documents.js";
 import { limits, reach } from "./reach.js";
 import { byOpenSession } from "./schema.js";
@@ -57,9 +58,9 @@ const pause = 5;
  */
 export function createSessionQuotas(
   documents: Collection<SessionDocument>,
-  now: () => Awaitable<number>,
+  now: () => MaybePromise<number>,
 ): SessionQuotas {
-  const allowances = createGenerations<Allowance>(generationSize, 1);
+  const allowances = createGenerationalCache<Allowance>(generationSize, 1);
 
   function allowanceOf({ id, sessionEpoch }: ApplicationRecord, quota: number): Allowance {
     const name = `${id} ${sessionEpoch}`;

@@ -1,14 +1,9 @@
 import type { Collection } from "mongodb";
-import { isId } from "../../ids.js";
-import { applicationIdsOf, isRevoked, withApplications } from "../session-applications.js";
-import type {
-  ApplicationRecord,
-  ApplicationStore,
-  SessionRecord,
-  SessionStore,
-  SessionWithApplication,
-  Store,
-} from "../store.js";
+import { isId } from "../../lib/uuid.js";
+import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
+import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
+import type { ApplicationStore, SessionStore, Store } from "../port/store.js";
+import type { FreshRead } from "./connect.js";
 import {
   date,
   grantFields,
@@ -18,11 +13,10 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import type { FreshRead } from "./fresh-reads.js";
 import { insert } from "./insert.js";
 import { createLookup } from "./lookup.js";
 import { limits, limitsIn, reach } from "./reach.js";
-import { listSessions } from "./session-list.js";
+import { listSessions } from "./session-queries.js";
 import { createSessionQuotas } from "./session-quotas.js";
 import { alive, type Time } from "./time.js";
 import type { ChangeWork, Transactions } from "./transactions.js";

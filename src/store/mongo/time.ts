@@ -1,5 +1,5 @@
 import type { Document } from "mongodb";
-import type { Clock } from "../store.js";
+import type { Clock } from "../port/store.js";
 
 /** The present moment, as MongoDB's expressions take it. */
 export type Time = () => Date | "$$NOW";

@@ -1,10 +1,10 @@
 import { type ClientSession, MongoError } from "mongodb";
-import type { Awaitable } from "../../awaitable.js";
-import { StoreUnavailable } from "../store.js";
-import { AnswerKept, type CallerRecords, type ChangeCaller, type Trail } from "../trail.js";
-import type { AnswerDocuments } from "./answers.js";
-import type { EventWriter } from "./event-writer.js";
-import type { RunTransaction } from "./run-transaction.js";
+import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { CallerRecords, ChangeCaller, Trail } from "../port/audit.js";
+import { AnswerKept, StoreUnavailable } from "../port/errors.js";
+import type { EventWriter } from "./audit.js";
+import type { AnswerDocuments } from "./idempotency.js";
+import type { RunTransaction } from "./transaction-retry.js";
 
 export interface Transactions {
   /**
@@ -41,7 +41,7 @@ export interface TransactionParts {
   readonly answers: AnswerDocuments;
   /** Reads the caller of a change, outside of its transaction: in there it would be seen as it was when that began. */
   readonly findCaller: (caller: ChangeCaller) => Promise<CallerRecords | undefined>;
-  readonly now: () => Awaitable<number>;
+  readonly now: () => MaybePromise<number>;
 }
 
 /** The caller is read again before the commit where the first read is older than this, in milliseconds. */

@@ -1,20 +1,21 @@
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
-import type { Awaitable } from "../../awaitable.js";
-import type { EventRecord } from "../events.js";
-import { mergeApplication, mergeSession } from "../import-merge.js";
+import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { EventRecord } from "../port/events.js";
 import {
   endsOfApplication,
   endsOfSession,
   isWritten,
   type Judging,
+  mergeApplication,
+  mergeSession,
   outcomeOfApplication,
   outcomeOfEvent,
   outcomeOfSession,
-} from "../import-outcome.js";
-import { createRoom } from "../room.js";
-import { applicationIdsOf, isRevoked, withApplications } from "../session-applications.js";
-import type { ApplicationRecord } from "../store.js";
-import type { ImportedApplication, ImportedSession, TransferStore } from "../transfer.js";
+} from "../port/import.js";
+import { createPageBudget } from "../port/page-budget.js";
+import type { ApplicationRecord } from "../port/records.js";
+import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
+import type { ImportedApplication, ImportedSession, TransferStore } from "../port/transfer.js";
 import {
   type ApplicationDocument,
   fromUuid,
@@ -25,8 +26,14 @@ import {
 } from "./documents.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
 import { findOwners, textOf } from "./foreign-keys.js";
-import { type FoundEvents, type Imported, importDocuments } from "./import-documents.js";
-import { toApplicationDocument, toEventDocument, toSessionDocument } from "./imported-documents.js";
+import {
+  type FoundEvents,
+  type Imported,
+  importDocuments,
+  toApplicationDocument,
+  toEventDocument,
+  toSessionDocument,
+} from "./import.js";
 import { limits, reach } from "./reach.js";
 import { alive, type Time } from "./time.js";
 
@@ -36,7 +43,7 @@ export interface TransferParts {
   readonly events: Collection<EventDocument>;
   readonly time: Time;
   /** The store's clock. */
-  readonly now: () => Awaitable<number>;
+  readonly now: () => MaybePromise<number>;
 }
 
 export function createTransfer(parts: TransferParts): TransferStore {
@@ -147,10 +154,10 @@ async function readOn<D extends Document & { readonly _id: Binary }>(
 
 /** Decoded they take several times the memory. */
 async function decodeSome<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
-  const room = createRoom();
+  const room = createPageBudget();
   const decoded: D[] = [];
   for await (const bytes of found) {
-    if (!room.takes(bytes.length)) {
+    if (!room.tryAdd(bytes.length)) {
       break;
     }
     decoded.push(BSON.deserialize(bytes) as D);

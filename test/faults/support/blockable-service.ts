@@ -1,4 +1,4 @@
-import { openMongoStore } from "../../../src/store/mongo.js";
+import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { TcpProxy } from "../../support/proxy.js";
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/server.js";

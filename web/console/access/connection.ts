@@ -1,8 +1,7 @@
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { sendKey } from "../../../src/client/client.js";
-import { problemOf } from "../../../src/client/problem.js";
-import { retryLost } from "../../../src/client/retry.js";
+import { retryLost, sendKey } from "../../../src/contract/client-interceptors.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
 import { noteServiceTime } from "./service-time.js";
 

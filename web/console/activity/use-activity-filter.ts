@@ -7,7 +7,7 @@ import {
   type EventParty,
   ListEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { choicesOf } from "../../../src/field-facts.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 import { isWholeId } from "../ui/whole-id.js";
 
 export const kinds = choicesOf(ListEventsRequestSchema.field.kind);

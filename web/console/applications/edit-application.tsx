@@ -5,8 +5,8 @@ import {
   ApplicationService,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { problemOf } from "../../../src/client/problem.js";
-import type { ProblemCode } from "../../../src/problem-catalogue.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
+import type { ProblemCode } from "../../../src/contract/problems.js";
 import { useClient } from "../access/use-client.js";
 import { useRefresh } from "../ui/use-refresh.js";
 import { ApplicationFields } from "./form/application-fields.js";

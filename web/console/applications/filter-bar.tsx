@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { maxLengthOf } from "../../../src/field-facts.js";
+import { maxLengthOf } from "../../../src/contract/fields.js";
 import { Choice } from "../ui/choice.js";
 import { Field } from "../ui/field.js";
 import { settlingTime } from "../ui/use-settled.js";

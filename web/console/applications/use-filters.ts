@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { useSearchParams } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { choicesOf } from "../../../src/field-facts.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 import { isWholeId } from "../ui/whole-id.js";
 
 export const types = choicesOf(ListApplicationsRequestSchema.field.type);

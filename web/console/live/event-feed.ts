@@ -1,6 +1,6 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { longestSilence, nextPause, shortestPause } from "../../../src/client/stream-renewal.js";
+import { longestSilence, nextPause, shortestPause } from "../../../src/lib/reconnect.js";
 import { untilShown } from "./until-shown.js";
 
 /** Milliseconds after which the service says something where nothing happens. */

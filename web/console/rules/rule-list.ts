@@ -4,8 +4,8 @@ import {
   AccessRuleConditionSchema,
   AccessRuleSchema,
 } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { inOrderOfTrying } from "../../../src/access/compile-grants.js";
-import { choicesOf } from "../../../src/field-facts.js";
+import { inOrderOfTrying } from "../../../src/contract/decisions/decide.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 
 /** Whose rules they are: those of applications are about containers, those of sessions have conditions. */
 export type RuleKind = "private" | "public" | "management" | "session";

@@ -1,6 +1,6 @@
 import { useSearchParams } from "wouter";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { choicesOf } from "../../../src/field-facts.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 
 export const states = choicesOf(ListSessionsRequestSchema.field.state);
 

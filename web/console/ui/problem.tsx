@@ -1,4 +1,4 @@
-import { problemOf } from "../../../src/client/problem.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
 
 /** What the service said of a call that it refused, with the id to find it by. Nothing where nothing was thrown. */
 export function Problem({ of: thrown }: { readonly of: unknown }) {

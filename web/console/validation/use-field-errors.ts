@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useEffect, useMemo, useState } from "react";
-import type { ApplicationType, Grants } from "../../../src/store/store.js";
+import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import type { FieldErrors } from "./validate.js";
 
 type Validation = typeof import("./validate.js");

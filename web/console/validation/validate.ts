@@ -1,8 +1,8 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import type { FieldViolation } from "../../../src/errors.js";
-import type { ApplicationType, Grants } from "../../../src/store/store.js";
-import { unsuitedGrants } from "../../../src/unsuited-grants.js";
-import { violationsIn } from "../../../src/violations.js";
+import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
+import type { FieldViolation } from "../../../src/contract/problems.js";
+import { unsuitedGrants } from "../../../src/validation/grants.js";
+import { violationsIn } from "../../../src/validation/violations.js";
 
 /** What is wrong, by the path of the field as the service has it: `rules[0].container`. */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;

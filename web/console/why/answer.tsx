@@ -2,8 +2,8 @@ import type {
   CheckAccessRequest,
   CheckAccessResponse,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { explainRules } from "../../../src/access/explain-rules.js";
-import { isOwnPermission } from "../../../src/contract.js";
+import { explainRules } from "../../../src/contract/decisions/explain.js";
+import { isOwnPermission } from "../../../src/contract/methods.js";
 import { Badge } from "../ui/badge.js";
 import { useNow } from "../ui/use-now.js";
 import { foresee } from "./foresee.js";

@@ -1,6 +1,6 @@
 import type { CheckAccessRequest } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type Decision, stricterOf } from "../../../src/access/decide.js";
-import { type DenialReason, explainDenial } from "../../../src/access/explain.js";
+import { type Decision, stricterOf } from "../../../src/contract/decisions/decide.js";
+import { type DenialReason, explainDenial } from "../../../src/contract/decisions/explain.js";
 import type { Subject } from "./subject.js";
 import type { Judgement } from "./verdict.js";
 

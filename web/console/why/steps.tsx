@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import type { Explanation, Step } from "../../../src/access/explain-rules.js";
+import type { Explanation, Step } from "../../../src/contract/decisions/explain.js";
 import { Badge } from "../ui/badge.js";
 import { RuleSummary } from "../ui/grants.js";
 

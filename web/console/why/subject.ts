@@ -6,8 +6,11 @@ import type {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
-import type { DenialReason } from "../../../src/access/explain.js";
-import { createPlaceCheck, type PlaceRefusal } from "../../../src/restrictions.js";
+import type { DenialReason } from "../../../src/contract/decisions/explain.js";
+import {
+  createPlaceCheck,
+  type PlaceRefusal,
+} from "../../../src/contract/decisions/restrictions.js";
 
 /** Whom a question is about, as far as it is known. */
 export interface Subject {

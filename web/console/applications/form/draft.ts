@@ -7,7 +7,7 @@ import {
   type UpdateApplicationRequest,
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
-import type { ApplicationType } from "../../../../src/store/store.js";
+import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { serviceNow } from "../../access/service-time.js";
 import { type Expiry, expiryOf, noExpiry } from "./expiry.js";
 import { linesIn } from "./lines.js";

@@ -1,6 +1,6 @@
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
-import { choicesOf } from "../../../../src/field-facts.js";
-import type { ApplicationType } from "../../../../src/store/store.js";
+import { choicesOf } from "../../../../src/contract/fields.js";
+import type { ApplicationType } from "../../../../src/contract/grants.js";
 
 const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly ApplicationType[];
 

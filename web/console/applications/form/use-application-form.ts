@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useMemo, useState } from "react";
-import { problemOf } from "../../../../src/client/problem.js";
+import { problemOf } from "../../../../src/contract/problem-report.js";
 import { serviceNow } from "../../access/service-time.js";
 import { mergeErrors } from "../../validation/field-errors.js";
 import { useFieldErrors, useGrantErrors } from "../../validation/use-field-errors.js";

@@ -1,5 +1,5 @@
-import { problemOf } from "../../../../src/client/problem.js";
-import { type ProblemCode, problemCatalogue } from "../../../../src/problem-catalogue.js";
+import { problemOf } from "../../../../src/contract/problem-report.js";
+import { type ProblemCode, problemCatalogue } from "../../../../src/contract/problems.js";
 import { Badge } from "../../ui/badge.js";
 import { Problem } from "../../ui/problem.js";
 

@@ -1,0 +1,168 @@
+import { readFileSync } from "node:fs";
+import { defaultKeyHeader } from "../contract/headers.js";
+import { type Network, readNetwork } from "../lib/networks.js";
+import { faultInOrigin } from "../lib/web-origin.js";
+import type { Rate } from "./rate-limits.js";
+
+/** Turns the text of a variable into a value, or throws what the text must be. */
+export type Parser<T> = (text: string) => T;
+
+export const text: Parser<string> = (text) => text;
+
+export const port: Parser<number> = (text) => {
+  const number = Number(text);
+  return /^\d+$/.test(text) && number <= 65_535
+    ? number
+    : fail("must be a port from 0 to 65535, for example 8080");
+};
+
+export const mongoUri: Parser<string> = (text) =>
+  /^mongodb(\+srv)?:\/\/./.test(text)
+    ? text
+    : fail("must be a MongoDB address, for example mongodb://localhost:27017/?replicaSet=rs0");
+
+export const databaseName: Parser<string> = (text) =>
+  /^[A-Za-z0-9_-]{1,38}$/.test(text)
+    ? text
+    : fail("must be a database name of at most 38 letters, digits, - and _");
+
+export const peppers: Parser<[string, ...string[]]> = (text) => {
+  const list = text.split(",").map((pepper) => pepper.trim());
+  const [first = "", ...older] = list;
+  if (list.some((pepper) => pepper !== "" && pepper.length < 16)) {
+    fail("must be secrets of at least 16 characters, newest first, joined by commas");
+  }
+  return [first, ...older];
+};
+
+/** Headers that mean something else, to HTTP or to one of the protocols. */
+const reservedHeader =
+  /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|x-forwarded-for|x-request-id|traceparent|tracestate|baggage|(content|accept|access|grpc|connect|sec|proxy)-.*)$/i;
+export const headerName: Parser<string> = (text) =>
+  /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(text) && !reservedHeader.test(text)
+    ? text
+    : fail(`must be a header name of letters, digits and -, for example ${defaultKeyHeader}`);
+
+const hour = 3_600_000;
+const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hour, d: 24 * hour };
+
+function durationUpTo(hours: number): Parser<number> {
+  return (text) => {
+    const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
+    const duration = Number(number) * (durationUnits[unit] as number);
+    return duration <= hours * hour
+      ? duration
+      : fail(`must be a time such as 180 (seconds), 500ms, 3m, 1h or 30d, at most ${hours}h`);
+  };
+}
+
+/** How long to wait for something. */
+export const delay = durationUpTo(24);
+/** How long something may last. */
+export const lifetime = durationUpTo(10 * 365 * 24);
+
+/** How many seconds' worth may come at once where nothing is said of it. */
+const usualBurst = 2;
+export const rate: Parser<Rate | "off"> = (text) => {
+  if (text === "off") {
+    return "off";
+  }
+  const [, count, unit = "s", burst] =
+    /^([1-9]\d{0,8})\/([smh])(?::([1-9]\d{0,8}))?$/.exec(text) ??
+    fail("must be off or a rate such as 100/s, 100/m or 100/h, or 100/s:500 for bursts of 500");
+  const rate = { count: Number(count), interval: durationUnits[unit] as number };
+  const usual = Math.ceil((usualBurst * 1_000 * rate.count) / rate.interval);
+  return { ...rate, burst: burst === undefined ? usual : Number(burst) };
+};
+
+const sizeUnits: Record<string, number> = { b: 1, kb: 1024, mb: 1024 * 1024 };
+const smallestSize = 1024;
+
+export function sizeUpTo(largest: string): Parser<number> {
+  return (text) => {
+    const bytes = bytesIn(text);
+    return bytes >= smallestSize && bytes <= bytesIn(largest)
+      ? bytes
+      : fail(`must be a size from 1kb to ${largest}, for example ${largest}`);
+  };
+}
+
+function bytesIn(text: string): number {
+  const [, number, unit = "b"] = /^([1-9]\d{0,8})(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
+  return Number(number) * (sizeUnits[unit] as number);
+}
+
+/** A whole number of what the noun says. */
+export function count(noun: string, least: number, most: number, example: number): Parser<number> {
+  return (text) => {
+    const number = Number(text);
+    return /^\d+$/.test(text) && number >= least && number <= most
+      ? number
+      : fail(`must be a number of ${noun} from ${least} to ${most}, for example ${example}`);
+  };
+}
+
+export const origins: Parser<string[]> = (text) =>
+  text.split(",").map((item) => {
+    const origin = item.trim();
+    return origin === "*" || faultInOrigin(origin) === undefined
+      ? origin
+      : fail(
+          "must be * or origins joined by commas, for example https://app.example.com " +
+            "or https://*.shop.example",
+        );
+  });
+
+export const networks: Parser<Network[]> = (text) =>
+  text.split(",").map((item) => {
+    const network = readNetwork(item.trim());
+    return "fault" in network
+      ? fail(`must be networks or addresses joined by commas: "${item.trim()}" ${network.fault}`)
+      : network;
+  });
+
+export const file: Parser<{ path: string; content: Buffer }> = (path) => {
+  try {
+    return { path, content: readFileSync(path) };
+  } catch {
+    return fail(`names a file that cannot be read: ${path}`);
+  }
+};
+
+export function oneOf<const T extends string>(...values: T[]): Parser<T> {
+  return (text) => values.find((value) => value === text) ?? fail(`must be ${list(values)}`);
+}
+
+function list(values: readonly string[]): string {
+  return `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+/** Reads variables, and gathers all that is wrong with them. */
+export interface SettingReader {
+  /** The value of a variable, or `undefined` where it is unset, empty or wrong. */
+  <T>(name: string, parse: Parser<T>): T | undefined;
+  isSet(name: string): boolean;
+  /** Those that were found so far, for others to add to. */
+  readonly problems: string[];
+}
+
+export function createSettingReader(environment: Readonly<NodeJS.Dict<string>>): SettingReader {
+  const problems: string[] = [];
+  const isSet = (name: string) => (environment[name] ?? "") !== "";
+  function read<T>(name: string, parse: Parser<T>): T | undefined {
+    if (!isSet(name)) {
+      return undefined;
+    }
+    try {
+      return parse(environment[name] ?? "");
+    } catch (error) {
+      problems.push(`${name} ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+  return Object.assign(read, { isSet, problems });
+}

@@ -1,0 +1,135 @@
+import {
+  createRegistry,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
+import {
+  type Access,
+  access,
+  CallerKind,
+  http_header,
+  http_status,
+  known_permissions,
+  type Permission,
+  permissions,
+  replayable,
+} from "../../gen/latchkey/v1/options_pb.js";
+import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
+import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
+import type { ApplicationType } from "./grants.js";
+
+/** The services of the contract. All that is said about a method stands in its proto. */
+export const services: readonly DescService[] = [
+  ApplicationService,
+  SessionService,
+  AccessService,
+  EventService,
+];
+
+/** The validation rules of our own that the protos use. */
+export const validationRules = createRegistry(file_latchkey_v1_rules);
+
+/** The permissions that this service itself defines. */
+export const ownPermissions: readonly Permission[] = services.flatMap((service) =>
+  getOption(service, permissions),
+);
+
+/** The permissions of other services that this one has heard of. */
+export const otherPermissions: readonly Permission[] = services.flatMap((service) =>
+  getOption(service, known_permissions),
+);
+
+const ownByName = new Map(ownPermissions.map((permission) => [permission.name, permission]));
+const ownNamespaces = new Set(ownPermissions.map(({ name }) => namespaceOf(name)));
+
+/**
+ * Whether a permission is about this service. A name that is not defined yet
+ * counts too where its first segment is ours: it may mean something later.
+ */
+export function isOwnPermission(name: string): boolean {
+  return ownNamespaces.has(namespaceOf(name));
+}
+
+/** Whether an application of this type, or a session, may be given the permission. */
+export function mayHold(holder: ApplicationType | "session", permission: string): boolean {
+  const holders = ownByName.get(permission)?.holders ?? [];
+  return holders.length === 0 || holders.includes(callerKinds[holder]);
+}
+
+export const callerKinds = {
+  private: CallerKind.PRIVATE,
+  public: CallerKind.PUBLIC,
+  management: CallerKind.MANAGEMENT,
+  session: CallerKind.SESSION,
+} as const satisfies Record<ApplicationType | "session", CallerKind>;
+
+/** Who may call a method. A method that does not say so, or names a permission nobody declares, is a mistake. */
+export function accessOf(method: DescMethod): Access {
+  const name = `${method.parent.typeName}.${method.name}`;
+  if (!hasOption(method, access)) {
+    throw new Error(`${name} does not say who may call it: give it the option (access)`);
+  }
+  const rule = getOption(method, access);
+  if (rule.permission !== "" && !ownByName.has(rule.permission)) {
+    throw new Error(`${name} asks for ${rule.permission}, which no service declares`);
+  }
+  return rule;
+}
+
+/** A method as the log and the trail call it. */
+export function nameOfMethod({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`;
+}
+
+/** The path of a method over REST, with the names of its fields, if it has one. */
+export function routeOf(method: DescMethod): string | undefined {
+  return getOption(method, http).pattern.value;
+}
+
+/** The status of a successful answer over REST. */
+export function statusOf(method: DescMethod): number {
+  if (hasOption(method, http_status)) {
+    return getOption(method, http_status);
+  }
+  return method.output.typeName === EmptySchema.typeName ? 204 : 200;
+}
+
+/** Whether a repeated call of a method can be answered as the first one. */
+export function isReplayable(method: DescMethod): method is DescMethodUnary {
+  const says = getOption(method, replayable);
+  if (says && method.methodKind !== "unary") {
+    throw new Error(`${method} has a stream, which cannot be answered as before`);
+  }
+  return says;
+}
+
+/** The HTTP header that carries a field over REST, if one does. */
+export function headerOf(field: DescField): string | undefined {
+  return getOption(field, http_header) || undefined;
+}
+
+/** The headers that carry fields of requests over REST. */
+export const requestHeaders = headersOf(({ input }) => input);
+
+/** The headers that carry fields of answers over REST. */
+export const answerHeaders = headersOf(({ output }) => output);
+
+function headersOf(messageOf: (method: DescMethod) => DescMessage): readonly string[] {
+  const methods = services.flatMap((service) => service.methods);
+  const fields = methods.flatMap((method) => messageOf(method).fields);
+  return [...new Set(fields.flatMap((field) => headerOf(field) ?? []))];
+}
+
+function namespaceOf(permission: string): string {
+  return permission.slice(0, permission.indexOf(":"));
+}

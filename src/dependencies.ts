@@ -1,0 +1,87 @@
+import type { Logger } from "pino";
+import {
+  type AddressOf,
+  createAddressOf,
+  createReadAddressOf,
+  type ReadAddressOf,
+} from "./auth/caller-address.js";
+import {
+  createKeyring,
+  createWithoutSecrets,
+  type Keyring,
+  type WithoutSecrets,
+} from "./auth/keys.js";
+import { createUses, type Uses } from "./auth/last-used.js";
+import type { Settings } from "./config/settings.js";
+import { createDenials, type Denials } from "./services/events/denials.js";
+import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
+import type { Clock, Store } from "./store/port/store.js";
+import type { CallMetrics } from "./telemetry/metrics/calls.js";
+import type { Metrics } from "./telemetry/metrics/metrics.js";
+import { observeStore } from "./telemetry/observe-store.js";
+import type { Tracing } from "./telemetry/tracing.js";
+
+/** What the server is made with. */
+export interface CommonsOptions {
+  readonly store: Store;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** Milliseconds after which the uses of keys are written at the latest. */
+  readonly usesInterval?: number;
+  readonly tracing?: Tracing | undefined;
+}
+
+/** What calls have in common, by whichever door they come. */
+export interface Commons {
+  /** With its calls counted. */
+  readonly store: Store;
+  readonly settings: Settings;
+  readonly keyring: Keyring;
+  readonly addressOf: AddressOf;
+  readonly readAddressOf: ReadAddressOf;
+  readonly rateLimits: RateLimits;
+  readonly uses: Uses;
+  readonly denials: Denials;
+  /** Absent where metrics are off. */
+  readonly calls: CallMetrics | undefined;
+  readonly tracing: Tracing | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly withoutSecrets: WithoutSecrets;
+}
+
+export function createCommons(options: CommonsOptions, metrics: Metrics | undefined): Commons {
+  const { settings, log, clock = Date.now, usesInterval, tracing } = options;
+  const { keyHeader, trustedProxies } = settings;
+  const observed = observeStore(options.store, {
+    counterOf: metrics?.storeCalls.counterOf,
+    tracing,
+  });
+  const store = metrics?.sessions.observe(observed) ?? observed;
+  const keyring = createKeyring(settings.peppers, settings);
+  const addressOf = createAddressOf(trustedProxies);
+  const readAddressOf = createReadAddressOf(trustedProxies);
+  return {
+    store,
+    settings,
+    keyring,
+    addressOf,
+    readAddressOf,
+    rateLimits: createRateLimits({
+      settings: settings.rateLimits,
+      counts: store.rateCounts,
+      readAddressOf,
+      onRefusal: metrics?.rateLimits.count,
+      clock,
+      log,
+    }),
+    uses: createUses({ applications: store.applications, clock, interval: usesInterval }),
+    denials: createDenials({ store, keyring, addressOf, keyHeader, log }),
+    calls: metrics?.calls,
+    tracing,
+    clock,
+    log,
+    withoutSecrets: createWithoutSecrets(settings.foreignKeys),
+  };
+}

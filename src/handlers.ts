@@ -1,0 +1,118 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { Health } from "../gen/grpc/health/v1/health_pb.js";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
+import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
+import type { AddressOf } from "./auth/caller-address.js";
+import { createGrantGuard } from "./auth/grants.js";
+import type { Keyring } from "./auth/keys.js";
+import type { Uses } from "./auth/last-used.js";
+import type { Settings } from "./config/settings.js";
+import type { Commons } from "./dependencies.js";
+import { createSealPlaces } from "./lib/sealing.js";
+import { createInterceptors } from "./middleware/pipeline.js";
+import { createAccessHandlers } from "./services/access/handlers.js";
+import { createApplicationHandlers } from "./services/applications/handlers.js";
+import { createTrailOf } from "./services/events/audit.js";
+import { createEventHandlers } from "./services/events/handlers.js";
+import { createReplay } from "./services/idempotency/idempotency.js";
+import type { RateLimits } from "./services/rate-limits/rate-limits.js";
+import { createSessionHandlers } from "./services/sessions/handlers.js";
+import type { Clock, Store } from "./store/port/store.js";
+import type { Door } from "./transport/http/exchange.js";
+import { createGateway } from "./transport/rest/gateway.js";
+import { type Implementation, implement } from "./transport/rpc/implementation.js";
+import { createRpcDoors } from "./transport/rpc/rpc.js";
+import { createPages } from "./transport/system/endpoints.js";
+import { createHealthHandlers, type Readiness } from "./transport/system/health.js";
+import { createReflectionHandlers } from "./transport/system/reflection.js";
+import { createWebPages } from "./transport/system/web-pages.js";
+
+interface DoorsOptions {
+  readonly readiness: Readiness;
+  /** Given when the server stops: it ends streams. */
+  readonly stopping: AbortSignal;
+  /** Tells the metrics, where a page shows them. */
+  readonly scrape: (() => Promise<Buffer>) | undefined;
+}
+
+/** All ways to what the server offers, in the order in which they are tried: REST comes last, as it takes what is left. */
+export function createDoors(
+  commons: Commons,
+  { readiness, stopping, scrape }: DoorsOptions,
+): Door[] {
+  const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = commons.settings;
+  const implementations = createImplementations({ ...commons, stopping });
+  const methods = implementations.flatMap(({ service }) => service.methods);
+  const shared = {
+    implementations,
+    interceptors: createInterceptors({ ...commons, methods }),
+    bodyLimit,
+    jsonDepth: limits.jsonDepth,
+  };
+  return [
+    ...createRpcDoors({
+      ...shared,
+      openImplementations: createOpenImplementations(implementations, readiness, stopping),
+      patience: requestTimeout,
+      withoutSecrets: commons.withoutSecrets,
+    }),
+    createPages({ readiness, keyHeader, scrape }),
+    ...(hasConsole ? [createWebPages({ keyHeader })] : []),
+    createGateway(shared),
+  ];
+}
+
+interface ImplementationsOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly addressOf: AddressOf;
+  readonly uses: Uses;
+  readonly rateLimits: RateLimits;
+  readonly clock: Clock;
+  readonly settings: Settings;
+  /** Given when the server stops: it ends streams. */
+  readonly stopping: AbortSignal;
+}
+
+/** The services of the contract. */
+function createImplementations(options: ImplementationsOptions): Implementation[] {
+  const { store, addressOf, settings, clock } = options;
+  const handlerOptions = {
+    ...options,
+    grantGuard: createGrantGuard(settings.grantPolicy),
+    trailOf: createTrailOf(addressOf),
+    sealPlaces: createSealPlaces({ peppers: settings.peppers, storeId: store.id, clock }),
+  };
+  const replay = createReplay(store.answers, settings.keyHeader);
+  const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
+    implement(service, replay(service, handlers));
+  return [
+    serve(ApplicationService, createApplicationHandlers(handlerOptions)),
+    serve(SessionService, createSessionHandlers(handlerOptions)),
+    serve(AccessService, createAccessHandlers(handlerOptions)),
+    serve(EventService, createEventHandlers(handlerOptions)),
+  ];
+}
+
+/** The services about the server itself: health, and reflection on all services. */
+function createOpenImplementations(
+  implementations: readonly Implementation[],
+  readiness: Readiness,
+  stopping: AbortSignal,
+): Implementation[] {
+  const services = implementations.map(({ service }) => service);
+  const names = services.map(({ typeName }) => typeName);
+  const reflected = [...services, Health, ServerReflection, ServerReflectionAlpha];
+  const reflection = createReflectionHandlers(reflected, stopping);
+  return [
+    implement(Health, createHealthHandlers(readiness, names)),
+    implement(ServerReflection, reflection),
+    // The two versions of the service differ only in the name of their package.
+    { service: ServerReflectionAlpha, handlers: reflection as Implementation["handlers"] },
+  ];
+}

@@ -1,0 +1,87 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Logger } from "pino";
+import { createIdentify } from "../auth/authenticate.js";
+import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
+import type { Keyring } from "../auth/keys.js";
+import type { Uses } from "../auth/last-used.js";
+import type { Settings } from "../config/settings.js";
+import type { Denials } from "../services/events/denials.js";
+import type { RateLimits } from "../services/rate-limits/rate-limits.js";
+import type { Store } from "../store/port/store.js";
+import type { CallMetrics } from "../telemetry/metrics/calls.js";
+import type { Tracing } from "../telemetry/tracing.js";
+import { createAuthenticateInterceptor } from "./authenticate.js";
+import { createAuthorizeInterceptor } from "./authorize.js";
+import { createDeadlineInterceptor } from "./deadline.js";
+import { readHeaderFields } from "./header-fields.js";
+import type { Interceptor } from "./interceptor.js";
+import { createNoteUseInterceptor } from "./last-used.js";
+import { createObserveInterceptor } from "./observe.js";
+import { createLimitRateInterceptor } from "./rate-limit.js";
+import { createReadmitInterceptor } from "./reauthenticate.js";
+import { createCheckPlaceInterceptor } from "./restrictions.js";
+import { createLimitStreamsInterceptor } from "./stream-limit.js";
+import { createValidateInterceptor } from "./validate.js";
+
+interface InterceptorOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly addressOf: AddressOf;
+  readonly readAddressOf: ReadAddressOf;
+  readonly rateLimits: RateLimits;
+  readonly settings: Settings;
+  readonly uses: Uses;
+  readonly denials: Denials;
+  readonly calls: CallMetrics | undefined;
+  readonly tracing: Tracing | undefined;
+  readonly log: Logger;
+  readonly methods: readonly DescMethod[];
+}
+
+/** The interceptors of every call, in order, the outermost first. */
+export interface Interceptors {
+  readonly observe: Interceptor;
+  readonly deadline: Interceptor;
+  /** Those that tell by the headers alone whether a call may be made. */
+  readonly admission: readonly Interceptor[];
+  /** Those of them that tell whether it still may. They count nothing. */
+  readonly readmission: readonly Interceptor[];
+  /** Lets a caller that may make a call have so many streams. */
+  readonly limitStreams: Interceptor;
+  /** Those that need the message. */
+  readonly inspection: readonly Interceptor[];
+}
+
+export function createInterceptors(options: InterceptorOptions): Interceptors {
+  const { store, keyring, addressOf, readAddressOf, rateLimits, settings, uses, log, methods } =
+    options;
+  const { keyHeader, requestTimeout, limits } = settings;
+  const authenticate = createAuthenticateInterceptor(
+    createIdentify(store, keyring, settings.grantPolicy),
+    keyHeader,
+    rateLimits,
+  );
+  const checkPlace = createCheckPlaceInterceptor(addressOf);
+  const authorize = createAuthorizeInterceptor(methods);
+  const readmission = [authenticate, checkPlace, authorize];
+  return {
+    observe: createObserveInterceptor(log, options),
+    deadline: createDeadlineInterceptor(requestTimeout),
+    admission: [
+      authenticate,
+      checkPlace,
+      // Whoever uses a key from where it may not be used takes nothing of what its owner may do.
+      createLimitRateInterceptor(rateLimits),
+      createNoteUseInterceptor(uses),
+      authorize,
+    ],
+    readmission,
+    limitStreams: createLimitStreamsInterceptor(limits.streams, readAddressOf),
+    inspection: [
+      readHeaderFields,
+      createValidateInterceptor(limits.listItems),
+      // After validation, which may take several turns.
+      createReadmitInterceptor(readmission, methods),
+    ],
+  };
+}

@@ -1,0 +1,21 @@
+import { callKey } from "../auth/caller.js";
+import { mapMaybePromise } from "../lib/maybe-promise.js";
+import type { RateLimits } from "../services/rate-limits/rate-limits.js";
+import type { Interceptor } from "./interceptor.js";
+
+/** Refuses calls that come faster than their key may be used. */
+export function createLimitRateInterceptor(rateLimits: RateLimits): Interceptor {
+  return (next) => (request) => {
+    const { caller } = request.contextValues.get(callKey);
+    const refusal = caller && rateLimits.countCall(caller, request.contextValues);
+    if (!refusal) {
+      return next(request);
+    }
+    return mapMaybePromise(refusal, (refusal) => {
+      if (refusal) {
+        throw refusal;
+      }
+      return next(request);
+    });
+  };
+}

@@ -1,0 +1,58 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { type Call, callKey } from "../auth/caller.js";
+import { isReplayable } from "../contract/methods.js";
+import { currentTick } from "../lib/event-loop.js";
+import { CallerChanged } from "../store/port/errors.js";
+import type { Interceptor, Next } from "./interceptor.js";
+import { chain } from "./interceptor.js";
+
+type Request = Parameters<Next>[0];
+
+/**
+ * Authenticates and authorizes the caller of a unary call again where it may
+ * have lost its authority meanwhile: when the message came, or was validated,
+ * later than the headers, and when the store found the caller changed as the
+ * call's own change was to be written. Streams see to it themselves.
+ */
+export function createReadmitInterceptor(
+  readmission: readonly Interceptor[],
+  methods: readonly DescMethod[],
+): Interceptor {
+  const replayable = new Set<DescMethod>(methods.filter(isReplayable));
+  const readmit = chain<Next>(readmission, (request) => request as never);
+  return (next) => {
+    const nextAgain = chain(readmission, next);
+
+    async function tryAgain(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
+      if (!(reason instanceof CallerChanged) || isGivenUp(request.contextValues.get(callKey))) {
+        throw reason;
+      }
+      try {
+        return await nextAgain(request);
+      } catch (reason) {
+        return tryAgain(request, reason);
+      }
+    }
+
+    return (request) => {
+      // What is got by GET comes with its headers, and changes nothing.
+      if (request.stream || request.requestMethod === "GET") {
+        return next(request);
+      }
+      const call = request.contextValues.get(callKey);
+      if (replayable.has(request.method)) {
+        call.readmit = async () => {
+          await readmit(request);
+        };
+      }
+      const answer = call.authenticatedIn === currentTick() ? next(request) : nextAgain(request);
+      return answer instanceof Promise
+        ? answer.catch((reason) => tryAgain(request, reason))
+        : answer;
+    };
+  };
+}
+
+function isGivenUp({ cancellation }: Call): boolean {
+  return cancellation.reason !== undefined;
+}

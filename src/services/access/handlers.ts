@@ -1,0 +1,200 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  type AccessService,
+  type AuthorizerGrantsSchema,
+  type CheckAccessRequest,
+  CheckAccessRequestSchema,
+  type KnownPermissionSchema,
+  type StreamCheckAccessRequest,
+  StreamCheckAccessRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { type Caller, callerOf, endOf, grantsOf, readmissionOf } from "../../auth/caller.js";
+import { showGrants } from "../../auth/grants.js";
+import type { Keyring } from "../../auth/keys.js";
+import type { Uses } from "../../auth/last-used.js";
+import type { Settings } from "../../config/settings.js";
+import {
+  type ApplicationType,
+  applicationTypes,
+  heldPermissions,
+  holds,
+  ruleFields,
+} from "../../contract/grants.js";
+import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
+import type { Problem } from "../../errors.js";
+import { batchPerTick, createWindow, mapConcurrently } from "../../lib/concurrency.js";
+import { yieldToEventLoop } from "../../lib/event-loop.js";
+import type { SealPlaces } from "../../lib/sealing.js";
+import type { Store } from "../../store/port/store.js";
+import { toTimestamp } from "../../validation/time.js";
+import { faultIn } from "../../validation/validate.js";
+import { createResumeTokens } from "../cursors.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { createOpenStream } from "../streams.js";
+import { type CheckAnswer, createChecks } from "./check.js";
+import { watch } from "./watch.js";
+
+/** How many checks of a batch are made in one go: other calls are not kept waiting for all of them. */
+const batchPart = 200;
+
+/** How many faults of checks are told in one go: to tell one takes far longer than to find none. */
+const faultsPerTurn = 30;
+
+/** How many checks of streams are under way at a time: of all together, and of each. */
+const streamWindow = { ofAll: 512, most: 256, least: 2 };
+
+interface AccessHandlerOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly uses: Pick<Uses, "note">;
+  readonly settings: Pick<Settings, "grantPolicy">;
+  readonly rateLimits: Pick<RateLimits, "checksOf">;
+  readonly sealPlaces: SealPlaces;
+  /** Given when the server stops: it ends streams. */
+  readonly stopping: AbortSignal;
+}
+
+export function createAccessHandlers({
+  store,
+  keyring,
+  uses,
+  settings,
+  rateLimits,
+  sealPlaces,
+  stopping,
+}: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
+  const checks = createChecks({ store, keyring, uses, grantPolicy: settings.grantPolicy });
+  const resumeTokens = createResumeTokens(sealPlaces, "credentials");
+  const stream = createOpenStream(stopping);
+  const window = createWindow(streamWindow);
+
+  return {
+    checkAccess: (request, context) => checks.one(callerOf(context), request),
+
+    async batchCheckAccess(request, context) {
+      const asker = callerOf(context);
+      refuseIf(await rateLimits.checksOf(asker, context.values)(request.checks.length));
+      const results: CheckAnswer[] = [];
+      while (results.length < request.checks.length) {
+        const part = request.checks.slice(results.length, results.length + batchPart);
+        if (results.length > 0) {
+          await yieldToEventLoop();
+        }
+        results.push(...(await checks.many(asker, await findFaults(part))));
+      }
+      return { results };
+    },
+
+    streamCheckAccess(requests, context) {
+      const asker = callerOf(context);
+      const readmit = readmissionOf(context);
+      const countChecks = rateLimits.checksOf(asker, context.values);
+      const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
+        // Asked together, so that they share a look-up; answered only where both succeed.
+        const [results] = await Promise.all([checks.many(asker, group), readmit()]);
+        return results;
+      });
+      const answer = async (request: StreamCheckAccessRequest) => {
+        const counting = countChecks(1);
+        if (counting) {
+          refuseIf(await counting);
+        }
+        const fault = faultIn(StreamCheckAccessRequestSchema, request);
+        const result = await check(fault ?? (request.check as CheckAccessRequest));
+        return { correlationId: request.correlationId, result };
+      };
+      return stream(context, (signal) =>
+        mapConcurrently({ items: requests, map: answer, window, signal }),
+      );
+    },
+
+    whoAmI(_request, context) {
+      const caller = callerOf(context);
+      const { application, session } = caller;
+      return {
+        kind: session ? "session" : "application",
+        applicationId: application.id,
+        sessionId: session?.id,
+        tenantId: application.tenantId,
+        name: application.name,
+        type: application.type,
+        authorized: !session || session.authorizedAt !== undefined,
+        ...showGrants(grantsOf(caller)),
+        expiresAt: toTimestamp(endOf(caller)),
+        allowedOrigins: [...application.allowedOrigins],
+        allowedCidrs: [...application.allowedCidrs],
+        authorizedBy: session?.authorizedBy,
+        authorizer: boundaryOf(caller),
+      };
+    },
+
+    listPermissions: ({ type }) => ({ data: listPermissions(type as ApplicationType | undefined) }),
+
+    watchCredentials(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const readmit = readmissionOf(context);
+      const { changes } = store;
+      return stream(context, (signal) =>
+        watch({ changes, resumeTokens, tenantId, request, readmit, signal }),
+      );
+    },
+  };
+}
+
+/** Checks, each as it is, or its fault where it has one. */
+async function findFaults(
+  checks: readonly CheckAccessRequest[],
+): Promise<(CheckAccessRequest | Problem)[]> {
+  const looked: (CheckAccessRequest | Problem)[] = [];
+  let faults = 0;
+  for (const check of checks) {
+    const fault = faultIn(CheckAccessRequestSchema, check);
+    looked.push(fault ?? check);
+    if (fault && ++faults % faultsPerTurn === 0) {
+      await yieldToEventLoop();
+    }
+  }
+  return looked;
+}
+
+function refuseIf(refusal: Problem | undefined): void {
+  if (refusal) {
+    throw refusal;
+  }
+}
+
+/** What limits a session beside its own grants: of those of its authorizer all that concern its permissions. */
+function boundaryOf({
+  session,
+  boundary,
+}: Caller): MessageInitShape<typeof AuthorizerGrantsSchema> | undefined {
+  if (!session || !boundary) {
+    return undefined;
+  }
+  const granted = heldPermissions(session);
+  const isGranted = (permission: string) => granted.includes(permission);
+  return {
+    ...showGrants({
+      permissions: boundary.permissions.filter(isGranted),
+      rules: boundary.rules
+        .map((rule) => ({ ...ruleFields(rule), permissions: rule.permissions.filter(isGranted) }))
+        .filter(({ permissions }) => permissions.length > 0),
+    }),
+    missingPermissions: granted.filter((permission) => !holds(boundary, permission)),
+  };
+}
+
+/** The permissions that are known, or of those the ones that a type of application may hold. */
+function listPermissions(
+  type: ApplicationType | undefined,
+): MessageInitShape<typeof KnownPermissionSchema>[] {
+  return [...ownPermissions, ...otherPermissions]
+    .filter(({ name }) => type === undefined || mayHold(type, name))
+    .map(({ name, allows }) => ({
+      name,
+      allows,
+      types: applicationTypes.filter((type) => mayHold(type, name)),
+      own: ownPermissions.some((own) => own.name === name),
+    }));
+}

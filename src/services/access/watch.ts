@@ -1,0 +1,47 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  WatchCredentialsRequest,
+  WatchCredentialsResponseSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import type { SealedPlaces } from "../../lib/sealing.js";
+import type { ChangeBatch, ChangeFeed } from "../../store/port/changes.js";
+import { toTimestamp } from "../../validation/time.js";
+import { defaultHeartbeat } from "../streams.js";
+
+interface WatchOptions {
+  readonly changes: ChangeFeed;
+  readonly resumeTokens: SealedPlaces;
+  readonly tenantId: string;
+  readonly request: WatchCredentialsRequest;
+  /** Throws where the caller may no longer watch. */
+  readonly readmit: () => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/** Tells what happens in a tenant, for as long as the caller may know, and ends with the reason of the signal. */
+export async function* watch(
+  options: WatchOptions,
+): AsyncGenerator<MessageInitShape<typeof WatchCredentialsResponseSchema>> {
+  const { changes, resumeTokens, tenantId, request, readmit, signal } = options;
+  const { resumeToken, heartbeatMs: beat = defaultHeartbeat } = request;
+  const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
+
+  for await (const batch of changes.follow({ tenantId, after, beat, signal })) {
+    await readmit();
+    yield {
+      changes: batch.changes.map((change) => ({ ...change, at: toTimestamp(change.at) })),
+      // To the caller it is an order: forget.
+      reset: batch.missed,
+      resumeToken: resumeTokens.seal(tenantId, batch.position),
+      completeUntil: completeUntil(batch),
+    };
+  }
+  signal.throwIfAborted();
+}
+
+/** Rounded down, so as never to promise too much. */
+function completeUntil({ completeUntil }: ChangeBatch) {
+  return completeUntil === undefined
+    ? undefined
+    : toTimestamp(Math.floor(performance.timeOrigin + completeUntil));
+}

@@ -1,0 +1,164 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import type { UpdateApplicationRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { aboutApplication, callerOf } from "../../auth/caller.js";
+import { checkGrantsSuit, checkMayAdminister, readGrants } from "../../auth/grants.js";
+import { makeKey } from "../../auth/keys.js";
+import type { ApplicationType, Restrictions } from "../../contract/grants.js";
+import { kindFor } from "../../contract/key-format.js";
+import { applicationNotFound } from "../../errors.js";
+import { newId } from "../../lib/uuid.js";
+import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
+import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
+import { readExpiry } from "../../validation/time.js";
+import { stateOfApplication } from "../events/audit.js";
+import { toApplication } from "./messages.js";
+import type { ApplicationHandlers, ChangeApplication, ChangingOptions } from "./update.js";
+import { checkVersion } from "./update.js";
+
+/** What makes, changes and removes applications. */
+export function createChangeHandlers({
+  store,
+  keyring,
+  grantGuard,
+  trailOf,
+  changeApplication,
+  clock,
+}: ChangingOptions): Pick<
+  ApplicationHandlers,
+  | "createApplication"
+  | "updateApplication"
+  | "disableApplication"
+  | "enableApplication"
+  | "deleteApplication"
+> {
+  const { applications } = store;
+
+  /** Changes what an event shows of an application, and answers it. */
+  async function change(
+    context: HandlerContext,
+    deed: { readonly kind: string; readonly revokes?: boolean },
+    request: Parameters<ChangeApplication>[1],
+    changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
+  ) {
+    let before: ApplicationRecord | undefined;
+    const answer = (record: ApplicationRecord) => toApplication(record);
+    const record = await changeApplication(context, request, {
+      ...deed,
+      change(current) {
+        before = current;
+        return changeOf(current);
+      },
+      target: ({ id }) => ({ applicationId: id }),
+      before: () => before && stateOfApplication(before),
+      after: stateOfApplication,
+      answer,
+    });
+    return answer(record);
+  }
+
+  return {
+    async createApplication(request, context) {
+      const caller = callerOf(context);
+      const type = request.type as ApplicationType;
+      const { name, allowedOrigins, allowedCidrs, sessionQuota } = request;
+      const grants = readGrants(request);
+      checkGrantsSuit(type, grants);
+      checkRestrictions(type, request);
+      checkSessionQuota(type, sessionQuota);
+      const expiresAt = await readExpiry(request.expiresAt, store);
+      grantGuard.checkMayGrant(caller, { type, grants, expiresAt });
+
+      const { tenantId, id: createdBy } = caller.application;
+      const id = newId(clock());
+      const text = makeKey(kindFor(type), id);
+      const key = { id: newId(clock()), hash: keyring.hash(text) };
+      const answer = (record: ApplicationRecord) => toApplication(record, text);
+      const record = await applications.create(
+        {
+          id,
+          tenantId,
+          name,
+          type,
+          ...grants,
+          allowedOrigins,
+          allowedCidrs,
+          key,
+          createdBy,
+          expiresAt,
+          sessionQuota,
+        },
+        trailOf(context, {
+          kind: "application.created",
+          target: () => ({ applicationId: id, keyId: key.id }),
+          after: stateOfApplication,
+          answer,
+        }),
+      );
+      return answer(record);
+    },
+
+    async updateApplication(request, context) {
+      const { name } = request;
+      const grants = readGrants(request);
+      return change(context, { kind: "application.updated" }, request, (current) => {
+        const { type, expiresAt } = current;
+        grantGuard.checkMayGrant(callerOf(context), { type, grants, expiresAt, current });
+        checkGrantsSuit(type, grants);
+        checkRestrictions(type, request);
+        checkSessionQuota(type, request.sessionQuota);
+        return { name, ...grants, ...changedLimits(request) };
+      });
+    },
+
+    async disableApplication(request, context) {
+      const deed = { kind: "application.disabled", revokes: true };
+      return change(context, deed, request, () => ({ disabled: true }));
+    },
+
+    async enableApplication(request, context) {
+      const enabled = { kind: "application.enabled" } as const;
+      return change(context, enabled, request, () => ({ disabled: false }));
+    },
+
+    async deleteApplication(request, context) {
+      const caller = callerOf(context);
+      const { tenantId } = caller.application;
+      const id = aboutApplication(context, request.id);
+      const wasThere = await applications.delete(
+        tenantId,
+        id,
+        (current) => {
+          checkMayAdminister(caller, current);
+          checkVersion(current, request.ifMatch);
+        },
+        trailOf(context, {
+          kind: "application.deleted",
+          target: () => ({ applicationId: id }),
+          before: stateOfApplication,
+          answer: () => ({}),
+        }),
+      );
+      if (!wasThere) {
+        throw applicationNotFound(id);
+      }
+      return {};
+    },
+  };
+}
+
+/** The limits that a request replaces: those that it gives, and the empty ones that its mask names. */
+function changedLimits({
+  allowedOrigins,
+  allowedCidrs,
+  sessionQuota,
+  updateMask,
+}: UpdateApplicationRequest): Partial<Restrictions> & Pick<ApplicationChange, "sessionQuota"> {
+  const isChanged = (isGiven: boolean, path: string) => isGiven || updateMask?.paths.includes(path);
+  return {
+    ...(isChanged(allowedOrigins.length > 0, "allowed_origins") && { allowedOrigins }),
+    ...(isChanged(allowedCidrs.length > 0, "allowed_cidrs") && { allowedCidrs }),
+    ...(isChanged(sessionQuota !== undefined, "session_quota") && {
+      sessionQuota: sessionQuota ?? null,
+    }),
+  };
+}

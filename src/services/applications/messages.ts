@@ -1,0 +1,137 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { showGrants } from "../../auth/grants.js";
+import type { ApplicationRecord } from "../../store/port/records.js";
+import { toTimestamp } from "../../validation/time.js";
+import { versionOf } from "./update.js";
+
+type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
+
+/** An application as answers show it; its key only where it was just made. */
+export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
+  return key === undefined ? (new ShownApplication(record) as ApplicationInit) : show(record, key);
+}
+
+function show(record: ApplicationRecord, key?: string): ApplicationInit {
+  return {
+    id: record.id,
+    tenantId: record.tenantId,
+    name: record.name,
+    key,
+    type: record.type,
+    ...showGrants(record),
+    createdBy: record.createdBy,
+    createdAt: toTimestamp(record.createdAt),
+    modifiedBy: record.modifiedBy,
+    modifiedAt: toTimestamp(record.modifiedAt),
+    expiresAt: toTimestamp(record.expiresAt),
+    version: versionOf(record),
+    status: record.disabled ? "disabled" : "enabled",
+    allowedOrigins: [...record.allowedOrigins],
+    allowedCidrs: [...record.allowedCidrs],
+    sessionQuota: record.sessionQuota,
+    lastUsedAt: toTimestamp(record.lastUsedAt),
+  };
+}
+
+/** An application of which nothing is read before someone asks: where its answer is kept, nobody does. */
+class ShownApplication implements ShowsRecord {
+  private shown: ApplicationInit | undefined;
+
+  constructor(private readonly record: ApplicationRecord) {}
+
+  get [shownRecord]() {
+    return this.record;
+  }
+
+  private get fields() {
+    this.shown ??= show(this.record);
+    return this.shown;
+  }
+
+  get id() {
+    return this.fields.id;
+  }
+
+  get tenantId() {
+    return this.fields.tenantId;
+  }
+
+  get name() {
+    return this.fields.name;
+  }
+
+  get type() {
+    return this.fields.type;
+  }
+
+  get permissions() {
+    return this.fields.permissions;
+  }
+
+  get rules() {
+    return this.fields.rules;
+  }
+
+  get createdBy() {
+    return this.fields.createdBy;
+  }
+
+  get createdAt() {
+    return this.fields.createdAt;
+  }
+
+  get modifiedBy() {
+    return this.fields.modifiedBy;
+  }
+
+  get modifiedAt() {
+    return this.fields.modifiedAt;
+  }
+
+  get expiresAt() {
+    return this.fields.expiresAt;
+  }
+
+  /** Asked for with each answer over REST. */
+  get version() {
+    return versionOf(this.record);
+  }
+
+  get status() {
+    return this.fields.status;
+  }
+
+  get allowedOrigins() {
+    return this.fields.allowedOrigins;
+  }
+
+  get allowedCidrs() {
+    return this.fields.allowedCidrs;
+  }
+
+  get sessionQuota() {
+    return this.fields.sessionQuota;
+  }
+
+  get lastUsedAt() {
+    return this.fields.lastUsedAt;
+  }
+}
+
+/**
+ * Where an answer shows what one version of a record holds, when that was last
+ * used, and nothing else, the record is found under this name.
+ */
+export const shownRecord = Symbol("the record that the answer shows");
+
+/** An answer that may show one version of a record. All that show the same are alike. */
+export interface ShowsRecord {
+  readonly [shownRecord]?: {
+    readonly id: string;
+    readonly version: number;
+    readonly lastUsedAt?: number | undefined;
+    /** The answer in the JSON of REST, where it is kept with the record. */
+    readonly document?: Buffer | undefined;
+  };
+}

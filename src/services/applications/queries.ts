@@ -1,0 +1,118 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { HandlerContext } from "@connectrpc/connect";
+import type { ListApplicationsRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { callerOf } from "../../auth/caller.js";
+import type { ApplicationType } from "../../contract/grants.js";
+import { applicationNotFound } from "../../errors.js";
+import { placeOf } from "../../store/port/applications.js";
+import type { ApplicationRecord } from "../../store/port/records.js";
+import type { ApplicationFilter, ApplicationStore, ListOrder } from "../../store/port/store.js";
+import { fromTimestamp } from "../../validation/time.js";
+import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
+import { toApplication } from "./messages.js";
+import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update.js";
+
+/** What shows applications and changes nothing. */
+export function createReadHandlers({
+  store,
+  sealPlaces,
+}: Pick<ApplicationHandlerOptions, "store" | "sealPlaces">): Pick<
+  ApplicationHandlers,
+  "listApplications" | "getApplication" | "getApplicationByKey"
+> {
+  const { applications } = store;
+  const cursors = {
+    newest: createCursors(sealPlaces, "newest"),
+    name: createCursors(sealPlaces, "name"),
+    expires_at: createCursors(sealPlaces, "expires_at"),
+    last_used_at: createCursors(sealPlaces, "last_used_at"),
+  } satisfies Record<ListOrder, Cursors>;
+  return {
+    async listApplications(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const { page = 1, size = defaultPageSize, start } = request;
+      const { filter, order = "newest" } = readSearch(request);
+      const query = {
+        tenantId,
+        ids: request.id.length > 0 ? request.id.map((id) => id.toLowerCase()) : undefined,
+        filter,
+        order,
+        size,
+        from: start === undefined ? { page } : cursors[order].read(tenantId, start),
+      };
+      const { items, more, total } = await applications.list(query, context.signal);
+      const last = items.at(-1);
+      return {
+        pagination: {
+          pageSize: size,
+          ...(total !== undefined && {
+            totalItems: total,
+            pageNumber: page,
+            totalPages: Math.ceil(total / size),
+          }),
+          ...(more && last && { next: cursors[order].encode(tenantId, placeOf(order, last)) }),
+        },
+        data: items.map((item) => toApplication(item)),
+      };
+    },
+
+    async getApplication(request, context) {
+      return toApplication(await findApplication(applications, context, request));
+    },
+
+    getApplicationByKey(_request, context) {
+      return toApplication(callerOf(context).application);
+    },
+  };
+}
+
+/** What a request searches for; nothing where it asks for all, the newest first. */
+interface Search {
+  readonly filter?: ApplicationFilter;
+  readonly order?: ListOrder;
+}
+
+function readSearch(request: ListApplicationsRequest): Search {
+  const { type, status, permission, namePrefix } = request;
+  const filter: ApplicationFilter = {
+    type: type as ApplicationType | undefined,
+    disabled: status === undefined ? undefined : status === "disabled",
+    permission,
+    namePrefix,
+    expiresBefore: readMoment(request.expiresBefore, "expires_before"),
+    lastUsedBefore: readMoment(request.lastUsedBefore, "last_used_before"),
+  };
+  const isEmpty = Object.values(filter).every((value) => value === undefined);
+  const order = (request.order as ListOrder | undefined) ?? usualOrder(filter);
+  return { ...(!isEmpty && { filter }), ...(order && { order }) };
+}
+
+function readMoment(moment: Timestamp | undefined, field: string): number | undefined {
+  return moment && fromTimestamp(moment, field);
+}
+
+/** A search by something that has an order of its own is listed in it. */
+function usualOrder(filter: ApplicationFilter): ListOrder | undefined {
+  const { namePrefix, expiresBefore, lastUsedBefore } = filter;
+  if (namePrefix !== undefined) {
+    return "name";
+  }
+  if (expiresBefore !== undefined) {
+    return "expires_at";
+  }
+  return lastUsedBefore === undefined ? undefined : "last_used_at";
+}
+
+/** Finds an application of the caller's tenant, or says that there is none. */
+export async function findApplication(
+  applications: Pick<ApplicationStore, "find">,
+  context: HandlerContext,
+  request: { readonly id: string },
+): Promise<ApplicationRecord> {
+  const id = request.id.toLowerCase();
+  const record = await applications.find(id);
+  if (record?.tenantId !== callerOf(context).application.tenantId) {
+    throw applicationNotFound(id);
+  }
+  return record;
+}

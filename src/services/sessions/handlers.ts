@@ -1,0 +1,238 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { SessionSchema, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { callerOf, endOf } from "../../auth/caller.js";
+import {
+  checkMayAdminister,
+  checkSessionMayHold,
+  type GrantGuard,
+  readGrants,
+  showGrants,
+} from "../../auth/grants.js";
+import { type Keyring, makeKey } from "../../auth/keys.js";
+import type { GrantPolicy, Settings } from "../../config/settings.js";
+import { parseKey } from "../../contract/key-format.js";
+import {
+  nonceNotFound,
+  nonceUsed,
+  sessionNotFound,
+  sessionQuotaReached,
+  unauthenticated,
+} from "../../errors.js";
+import type { SealPlaces } from "../../lib/sealing.js";
+import { newId } from "../../lib/uuid.js";
+import { SessionQuotaReached } from "../../store/port/errors.js";
+import type { SessionRecord, SessionWithApplication } from "../../store/port/records.js";
+import type { Clock, Store } from "../../store/port/store.js";
+import { readExpiry, toTimestamp } from "../../validation/time.js";
+import { createChangeApplication } from "../applications/update.js";
+import { createCursors, defaultPageSize } from "../cursors.js";
+import { stateOfSession, type TrailOf } from "../events/audit.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
+
+interface SessionHandlerOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly grantGuard: GrantGuard;
+  readonly trailOf: TrailOf;
+  readonly rateLimits: Pick<RateLimits, "noteRefusedSession">;
+  readonly clock: Clock;
+  readonly sealPlaces: SealPlaces;
+  readonly settings: Settings;
+}
+
+type SessionHandlers = ServiceImpl<typeof SessionService>;
+
+export function createSessionHandlers(options: SessionHandlerOptions): SessionHandlers {
+  return { ...createOpenHandlers(options), ...createManageHandlers(options) };
+}
+
+/** What opens and authorizes sessions. */
+function createOpenHandlers({
+  store,
+  keyring,
+  grantGuard,
+  trailOf,
+  rateLimits,
+  clock,
+  settings,
+}: SessionHandlerOptions): Pick<SessionHandlers, "createSession" | "authorizeSession"> {
+  return {
+    async createSession(_request, context) {
+      const { application } = callerOf(context);
+      const id = newId(clock());
+      const sessionKey = makeKey("ses", id);
+      const nonce = makeKey("non", id);
+      const answer = (session: SessionRecord) => ({
+        sessionKey,
+        nonce,
+        expiresAt: toTimestamp(endOf({ application, session })),
+        id,
+      });
+      const quota = application.sessionQuota ?? settings.sessionQuota;
+      const creating = store.sessions.create(
+        {
+          id,
+          tenantId: application.tenantId,
+          applicationId: application.id,
+          keyHash: keyring.hash(sessionKey),
+          nonceHash: keyring.hash(nonce),
+          ttl: settings.sessionTtl,
+          quota,
+        },
+        trailOf(context, {
+          kind: "session.created",
+          target: () => ({ applicationId: application.id, sessionId: id }),
+          answer,
+        }),
+      );
+      const session = await creating.catch((error) => {
+        if (error instanceof SessionQuotaReached) {
+          rateLimits.noteRefusedSession();
+          throw sessionQuotaReached(quota, error.wait);
+        }
+        throw error;
+      });
+      if (!session) {
+        // The application was deleted after its key was checked: the key is no longer good.
+        throw unauthenticated(settings.keyHeader);
+      }
+      return answer(session);
+    },
+
+    async authorizeSession(request, context) {
+      const caller = callerOf(context);
+      const grants = readGrants(request);
+      checkSessionMayHold(grants);
+      grantGuard.checkMayDelegate(caller, grants);
+      const expiresAt = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
+
+      const nonce = parseKey(request.nonce);
+      if (nonce?.kind !== "non") {
+        throw nonceNotFound();
+      }
+      const outcome = await store.sessions.authorize(
+        {
+          sessionId: nonce.id,
+          tenantId: caller.application.tenantId,
+          nonceHashes: keyring.hashes(request.nonce),
+          authorizedBy: caller.application.id,
+          expiresAt,
+          ...grants,
+        },
+        trailOf(context, {
+          kind: "session.authorized",
+          target: ({ id, applicationId }) => ({ applicationId, sessionId: id }),
+          after: stateOfSession,
+          answer: () => ({}),
+        }),
+      );
+      if (outcome === "unknown") {
+        throw nonceNotFound();
+      }
+      if (outcome === "used") {
+        throw nonceUsed();
+      }
+      return {};
+    },
+  };
+}
+
+/** What shows sessions to operators, and ends them. */
+function createManageHandlers({
+  store,
+  trailOf,
+  sealPlaces,
+  settings,
+}: Pick<SessionHandlerOptions, "store" | "trailOf" | "sealPlaces" | "settings">): Pick<
+  SessionHandlers,
+  "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
+> {
+  const { applications, sessions } = store;
+  const cursors = createCursors(sealPlaces, "sessions");
+  const show = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
+  const changeApplication = createChangeApplication({ applications, trailOf });
+  return {
+    async listSessions(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const { applicationId, authorizedBy, state, size = defaultPageSize, start } = request;
+      const query = {
+        tenantId,
+        applicationId: applicationId?.toLowerCase(),
+        authorizedBy: authorizedBy?.toLowerCase(),
+        authorized: state === undefined ? undefined : state === "authorized",
+        size,
+        after: start === undefined ? undefined : cursors.read(tenantId, start).after,
+      };
+      const { items, more } = await sessions.list(query, context.signal);
+      const last = items.at(-1);
+      return {
+        pagination: {
+          pageSize: size,
+          ...(more && last && { next: cursors.encode(tenantId, { after: last.session.id }) }),
+        },
+        data: items.map(show),
+      };
+    },
+
+    async getSession(request, context) {
+      const id = request.id.toLowerCase();
+      const found = await sessions.find(id);
+      if (found?.session.tenantId !== callerOf(context).application.tenantId) {
+        throw sessionNotFound(id);
+      }
+      return show(found);
+    },
+
+    async deleteSession(request, context) {
+      const caller = callerOf(context);
+      const id = request.id.toLowerCase();
+      const wasThere = await sessions.delete(
+        caller.application.tenantId,
+        id,
+        ({ application }) => checkMayAdminister(caller, application),
+        trailOf(context, {
+          kind: "session.deleted",
+          target: ({ applicationId }) => ({ applicationId, sessionId: id }),
+          before: stateOfSession,
+          answer: () => ({}),
+        }),
+      );
+      if (!wasThere) {
+        throw sessionNotFound(id);
+      }
+      return {};
+    },
+
+    async revokeAllSessions(request, context) {
+      await changeApplication(context, request, {
+        kind: "application.sessions_revoked",
+        revokes: true,
+        change: ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1 }),
+        target: ({ id }) => ({ applicationId: id }),
+        answer: () => ({}),
+      });
+      return {};
+    },
+  };
+}
+
+/** A session as answers show it. */
+function toSession(
+  found: SessionWithApplication,
+  grantPolicy: GrantPolicy,
+): MessageInitShape<typeof SessionSchema> {
+  const record = found.session;
+  return {
+    id: record.id,
+    tenantId: record.tenantId,
+    applicationId: record.applicationId,
+    state: record.authorizedAt === undefined ? "unauthorized" : "authorized",
+    ...showGrants(record),
+    createdAt: toTimestamp(record.createdAt),
+    expiresAt: toTimestamp(endOf(found)),
+    authorizedAt: toTimestamp(record.authorizedAt),
+    authorizedBy: record.authorizedBy,
+    limitedByAuthorizer: (found.authorizer && grantPolicy === "held") || undefined,
+  };
+}

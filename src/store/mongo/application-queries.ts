@@ -1,0 +1,137 @@
+import type { Collection, Document, Sort } from "mongodb";
+import { foldName } from "../port/applications.js";
+import type {
+  ApplicationFilter,
+  ApplicationPage,
+  ListOrder,
+  ListQuery,
+  Place,
+} from "../port/store.js";
+import type { FreshRead } from "./connect.js";
+import { type ApplicationDocument, date, present, toApplication, uuid } from "./documents.js";
+import { limits, reach } from "./reach.js";
+import { byExpiry, byTenant, searches } from "./schema.js";
+import { alive, expired, type Time } from "./time.js";
+
+interface ApplicationList {
+  readonly documents: Collection<ApplicationDocument>;
+  readonly time: Time;
+  readonly freshRead: FreshRead;
+}
+
+/** Reads applications of a tenant, in the order that is asked for. */
+export async function listApplications(
+  list: ApplicationList,
+  query: ListQuery,
+  signal?: AbortSignal,
+): Promise<ApplicationPage> {
+  const { documents, time, freshRead } = list;
+  const { size, from, order = "newest" } = query;
+  const skip = "page" in from ? (from.page - 1) * size : 0;
+  const filter = { ...among(query), ...alive(time) };
+  const options = { sort: sorts[order], skip, limit: size + 1, hint: indexOf(query) };
+  const found = await reach(() =>
+    documents.find(filter, { ...options, signal, ...limits, ...freshRead() }).toArray(),
+  );
+  const items = found.slice(0, size).map(toApplication);
+  const more = found.length > size;
+  if (!("page" in from)) {
+    return { items, more };
+  }
+  // The page may know by itself how many there are. Otherwise the count,
+  // taken a moment later, must not contradict it.
+  const seen = skip + items.length;
+  if (!more && (items.length > 0 || skip === 0)) {
+    return { items, more, total: seen };
+  }
+  const total = await count(list, query, signal);
+  return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
+}
+
+/** Counts in the index; only what has expired and is not yet swept, which is little, is read. */
+async function count(
+  { documents, time, freshRead }: ApplicationList,
+  query: ListQuery,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const all = among(query);
+  const reading = { signal, ...limits, ...freshRead() };
+  const [there, gone] = await Promise.all([
+    reach(() => documents.countDocuments(all, { hint: indexOf(query), ...reading })),
+    reach(() =>
+      documents.countDocuments({ ...all, ...expired(time) }, { hint: byExpiry, ...reading }),
+    ),
+  ]);
+  return Math.max(there - gone, 0);
+}
+
+const sorts: Readonly<Record<ListOrder, Sort>> = {
+  newest: { _id: -1 },
+  name: { folded_name: 1, _id: 1 },
+  expires_at: { expires_at: 1, _id: 1 },
+  last_used_at: { idle_since: 1, _id: 1 },
+};
+
+/** The index that is in the order asked for, and of those the one that says most. */
+function indexOf({ ids, filter = {}, order = "newest" }: ListQuery) {
+  if (order !== "newest") {
+    return searches[order];
+  }
+  if (ids) {
+    return byTenant;
+  }
+  if (filter.permission !== undefined) {
+    return searches.permission;
+  }
+  if (filter.disabled) {
+    return searches.disabled;
+  }
+  return filter.type === undefined ? byTenant : searches.type;
+}
+
+function among({ tenantId, ids, filter = {}, order = "newest", from }: ListQuery): Document {
+  const place = "page" in from ? undefined : from;
+  const conditions = [
+    ...conditionsOf(filter),
+    ...(order === "expires_at" ? [{ expires_at: { $exists: true } }] : []),
+    ...(ids ? [{ _id: { $in: ids.map(uuid) } }] : []),
+    ...(place ? behind(place, order) : []),
+  ];
+  return { tenant_id: uuid(tenantId), ...(conditions.length > 0 && { $and: conditions }) };
+}
+
+function conditionsOf(filter: ApplicationFilter): Document[] {
+  const { type, disabled, permission, namePrefix, expiresBefore, lastUsedBefore } = filter;
+  const prefix = namePrefix === undefined ? undefined : foldName(namePrefix);
+  const fields = present({
+    type,
+    disabled: disabled === false ? { $ne: true } : disabled,
+    held_permissions: permission,
+    folded_name: prefix === undefined ? undefined : { $gte: prefix, $lt: `${prefix}\u{10ffff}` },
+    expires_at: expiresBefore === undefined ? undefined : { $lt: date(expiresBefore) },
+    idle_since: lastUsedBefore === undefined ? undefined : { $lt: date(lastUsedBefore) },
+  });
+  return Object.entries(fields).map(([name, condition]) => ({ [name]: condition }));
+}
+
+/** What follows a place. The first condition says the same less exactly, so that the index can start there. */
+function behind({ after, value }: Place, order: ListOrder): Document[] {
+  const id = uuid(after);
+  switch (order) {
+    case "newest":
+      return [{ _id: { $lt: id } }];
+    case "name":
+      return behindValue("folded_name", value, id);
+    case "expires_at":
+      return behindValue("expires_at", date(Number(value)), id);
+    case "last_used_at":
+      return behindValue("idle_since", date(Number(value)), id);
+  }
+}
+
+function behindValue(field: string, value: unknown, id: unknown): Document[] {
+  return [
+    { [field]: { $gte: value } },
+    { $or: [{ [field]: { $gt: value } }, { [field]: value, _id: { $gt: id } }] },
+  ];
+}

@@ -1,0 +1,72 @@
+import type { ClientSession, Collection } from "mongodb";
+import { newId } from "../../lib/uuid.js";
+import type { NewEvent } from "../port/events.js";
+import type { Clock } from "../port/store.js";
+import { type EventDocument, toEventFields } from "./event-documents.js";
+import { limits, reach } from "./reach.js";
+import type { Time } from "./time.js";
+
+export interface EventWriter {
+  /** Adds events in their order, in one command. */
+  insert(events: readonly NewEvent[], session?: ClientSession): Promise<void>;
+}
+
+/** The ids are made by the clock of the instance, and the moments by that of the store. */
+export function createEventWriter(
+  documents: Collection<EventDocument>,
+  time: Time,
+  clock: Clock,
+): EventWriter {
+  const nextId = createEventIds(clock);
+
+  return {
+    async insert(events, session) {
+      if (events.length === 0) {
+        return;
+      }
+      const at = time();
+      // An insert takes no expressions such as the database's time; an upsert does.
+      const writes = events.map((event) => {
+        const fields = toEventFields(nextId(), event);
+        return {
+          updateOne: {
+            filter: { _id: fields._id, at: { $exists: false } },
+            update: [{ $replaceWith: { $mergeObjects: [{ $literal: fields }, { at }] } }],
+            upsert: true,
+          },
+        };
+      });
+      await reach(() => documents.bulkWrite(writes, { ...(session && { session }), ...limits }));
+    },
+  };
+}
+
+/** How many ids a millisecond has: as many as there are values of the three digits behind the version. */
+const idsOfMillisecond = 0x1000;
+
+/**
+ * Makes UUIDs of version 7, each of which sorts after the one before: within a
+ * millisecond they are counted, and one that is full lends from the next.
+ */
+export function createEventIds(clock: Clock): () => string {
+  let moment = 0;
+  let count = 0;
+
+  return () => {
+    const now = clock();
+    if (now > moment) {
+      [moment, count] = [now, 0];
+    } else {
+      count++;
+      [moment, count] = count < idsOfMillisecond ? [moment, count] : [moment + 1, 0];
+    }
+    const id = newId(moment);
+    return `${id.slice(0, 15)}${count.toString(16).padStart(3, "0")}${id.slice(18)}`;
+  };
+}
+
+/** The least UUID that may be made at a moment. */
+export function firstIdAt(moment: number): string {
+  const digits = Math.max(moment, 0).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;
+}

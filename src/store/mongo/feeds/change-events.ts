@@ -1,0 +1,154 @@
+import type { Binary, Document, ResumeToken } from "mongodb";
+import type { Change } from "../../port/changes.js";
+import { fromUuid, subjectOf } from "../documents.js";
+import { applicationsName, sessionsName } from "../schema.js";
+import { longAgo } from "../session-cleanup.js";
+
+const before = "$fullDocumentBeforeChange";
+const updated = "$updateDescription.updatedFields";
+
+/** The new value of a field. A large update is told as a replacement by the whole document. */
+const after = (field: string): Document => ({
+  $ifNull: [`${updated}.${field}`, `$fullDocument.${field}`, null],
+});
+
+const collections = { $in: [applicationsName, sessionsName] };
+
+const orNone = (list: Document | string): Document => ({ $ifNull: [list, []] });
+const each = (list: Document | string, what: Document | string): Document => ({
+  $map: { input: orNone(list), in: what },
+});
+
+/** The names of all fields that an update touched, such as `older_keys.0.last_used_at`; none of a replacement. */
+const touched: Document = {
+  $concatArrays: [
+    each({ $objectToArray: updated }, "$$this.k"),
+    orNone("$updateDescription.removedFields"),
+    each("$updateDescription.truncatedArrays", "$$this.field"),
+  ],
+};
+
+const someTouched = (test: (name: string) => Document): Document => ({
+  $anyElementTrue: [each(touched, test("$$this"))],
+});
+
+/** Fields that make nothing wrong when they alone change: what is noted of uses, derived of other fields, or a lock. */
+const unnoticed =
+  /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions|manager_lock)$/;
+
+/** Fields that hold keys, but not when those were used. */
+const ofKeys = /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
+
+const isMatch = (input: string, regex: RegExp): Document => ({ $regexMatch: { input, regex } });
+
+/** Whether keys differ: of an update its fields tell, of a replacement the documents. */
+const hasOtherKeys: Document = {
+  $cond: [
+    { $eq: ["$operationType", "update"] },
+    someTouched((name) => isMatch(name, ofKeys)),
+    {
+      $ne: [
+        ["$fullDocument.key_hash", "$fullDocument.older_keys"],
+        [`${before}.key_hash`, `${before}.older_keys`],
+      ],
+    },
+  ],
+};
+
+/**
+ * What the server does before it sends an event: it leaves out those that make
+ * nothing wrong that was known, and keeps to itself hashes, rules and names.
+ */
+export const eventPipeline: Document[] = [
+  {
+    $match: {
+      $or: [
+        {
+          operationType: { $in: ["replace", "drop", "rename"] },
+          "ns.coll": collections,
+        },
+        {
+          operationType: "update",
+          "ns.coll": collections,
+          "updateDescription.updatedFields.expires_at": { $ne: longAgo },
+          $expr: someTouched((name) => ({ $not: isMatch(name, unnoticed) })),
+        },
+        {
+          operationType: "delete",
+          "ns.coll": collections,
+          "fullDocumentBeforeChange.expires_at": { $ne: longAgo },
+        },
+        { operationType: "rename", "to.coll": collections },
+        { operationType: { $in: ["dropDatabase", "invalidate"] } },
+      ],
+    },
+  },
+  {
+    $project: {
+      operationType: 1,
+      wallTime: 1,
+      id: "$documentKey._id",
+      tenant_id: `${before}.tenant_id`,
+      application_id: `${before}.application_id`,
+      expires_at: `${before}.expires_at`,
+      has_other_keys: hasOtherKeys,
+      was_authorized_at: `${before}.authorized_at`,
+      authorized_at: after("authorized_at"),
+      modified_at: { $ifNull: [after("modified_at"), `${before}.modified_at`] },
+    },
+  },
+];
+
+/** An event as the pipeline leaves it. */
+export interface ChangeEvent {
+  readonly _id: ResumeToken;
+  readonly operationType: string;
+  readonly wallTime?: Date;
+  readonly id?: Binary;
+  readonly tenant_id?: Binary;
+  readonly application_id?: Binary;
+  /** As it was before. */
+  readonly expires_at?: Date;
+  readonly has_other_keys?: boolean;
+  readonly was_authorized_at?: Date;
+  readonly authorized_at?: Date | null;
+  readonly modified_at?: Date | null;
+}
+
+/** A change and whose it is. */
+export interface TenantChange {
+  readonly tenantId: string;
+  readonly change: Change;
+}
+
+/**
+ * Makes out what an event says, which happened at a moment by the store's
+ * clock. Answers `undefined` where it does not say whom it is about: where a
+ * collection went, or there is no image of the document from before.
+ */
+export function toTenantChange(event: ChangeEvent, moment: number): TenantChange | undefined {
+  const { id, tenant_id, application_id } = event;
+  if (!id || !tenant_id) {
+    return undefined;
+  }
+  const subject = subjectOf(id, application_id);
+  const what = event.operationType === "delete" ? toEnd(event, moment) : toUpdate(event, moment);
+  return { tenantId: fromUuid(tenant_id), change: { ...subject, ...what } };
+}
+
+type What = Pick<Change, "kind" | "at">;
+
+function toEnd({ expires_at }: ChangeEvent, moment: number): What {
+  return expires_at && expires_at.getTime() <= moment
+    ? { kind: "expired", at: expires_at.getTime() }
+    : { kind: "deleted", at: moment };
+}
+
+function toUpdate(event: ChangeEvent, moment: number): What {
+  const { authorized_at, was_authorized_at, modified_at, has_other_keys } = event;
+  if (authorized_at && !was_authorized_at) {
+    return { kind: "authorized", at: authorized_at.getTime() };
+  }
+  const at = modified_at?.getTime() ?? moment;
+  return { kind: has_other_keys ? "regenerated" : "updated", at };
+}

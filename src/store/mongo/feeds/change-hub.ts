@@ -1,0 +1,133 @@
+import type { Db } from "mongodb";
+import { createSignal, type Signal } from "../../../lib/signal.js";
+import type { FreshRead } from "../connect.js";
+import { reach } from "../reach.js";
+import type { Time } from "../time.js";
+import { type ChangeEvent, eventPipeline } from "./change-events.js";
+import { createChangePublisher, type PublisherOptions } from "./change-publisher.js";
+import {
+  type EventStream,
+  markOf,
+  openEventStream,
+  type Position,
+  type Step,
+} from "./change-stream.js";
+import { scanExpiries } from "./expiry-scan.js";
+import type { RecentChanges } from "./recent-changes.js";
+import { asFailure, type Hub } from "./shared-hub.js";
+
+export interface ChangeSource extends Pick<PublisherOptions, "momentOf"> {
+  readonly db: Db;
+  readonly time: Time;
+  readonly freshRead: FreshRead;
+}
+
+/**
+ * Publishes what happens in a store to all who follow it, from one change
+ * stream and from scans for what has expired. The two vouch for each other:
+ * a scan counts once the stream has told all that the scan could have seen.
+ * Then nothing that took effect before the scan began is missing.
+ */
+export interface ChangeHub extends Hub {
+  readonly recent: RecentChanges;
+  /** The moment up to which all is published, as `performance.now()` tells time. */
+  readonly completeUntil: number;
+
+  /** Rings a bell when there is something for a tenant, and whenever `completeUntil` moves; soon, at first. */
+  join(tenantId: string, bell: Signal): void;
+}
+
+/** How long to wait between scans, in milliseconds. */
+const scanInterval = 250;
+
+/** Starts to publish what is after a position, and throws where that is not known any more. */
+export async function startChangeHub(source: ChangeSource, start: Position): Promise<ChangeHub> {
+  const stream = openEventStream<ChangeEvent>(source.db, eventPipeline, start.mark);
+  try {
+    const first = await reach(() => stream.next());
+    return publishFrom(source, start, stream, first);
+  } catch (error) {
+    await stream.close();
+    throw error;
+  }
+}
+
+function publishFrom(
+  source: ChangeSource,
+  start: Position,
+  stream: EventStream<ChangeEvent>,
+  first: Step<ChangeEvent>,
+): ChangeHub {
+  const { db, time, freshRead, momentOf } = source;
+  const publisher = createChangePublisher({ start, momentOf });
+  const { recent } = publisher;
+  const scanBell = createSignal();
+  const streamBell = createSignal();
+  let isRunning = true;
+  let stopped = Promise.resolve();
+  let failure: Error | undefined;
+  let passed = "";
+
+  async function readStream() {
+    for (let step = first; isRunning; step = await reach(() => stream.next())) {
+      publisher.publishStep(step);
+      passed = step.passed;
+      streamBell.notify();
+    }
+  }
+
+  async function scan() {
+    while (isRunning) {
+      // What a primary of the past has to tell is all there was, and yet not all there is.
+      const found = await scanExpiries(db, time, recent.position.scannedTo, freshRead());
+      const seen = markOf(found.clusterTime, 1);
+      while (isRunning && passed < seen) {
+        await streamBell.wait();
+      }
+      if (isRunning) {
+        publisher.publishScan(found);
+        await scanBell.wait(found.isAll ? scanInterval : 0);
+      }
+    }
+  }
+
+  const loops = [readStream(), scan()].map((loop) =>
+    loop.catch((error) => void stop(asFailure(error, "changes"))),
+  );
+
+  function stop(reason?: Error): Promise<void> {
+    if (isRunning) {
+      isRunning = false;
+      failure = reason;
+      stopped = closeStream();
+      streamBell.notify();
+      scanBell.notify();
+      publisher.ringAll();
+    }
+    return stopped;
+  }
+
+  async function closeStream() {
+    await stream.close();
+    await Promise.all(loops);
+    // Again, for the driver may have been about to open it anew.
+    await stream.close();
+  }
+
+  return {
+    recent,
+    get completeUntil() {
+      return publisher.completeUntil;
+    },
+    get failure() {
+      return failure;
+    },
+
+    join(tenantId, bell) {
+      publisher.join(tenantId, bell);
+      scanBell.notify();
+    },
+    leave: publisher.leave,
+    stop,
+  };
+}

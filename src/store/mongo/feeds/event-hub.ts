@@ -1,0 +1,169 @@
+import {
+  type Binary,
+  type Db,
+  type Document,
+  MongoServerError,
+  type ResumeToken,
+  Timestamp,
+} from "mongodb";
+import type { Signal } from "../../../lib/signal.js";
+import { fromUuid, uuid } from "../documents.js";
+import { eventsName } from "../event-collections.js";
+import { reach } from "../reach.js";
+import type { Time } from "../time.js";
+import {
+  clusterTimeOf,
+  type EventStream,
+  markOf,
+  openEventStream,
+  type Step,
+  timestampOf,
+} from "./change-stream.js";
+import { readPresent } from "./expiry-scan.js";
+import { createRecentEvents, type RecentEvents } from "./recent-events.js";
+import { asFailure, type Hub } from "./shared-hub.js";
+
+/** Publishes the events that are added to all who follow, from one change stream. */
+export interface EventHub extends Hub {
+  readonly recent: RecentEvents;
+  /** Rings a bell when there is something for a tenant, or whenever the stream moves where none is named. */
+  join(bell: Signal, tenantId?: string): void;
+}
+
+/** Whoever is further back than that reads for itself. */
+const recentCapacity = { events: 2_000, bytes: 8 * 1024 * 1024 };
+
+/** Those who come back after their instance was started anew find in memory what they missed, in seconds. */
+const headStart = 60;
+
+/** Starts a little before the present, or at it where the server does not remember as much. */
+export async function startEventHub(db: Db, time: Time): Promise<EventHub> {
+  const { clusterTime } = await readPresent(db, time);
+  const { t } = timestampOf(clusterTime);
+  const earlier = clusterTimeOf(new Timestamp({ t: Math.max(t - headStart, 1), i: 0 }));
+  try {
+    return await startAt(db, markOf(earlier, 0));
+  } catch (error) {
+    if (!(error instanceof MongoServerError)) {
+      throw error;
+    }
+    return startAt(db, markOf(clusterTime, 0));
+  }
+}
+
+async function startAt(db: Db, start: string): Promise<EventHub> {
+  const stream = openInsertedEvents(db, start);
+  try {
+    const first = await reach(() => stream.next());
+    return publishFrom(start, stream, first);
+  } catch (error) {
+    await stream.close();
+    throw error;
+  }
+}
+
+function publishFrom(
+  start: string,
+  stream: EventStream<InsertedEvent>,
+  first: Step<InsertedEvent>,
+): EventHub {
+  const recent = createRecentEvents(start, recentCapacity);
+  const bells = new Map<Signal, string | undefined>();
+  let isRunning = true;
+  let stopped = Promise.resolve();
+  let failure: Error | undefined;
+
+  function publish({ event, mark }: Step<InsertedEvent>) {
+    const [document] = event?.documents ?? [];
+    const tenantId = event?.tenant_id && fromUuid(event.tenant_id);
+    if (document && tenantId !== undefined) {
+      // Copied, as it is a part of a whole answer that must not be kept with it.
+      recent.push({ mark, tenantId, document: new Uint8Array(document) });
+    } else {
+      recent.advance(mark);
+    }
+    for (const [bell, theirs] of bells) {
+      if (theirs === undefined || theirs === tenantId) {
+        bell.notify();
+      }
+    }
+  }
+
+  async function read() {
+    for (let step = first; isRunning; step = await reach(() => stream.next())) {
+      publish(step);
+    }
+  }
+
+  const reading = read().catch((error) => void stop(asFailure(error, "events")));
+
+  function stop(reason?: Error): Promise<void> {
+    if (isRunning) {
+      isRunning = false;
+      failure = reason;
+      stopped = closeStream();
+      for (const bell of bells.keys()) {
+        bell.notify();
+      }
+    }
+    return stopped;
+  }
+
+  async function closeStream() {
+    await stream.close();
+    await reading;
+    // Again, for the driver may have been about to open it anew.
+    await stream.close();
+  }
+
+  return {
+    recent,
+    get failure() {
+      return failure;
+    },
+    join: (bell, tenantId) => void bells.set(bell, tenantId),
+    leave: (bell) => void bells.delete(bell),
+    stop,
+  };
+}
+
+/** An event that was added, as the change stream tells it. */
+export interface InsertedEvent {
+  readonly _id: ResumeToken;
+  readonly operationType: string;
+  readonly tenant_id?: Binary;
+  /** Its document in BSON, a part of a whole answer of the server; none of what is not asked for. */
+  readonly documents?: readonly (Uint8Array | null)[];
+}
+
+/** The events that are added, of all tenants. */
+const openInsertedEvents = (db: Db, start: string): EventStream<InsertedEvent> =>
+  open(db, start, ["$fullDocument"]);
+
+/** The same, marked the same, but with the contents of those of one tenant only. */
+export const openInsertedEventsOf = (
+  tenantId: string,
+  db: Db,
+  start: string,
+): EventStream<InsertedEvent> =>
+  open(db, start, { $cond: [{ $eq: [tenant, uuid(tenantId)] }, ["$fullDocument"], []] });
+
+const tenant = "$fullDocument.tenant_id";
+
+const inserts = {
+  $match: {
+    $or: [{ operationType: "insert", "ns.coll": eventsName }, { operationType: "invalidate" }],
+  },
+};
+
+/** The driver can leave undecoded what is in a list, so the document comes as the only one of its list. */
+function open(
+  db: Db,
+  start: string,
+  documents: Document | readonly string[],
+): EventStream<InsertedEvent> {
+  const fields = { operationType: 1, tenant_id: tenant, documents };
+  // However many events wait in memory to be read, the server answers no more than 16 MB of them at once.
+  const options = { fieldsAsRaw: { documents: true } };
+  return openEventStream(db, [inserts, { $project: fields }], start, options);
+}

@@ -1,0 +1,180 @@
+import {
+  type AnyBulkWriteOperation,
+  type Binary,
+  type Collection,
+  type Document,
+  type Filter,
+  MongoBulkWriteError,
+} from "mongodb";
+import { heldPermissions } from "../../contract/grants.js";
+import { foldName, idleSince } from "../port/applications.js";
+import type { EventRecord } from "../port/events.js";
+import { isWritten } from "../port/import.js";
+import type {
+  ImportedApplication,
+  ImportedSession,
+  ImportOptions,
+  ImportOutcome,
+} from "../port/transfer.js";
+import { date, fromUuid, grantFields, hash, keyFields, long, present, uuid } from "./documents.js";
+import { toEventFields } from "./event-documents.js";
+import { limits, reach } from "./reach.js";
+
+/** The events that were found: for each id of a target, their kinds. */
+export type FoundEvents = ReadonlyMap<string, readonly string[]>;
+
+const noEvents: FoundEvents = new Map();
+
+/** How records of one kind are imported. */
+export interface Imported<D extends Document, R> {
+  readonly documents: Collection<D>;
+  /** Looks for events about records of which no document is there. */
+  readonly findEvents?: (absent: readonly R[]) => Promise<FoundEvents>;
+  /** What becomes of a record, by the document that is there and the events about it. */
+  judge(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
+  /** The document to write, in place of the one that is there. */
+  toDocument(record: R, there: D | undefined): Document;
+  /** Matches the document that is there while it is as it was read. */
+  unchanged(there: D): Document;
+}
+
+/**
+ * Imports records: reads what is there, judges, and writes all that is to be
+ * written in one command. Where others come between, what was to be written is
+ * read and judged again. So is a record that comes again among the same ones,
+ * by what is written of it the first time.
+ */
+export async function importDocuments<
+  D extends Document & { readonly _id: Binary },
+  R extends { readonly id: string },
+>(
+  { documents, findEvents, judge, toDocument, unchanged }: Imported<D, R>,
+  records: readonly R[],
+  { dryRun }: Pick<ImportOptions, "dryRun">,
+): Promise<ImportOutcome[]> {
+  const outcomes: ImportOutcome[] = [];
+  let pending = [...records.keys()];
+  while (pending.length > 0) {
+    const there = await findThere(
+      documents,
+      pending.map((at) => idAt(records, at)),
+    );
+    // Read after what is there: whoever deletes a record adds the event in the same step.
+    const absent = pending.map((at) => records[at] as R).filter(({ id }) => !there.has(id));
+    const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
+    const writes = new Map<string, AnyBulkWriteOperation<Document>>();
+    const written: number[] = [];
+    const again: number[] = [];
+    for (const at of pending) {
+      const record = records[at] as R;
+      if (writes.has(record.id) && !dryRun) {
+        again.push(at);
+        continue;
+      }
+      const current = there.get(record.id);
+      const outcome = judge(current, record, events);
+      // Of what is the same now, the attempt before was ours.
+      if (outcome !== "same" || outcomes[at] === undefined) {
+        outcomes[at] = outcome;
+      }
+      if (isWritten(outcome)) {
+        const document = toDocument(record, current);
+        writes.set(
+          record.id,
+          current
+            ? { replaceOne: { filter: unchanged(current), replacement: document } }
+            : { insertOne: { document } },
+        );
+        written.push(at);
+      }
+    }
+    const isDone =
+      dryRun || (await writeAll(documents as unknown as Collection, [...writes.values()]));
+    pending = isDone ? again : [...written, ...again];
+  }
+  return outcomes;
+}
+
+function idAt(records: readonly { readonly id: string }[], at: number): string {
+  return (records[at] as { readonly id: string }).id;
+}
+
+async function findThere<D extends Document & { readonly _id: Binary }>(
+  documents: Collection<D>,
+  ids: readonly string[],
+): Promise<Map<string, D>> {
+  const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
+  const found = await reach(() => documents.find<D>(filter, limits).toArray());
+  return new Map((found as D[]).map((document) => [fromUuid(document._id), document]));
+}
+
+const duplicateKey = 11_000;
+
+/** Writes, and answers whether nobody came between. */
+async function writeAll(
+  documents: Collection,
+  writes: AnyBulkWriteOperation<Document>[],
+): Promise<boolean> {
+  if (writes.length === 0) {
+    return true;
+  }
+  try {
+    const options = { ordered: false, ...limits };
+    const { insertedCount, matchedCount } = await reach(() => documents.bulkWrite(writes, options));
+    return insertedCount + matchedCount === writes.length;
+  } catch (error) {
+    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    if (errors.length === 0 || errors.some(({ code }) => code !== duplicateKey)) {
+      throw error;
+    }
+    return false;
+  }
+}
+
+/** Whole documents of records that come from elsewhere. */
+export function toApplicationDocument(record: ImportedApplication, version: number): Document {
+  return present({
+    _id: uuid(record.id),
+    tenant_id: uuid(record.tenantId),
+    name: record.name,
+    folded_name: foldName(record.name),
+    type: record.type,
+    ...keyFields(record.keys),
+    ...grantFields(record),
+    held_permissions: heldPermissions(record),
+    allowed_origins: record.allowedOrigins,
+    allowed_cidrs: record.allowedCidrs,
+    disabled: record.disabled,
+    session_epoch: record.sessionEpoch,
+    session_quota: record.sessionQuota,
+    created_by: record.createdBy && uuid(record.createdBy),
+    created_at: date(record.createdAt),
+    modified_by: record.modifiedBy && uuid(record.modifiedBy),
+    modified_at: date(record.modifiedAt),
+    expires_at: date(record.expiresAt),
+    last_used_at: date(record.lastUsedAt),
+    idle_since: date(idleSince(record)),
+    version: long(version),
+  });
+}
+
+export function toSessionDocument(record: ImportedSession, version: number): Document {
+  return present({
+    _id: uuid(record.id),
+    tenant_id: uuid(record.tenantId),
+    application_id: uuid(record.applicationId),
+    epoch: record.epoch,
+    key_hash: hash(record.keyHash),
+    nonce_hash: hash(record.nonceHash),
+    ...grantFields(record),
+    created_at: date(record.createdAt),
+    expires_at: date(record.expiresAt),
+    authorized_at: date(record.authorizedAt),
+    authorized_by: record.authorizedBy && uuid(record.authorizedBy),
+    version: long(version),
+  });
+}
+
+export function toEventDocument(record: EventRecord): Document {
+  return { ...toEventFields(record.id, record), at: date(record.at) };
+}

@@ -1,0 +1,70 @@
+import type { Collection, Document } from "mongodb";
+import type { Use } from "../port/records.js";
+import { type ApplicationDocument, uuid } from "./documents.js";
+import { limits, reach } from "./reach.js";
+
+/** How many uses one command may note, so that it ends long before its time limit. */
+const largestNote = 500;
+
+/**
+ * A majority knows of a note when it is acknowledged, so that whoever notes
+ * goes no faster than the members follow. Nobody waits for their disks: what a
+ * crash takes along is noted again with the next use.
+ */
+const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTimeMS } as const;
+
+/** Notes when applications and their keys were last used. */
+export async function noteUses(
+  documents: Collection<ApplicationDocument>,
+  uses: readonly Use[],
+): Promise<void> {
+  for (let start = 0; start < uses.length; start += largestNote) {
+    const updates = uses.slice(start, start + largestNote).map(toUpdate);
+    const options = { ordered: false, writeConcern, ...limits };
+    await reach(() => documents.bulkWrite(updates, options));
+  }
+}
+
+function toUpdate({ applicationId, keyId, at }: Use) {
+  const moment = new Date(at);
+  const fields = {
+    last_used_at: later("$last_used_at", moment),
+    idle_since: later("$idle_since", moment),
+  };
+  const ofKey = keyId === undefined ? {} : fieldsOfKey(keyId, moment);
+  const update = [{ $set: { ...fields, ...ofKey } }];
+  return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
+}
+
+/** One update for whichever of the keys it is, and for none where that key is gone. */
+function fieldsOfKey(keyId: string, moment: Date): Document {
+  const id = uuid(keyId);
+  const noted = { $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }] };
+  const isThis = (key: Document | string) => ({ $eq: [key, id] });
+  return {
+    key_last_used_at: {
+      $cond: [
+        isThis({ $ifNull: ["$key_id", "$_id"] }),
+        later("$key_last_used_at", moment),
+        orGone("$key_last_used_at"),
+      ],
+    },
+    older_keys: {
+      $cond: [
+        { $isArray: "$older_keys" },
+        {
+          $map: {
+            input: "$older_keys",
+            as: "key",
+            in: { $cond: [isThis("$$key.id"), noted, "$$key"] },
+          },
+        },
+        "$$REMOVE",
+      ],
+    },
+  };
+}
+
+const later = (field: string, moment: Date): Document => ({ $max: [field, moment] });
+
+const orGone = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });

@@ -1,0 +1,162 @@
+import { type MongoClient, ReadConcern } from "mongodb";
+import { defaultEventRetention, type Reads } from "../../config/settings.js";
+import type { Clock, ConnectionUse, Store } from "../port/store.js";
+import { createApplicationStore } from "./applications.js";
+import { createEventWriter } from "./audit.js";
+import { connect, prepare } from "./connect.js";
+import { answersName, eventsName, marksName } from "./event-collections.js";
+import { createEventStore } from "./events.js";
+import { createChangeFeed } from "./feeds/changes.js";
+import { createAnswerDocuments } from "./idempotency.js";
+import { createFindCaller } from "./lookup.js";
+import { createRateCounts, rateCountsName } from "./rate-counts.js";
+import { limits, reach } from "./reach.js";
+import { applicationsName, sessionsName } from "./schema.js";
+import { createSessionSweep, createTakeExpired } from "./session-cleanup.js";
+import { createSessionStore } from "./sessions.js";
+import { databaseTime, timeOf } from "./time.js";
+import { createTransactionRunner } from "./transaction-retry.js";
+import { createTransactions } from "./transactions.js";
+import { createTransfer } from "./transfer.js";
+
+export interface MongoStoreOptions {
+  readonly uri: string;
+  readonly database: string;
+  /** How callers are looked up, and lists read: by linearizable reads where nothing is said. */
+  readonly reads?: Reads | undefined;
+  /** Replaces the database's clock; for tests. */
+  readonly clock?: Clock | undefined;
+  /** Milliseconds for which events are kept. */
+  readonly eventRetention?: number | undefined;
+}
+
+/**
+ * Opens the store in a MongoDB replica set or sharded cluster, whose clock is
+ * the store's clock. Makes or migrates collections, validators and indexes
+ * first; any number of instances may do so at once.
+ */
+export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
+  const { uri, database, reads = "linearizable", clock } = options;
+  const { eventRetention = defaultEventRetention } = options;
+  const id = await prepare(uri, database, eventRetention);
+  const { client, freshRead } = await connect(uri, reads);
+  // Stated here, where no `w=1` or `readPreference` in the URI reaches.
+  const db = client.db(database, {
+    writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
+    readConcern: new ReadConcern("majority"),
+    readPreference: "primary",
+  });
+  const time = clock ? timeOf(clock) : databaseTime;
+
+  async function databaseNow(): Promise<number> {
+    const { localTime } = await reach(() => db.command({ hello: 1, ...limits }));
+    return localTime.getTime();
+  }
+  const now = clock ?? databaseNow;
+
+  const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
+  const answers = createAnswerDocuments(db.collection(answersName), time, freshRead);
+  const runTransaction = createTransactionRunner(client);
+  const transactions = createTransactions({
+    runTransaction,
+    events: eventWriter,
+    answers,
+    findCaller: createFindCaller(
+      db.collection(applicationsName),
+      db.collection(sessionsName),
+      time,
+    ),
+    now,
+  });
+  const sessionSweep = createSessionSweep(db.collection(sessionsName));
+  const applications = createApplicationStore({
+    documents: db.collection(applicationsName),
+    time,
+    freshRead,
+    transactions,
+    sessionSweep,
+  });
+  const sessions = createSessionStore({
+    documents: db.collection(sessionsName),
+    applications,
+    time,
+    freshRead,
+    transactions,
+    now,
+    takeExpired: createTakeExpired({
+      documents: db.collection(sessionsName),
+      marks: db.collection(marksName),
+      now,
+    }),
+  });
+
+  const momentOf = clock ?? ((wallTime: Date) => wallTime.getTime());
+  const changes = createChangeFeed({ db, time, freshRead, momentOf });
+
+  const events = createEventStore({
+    runTransaction,
+    db,
+    documents: db.collection(eventsName),
+    applications: db.collection(applicationsName),
+    marks: db.collection(marksName),
+    events: eventWriter,
+    time,
+    freshRead,
+    clock: clock ?? Date.now,
+    now,
+    retention: eventRetention,
+  });
+
+  return {
+    id,
+    applications,
+    sessions,
+    changes,
+    events,
+    answers,
+    rateCounts: createRateCounts(db.collection(rateCountsName), time),
+    transfer: createTransfer({
+      applications: db.collection(applicationsName),
+      sessions: db.collection(sessionsName),
+      events: db.collection(eventsName),
+      time,
+      now,
+    }),
+    connections: watchPool(client),
+    now,
+
+    async ping() {
+      const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
+      // As callers are looked up: who cannot answer that is not ready, though it may answer other reads.
+      const reading = { ...first, ...freshRead() };
+      await reach(() => db.collection(applicationsName).findOne({}, reading));
+    },
+
+    async close() {
+      await changes.close();
+      await events.close();
+      await sessionSweep.close();
+      await client.close();
+    },
+  };
+}
+
+/** Watches, from when it has connected, how a client uses its connections. */
+export function watchPool(client: MongoClient): () => ConnectionUse {
+  let inUse = 0;
+  let waiting = 0;
+  client.on("connectionCheckOutStarted", () => {
+    waiting++;
+  });
+  client.on("connectionCheckOutFailed", () => {
+    waiting--;
+  });
+  client.on("connectionCheckedOut", () => {
+    waiting--;
+    inUse++;
+  });
+  client.on("connectionCheckedIn", () => {
+    inUse--;
+  });
+  return () => ({ inUse, waiting });
+}

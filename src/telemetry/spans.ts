@@ -1,0 +1,149 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import {
+  type Attributes,
+  type Context,
+  context,
+  ProxyTracerProvider,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { Call, Peer, ProtocolName } from "../auth/caller.js";
+import type { StoreSettings } from "../config/settings.js";
+import { mayHoldKey } from "../contract/key-format.js";
+import { nameOfMethod, routeOf, statusOf } from "../contract/methods.js";
+import type { Problem } from "../errors.js";
+import { memoize } from "../lib/cache.js";
+import { version } from "../lib/version.js";
+
+import type { Tracing } from "./tracing.js";
+
+const systems: Record<StoreSettings["kind"], string> = { mongodb: "mongodb", embedded: "lmdb" };
+
+/** What is the same of all calls of a method that came in the same way. */
+const described = memoize((method: DescMethod) =>
+  memoize((protocol: ProtocolName) =>
+    memoize((requestMethod: string) => ({
+      name: nameOfMethod(method),
+      attributes: attributesOf(method, protocol, requestMethod),
+    })),
+  ),
+);
+
+/** Creates tracing with the tracer that is registered, if one is. */
+export function createTracing(store: StoreSettings["kind"]): Tracing | undefined {
+  const tracer = findTracer();
+  return (
+    tracer && {
+      beginCall(method, call, requestMethod) {
+        const { protocol, peer } = call;
+        const active = context.active();
+        // Where something around us has begun a span, it has looked for the caller's already.
+        const parent = trace.getSpan(active) ? active : namedBy(peer.headers, active);
+        const { name, attributes } = described(method)(protocol)(requestMethod);
+        const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
+        const inside = trace.setSpan(parent, span);
+        return {
+          traceId: span.spanContext().traceId,
+          run: (work) => context.with(inside, work),
+          end(problem) {
+            // Most calls are not traced, and nothing is to be made for those.
+            if (span.isRecording()) {
+              span.setAttributes(factsOf(call));
+              span.setAttributes(outcomeOf(method, protocol, problem));
+              endSpan(span, problem && problem.status >= 500 ? problem.word : undefined);
+            }
+          },
+        };
+      },
+
+      beginStoreCall(operation, started) {
+        if (!trace.getActiveSpan()?.isRecording()) {
+          return undefined;
+        }
+        const span = tracer.startSpan(operation, {
+          kind: store === "mongodb" ? SpanKind.CLIENT : SpanKind.INTERNAL,
+          startTime: Date.now() - (performance.now() - started),
+          attributes: { "db.system.name": systems[store], "db.operation.name": operation },
+        });
+        return (fault) => endSpan(span, fault);
+      },
+    }
+  );
+}
+
+/** The tracer behind the one that does nothing until another is registered. */
+function findTracer(): Tracer | undefined {
+  const provider = trace.getTracerProvider();
+  return provider instanceof ProxyTracerProvider
+    ? provider.getDelegateTracer("latchkey", version)
+    : provider.getTracer("latchkey", version);
+}
+
+/** What a caller says of its trace, but for the notes on it that come along, where a key may be among them. */
+function namedBy(headers: Peer["headers"], active: Context): Context {
+  const named = propagation.extract(active, headers);
+  const span = trace.getSpanContext(named);
+  if (!span?.traceState || !mayHoldKey(span.traceState.serialize())) {
+    return named;
+  }
+  const { traceState: _notes, ...rest } = span;
+  return trace.setSpanContext(named, rest);
+}
+
+/** Ends a span. What went wrong is told by its word: the log has the rest. */
+function endSpan(span: Span, fault: string | undefined): void {
+  if (fault !== undefined) {
+    span.setStatus({ code: SpanStatusCode.ERROR, message: fault });
+  }
+  span.end();
+}
+
+/** What a call is, as OpenTelemetry calls it. */
+function attributesOf(
+  method: DescMethod,
+  protocol: ProtocolName,
+  requestMethod: string,
+): Attributes {
+  const called = { "rpc.service": method.parent.typeName, "rpc.method": method.name };
+  switch (protocol) {
+    case "rest":
+      return { ...called, "http.request.method": requestMethod, "http.route": routeOf(method) };
+    case "connect":
+      return { ...called, "rpc.system": "connect_rpc", "http.request.method": requestMethod };
+    default:
+      return { ...called, "rpc.system": "grpc" };
+  }
+}
+
+/** Which call it is and whose, by the names that the log has for them. */
+function factsOf({ requestId, caller }: Call): Attributes {
+  const request = { "latchkey.request_id": requestId };
+  return caller ? { ...request, "latchkey.application_id": caller.application.id } : request;
+}
+
+/** How a call ended, as OpenTelemetry calls it. */
+function outcomeOf(
+  method: DescMethod,
+  protocol: ProtocolName,
+  problem: Problem | undefined,
+): Attributes {
+  const error = problem ? { "error.type": problem.word } : {};
+  switch (protocol) {
+    case "rest":
+      return { ...error, "http.response.status_code": problem?.status ?? statusOf(method) };
+    case "connect":
+      return problem ? { ...error, "rpc.connect_rpc.error_code": wordOf(problem.code) } : error;
+    default:
+      return { ...error, "rpc.grpc.status_code": problem?.code ?? 0 };
+  }
+}
+
+/** A code as Connect writes it. */
+function wordOf(code: Code): string {
+  return Code[code].replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+}

@@ -1,0 +1,55 @@
+import { problemMediaType, problemUri } from "../../contract/problems.js";
+import { methodNotAllowed, type Problem, toProblem } from "../../errors.js";
+import type { Exchange } from "./exchange.js";
+import type { HeaderList } from "./headers.js";
+
+const jsonType: HeaderList = ["content-type", "application/json"];
+
+export function sendJson(exchange: Exchange, status: number, json: Buffer | string): void {
+  exchange.send(status, jsonType, json);
+}
+
+/** Refuses whoever wants anything but to read. */
+export function checkIsRead({ method }: Exchange): void {
+  if (method !== "GET" && method !== "HEAD") {
+    throw methodNotAllowed(["GET", "HEAD"]);
+  }
+}
+
+/** Answers with a problem body, whatever was thrown. */
+export function sendProblem(exchange: Exchange, reason: unknown): void {
+  const problem = toProblem(reason);
+  const { headers, status, word } = problem;
+  exchange.code = word;
+  exchange.send(
+    status,
+    [...Object.entries(headers).flat(), "content-type", problemMediaType],
+    problemBody(problem, exchange.call.requestId),
+  );
+}
+
+/** A problem as the body of an answer, after RFC 9457. */
+export function problemBody(
+  { word, status, title, rawMessage, violations }: Problem,
+  requestId: string,
+): string {
+  return JSON.stringify({
+    type: problemUri(word),
+    title,
+    status,
+    detail: rawMessage,
+    code: word,
+    request_id: requestId,
+    ...(violations.length > 0 && { errors: groupByField(violations) }),
+  });
+}
+
+function groupByField(
+  violations: readonly { field: string; message: string }[],
+): Record<string, string[]> {
+  const byField = new Map<string, string[]>();
+  for (const { field, message } of violations) {
+    byField.set(field, [...(byField.get(field) ?? []), message]);
+  }
+  return Object.fromEntries(byField);
+}

@@ -1,0 +1,153 @@
+import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { methodNotAllowed, Problem } from "../../errors.js";
+import { memoize } from "../../lib/cache.js";
+import { parseJson } from "../../lib/json.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import type { Interceptors } from "../../middleware/pipeline.js";
+import { type ShowsRecord, shownRecord } from "../../services/applications/messages.js";
+import { type Encode, keepEncoded } from "../codec/encoded-cache.js";
+import type { Exchange } from "../http/exchange.js";
+import { type Door, type Served, served } from "../http/exchange.js";
+import type { HeaderList } from "../http/headers.js";
+import { createUnaryCall, UnaryCallRequest } from "../rpc/call.js";
+import { type Implementation, unaryHandler } from "../rpc/implementation.js";
+import { createDecoder } from "./decode.js";
+import { createEncoder, createHeaderWriter } from "./encode.js";
+import { type Binding, createRouter, readBinding, splitPath } from "./router.js";
+
+interface GatewayOptions {
+  readonly implementations: readonly Implementation[];
+  readonly interceptors: Interceptors;
+  readonly bodyLimit: number;
+  /** How deep JSON may be nested. */
+  readonly jsonDepth: number;
+}
+
+/** Writes answers of a kind. Methods with the same answer share what is kept of it. */
+type EncoderOf = (schema: DescMessage) => Encode;
+
+type PathFields = Readonly<Record<string, string>>;
+type Route = (exchange: Exchange, fields: PathFields) => MaybePromise<Served>;
+
+/** Makes a message of a request whose body says this. */
+type Decode = (exchange: Exchange, fields: PathFields, body: unknown) => Message;
+
+const nothing = Buffer.alloc(0);
+const noFields: PathFields = {};
+const noQuery = new URLSearchParams();
+
+/**
+ * Serves methods at the paths that their protos bind them to. A request goes
+ * through the same interceptors to the same handler as over gRPC. Takes every
+ * request: what is bound to nothing is not found.
+ */
+export function createGateway(options: GatewayOptions): Door {
+  const router = createRouter<Route>();
+  const encoderOf: EncoderOf = memoize((schema) => keepEncoded(createEncoder(schema)));
+  /** Routes without fields, by verb and path, which are found quicker so. */
+  const fixed = new Map<string, Route>();
+  for (const implementation of options.implementations) {
+    for (const binding of implementation.service.methods.flatMap((it) => readBinding(it) ?? [])) {
+      const { verb, segments } = binding;
+      const route = createRoute(options, implementation, binding, encoderOf);
+      router.add(verb, segments, route);
+      if (segments.every((segment) => "literal" in segment)) {
+        fixed.set(`${verb} /${segments.map(({ literal }) => literal).join("/")}`, route);
+      }
+    }
+  }
+
+  return (exchange) => {
+    const { method, path } = exchange;
+    const route = fixed.get(`${method} ${path}`);
+    if (route) {
+      return route(exchange, noFields);
+    }
+    const verb = method === "HEAD" ? "GET" : method;
+    const segments = splitPath(path);
+    const match = segments && router.match(verb, segments);
+    if (!match) {
+      throw new Problem(
+        "path_not_found",
+        "There is nothing here. See /openapi.json for what there is.",
+      );
+    }
+    if ("allow" in match) {
+      throw methodNotAllowed(
+        match.allow.flatMap((verb) => (verb === "GET" ? [verb, "HEAD"] : verb)),
+      );
+    }
+    return match.route(exchange, match.fields);
+  };
+}
+
+function createRoute(
+  options: GatewayOptions,
+  implementation: Implementation,
+  binding: Binding,
+  encoderOf: EncoderOf,
+): Route {
+  const { method, hasBody, status } = binding;
+  const decode = decoderOf(binding);
+  const { jsonDepth } = options;
+  const bodyLimit = hasBody ? options.bodyLimit : 0;
+  const encode = status === 204 ? () => nothing : encoderOf(method.output);
+  const { observe, deadline, admission, inspection } = options.interceptors;
+  const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
+  const headersOf = createHeaderWriter(method.output, type);
+  const run = createUnaryCall({
+    handler: unaryHandler(implementation, method),
+    before: [observe, deadline, ...admission],
+    after: inspection,
+  });
+
+  return (exchange, fields) => {
+    const receive = () => readRequest(exchange, decode, fields, { bodyLimit, jsonDepth });
+    const call = new UnaryCallRequest(method, exchange, "rest", receive);
+    return mapMaybePromise(run(call), ({ message }) => {
+      const headers = headersOf(message);
+      const { headerList } = call;
+      const body = (message as ShowsRecord)[shownRecord]?.document ?? encode(message);
+      exchange.send(status, headerList.length === 0 ? headers : [...headers, ...headerList], body);
+      return served;
+    });
+  };
+}
+
+function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
+  const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
+  const decoder = createDecoder(input, pathFields, hasBody);
+  return ({ query }, fields, body) => {
+    const parameters = query === "" ? noQuery : new URLSearchParams(query);
+    return decoder.decode(body, fields, parameters);
+  };
+}
+
+/** Reads what a request says. No body at all is an empty one. */
+function readRequest(
+  exchange: Exchange,
+  decode: Decode,
+  fields: PathFields,
+  { bodyLimit, jsonDepth }: Pick<GatewayOptions, "bodyLimit" | "jsonDepth">,
+): MaybePromise<Message> {
+  if (bodyLimit === 0) {
+    return decode(exchange, fields, {});
+  }
+  return mapMaybePromise(exchange.readBody(bodyLimit), (body) => {
+    if (body.length === 0) {
+      return decode(exchange, fields, {});
+    }
+    checkContentType(exchange);
+    return decode(exchange, fields, parseJson(body, jsonDepth));
+  });
+}
+
+function checkContentType({ headers }: Exchange): void {
+  const { "content-type": type = "", "content-encoding": encoding = "identity" } = headers;
+  if (!/^application\/json\s*(;|$)/i.test(type) || encoding !== "identity") {
+    throw new Problem(
+      "unsupported_media_type",
+      "Send the body as application/json, not compressed.",
+    );
+  }
+}

@@ -1,0 +1,229 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type Duration, DurationSchema, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { NotUnderstood, type Test } from "./rules.js";
+
+/** What `this` is in a rule. */
+type Subject = DescMessage | "string";
+
+/**
+ * Reads a rule that is written in CEL, of this much of the language:
+ *
+ *     or     = and { "||" and }
+ *     and    = not { "&&" not }
+ *     not    = "!" not | "(" or ")" | atom
+ *     atom   = "rule"
+ *            | "has(this." field ")"
+ *            | "this." field ".size()" ( ">" | "==" ) number
+ *            | "this" [ "." field ] ".matches(" text ")"
+ *            | "this." field "!=" text
+ *            | "this" ( "==" | ">=" ) "duration('" number "s')"
+ *
+ * where `rule` is true: the rule is asked for. Throws `NotUnderstood` where the
+ * rule has anything else.
+ */
+export function readExpression(expression: string, subject: Subject): Test {
+  return new ExpressionReader(expression, subject).read();
+}
+
+class ExpressionReader {
+  #rest: string;
+  readonly #subject: Subject;
+
+  constructor(expression: string, subject: Subject) {
+    this.#rest = expression;
+    this.#subject = subject;
+  }
+
+  read(): Test {
+    const test = this.#or(false);
+    if (this.#rest.trim() !== "") {
+      throw new NotUnderstood();
+    }
+    return test;
+  }
+
+  #or(isNegated: boolean): Test {
+    let test = this.#and(isNegated);
+    while (this.#take(/\|\|/)) {
+      const [left, right] = [test, this.#and(isNegated)];
+      test = (value) => left(value) || right(value);
+    }
+    return test;
+  }
+
+  #and(isNegated: boolean): Test {
+    let test = this.#not(isNegated);
+    while (this.#take(/&&/)) {
+      const [left, right] = [test, this.#not(isNegated)];
+      test = (value) => left(value) && right(value);
+    }
+    return test;
+  }
+
+  #not(isNegated: boolean): Test {
+    if (this.#take(/!/)) {
+      const test = this.#not(!isNegated);
+      return (value) => !test(value);
+    }
+    if (this.#take(/\(/)) {
+      const test = this.#or(isNegated);
+      if (!this.#take(/\)/)) {
+        throw new NotUnderstood();
+      }
+      return test;
+    }
+    return this.#atom(isNegated);
+  }
+
+  #atom(isNegated: boolean): Test {
+    if (this.#take(/rule\b/)) {
+      return () => true;
+    }
+    const has = this.#take(/has\(this\.(\w+)\)/);
+    if (has) {
+      return isSet(this.#field(has[1]));
+    }
+    const size = this.#take(/this\.(\w+)\.size\(\) (>|==) (\d+)/);
+    if (size) {
+      return hasSize(this.#field(size[1]), size[2] === ">", Number(size[3]));
+    }
+    const matches = this.#take(/this(?:\.(\w+))?\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
+    if (matches) {
+      const test = matchesPattern(matches[2] ?? matches[3] ?? "", isNegated);
+      return this.#ofText(matches[1], test);
+    }
+    const differs = this.#take(/this\.(\w+) != '([^'\\]*)'/);
+    if (differs) {
+      return this.#ofText(differs[1], (value) => value !== differs[2]);
+    }
+    const lasts = this.#take(/this (==|>=) duration\('(\d+)s'\)/);
+    if (lasts && this.#isDuration() && !isNegated) {
+      return hasLength(lasts[1] === "==", BigInt(lasts[2] ?? 0));
+    }
+    throw new NotUnderstood();
+  }
+
+  /** A test of a text: of the value itself, or of a field of it. */
+  #ofText(name: string | undefined, test: Test): Test {
+    if (name === undefined && this.#subject === "string") {
+      return test;
+    }
+    const { scalar, presence, localName } = this.#field(name);
+    if (scalar !== ScalarType.STRING || presence !== FeatureSet_FieldPresence.IMPLICIT) {
+      throw new NotUnderstood();
+    }
+    return (value) => test((value as Record<string, unknown>)[localName]);
+  }
+
+  #isDuration(): boolean {
+    return this.#subject !== "string" && this.#subject.typeName === DurationSchema.typeName;
+  }
+
+  /** Takes what comes next, if it is that. */
+  #take(part: RegExp): RegExpExecArray | null {
+    const found = new RegExp(`^\\s*${part.source}`).exec(this.#rest);
+    if (found) {
+      this.#rest = this.#rest.slice(found[0].length);
+    }
+    return found;
+  }
+
+  #field(name: string | undefined): DescField {
+    const fields = this.#subject === "string" ? [] : this.#subject.fields;
+    const field = fields.find((field) => field.name === name);
+    if (!field) {
+      throw new NotUnderstood();
+    }
+    return field;
+  }
+}
+
+function isSet(field: DescField): Test {
+  if (field.presence !== FeatureSet_FieldPresence.EXPLICIT) {
+    throw new NotUnderstood();
+  }
+  const { localName } = field;
+  return (value) => (value as Record<string, unknown>)[localName] !== undefined;
+}
+
+function hasSize(field: DescField, isMore: boolean, size: number): Test {
+  if (field.fieldKind !== "list") {
+    throw new NotUnderstood();
+  }
+  const { localName } = field;
+  const lengthOf = (value: unknown) => (value as Record<string, unknown[]>)[localName]?.length ?? 0;
+  return isMore ? (value) => lengthOf(value) > size : (value) => lengthOf(value) === size;
+}
+
+/** Of a duration with odd parts, such as another sign in one of them, nothing is sure. */
+function hasLength(isExact: boolean, length: bigint): Test {
+  return (value) => {
+    const { seconds, nanos } = value as Duration;
+    return isExact
+      ? seconds === length && nanos === 0
+      : seconds >= length && nanos >= 0 && nanos < 1_000_000_000;
+  };
+}
+
+function matchesPattern(source: string, isNegated: boolean): Test {
+  const { regExp, isExact } = readPattern(source);
+  // Less than the pattern matches would be more where its contrary is asked for.
+  if (isNegated && !isExact) {
+    throw new NotUnderstood();
+  }
+  return (value) => regExp.test(value as string);
+}
+
+/** A pattern that a JavaScript engine can try. */
+interface QuickPattern {
+  readonly regExp: RegExp;
+  /** Whether it matches all that the pattern matches. If not it matches less, never more. */
+  readonly isExact: boolean;
+}
+
+const escaped = String.raw`\\(?:[nt]|p\{[A-Z][a-z]?\}|x\{[0-9A-F]{1,6}\})`;
+const characterClass = String.raw`\[\^?(?:${escaped}|[^\\[\]^])+\]`;
+const others = String.raw`[A-Za-z0-9_/: -]|\((?!\?)|[)|*+?^$]|\{\d+(?:,\d*)?\}`;
+
+/** What means the same in RE2 and in JavaScript, spelled in RE2. */
+const token = new RegExp(`${characterClass}|${others}`, "y");
+
+/** The tables of characters of the two engines may be of different years, but not up to here. */
+const beyondLatin1 = String.raw`\u{100}-\u{10FFFF}`;
+
+/**
+ * Translates a pattern of RE2, in which rules are written, to JavaScript,
+ * which tries it twenty times as fast. Throws `NotUnderstood` where the
+ * pattern has something that may not mean the same.
+ */
+export function readPattern(pattern: string): QuickPattern {
+  let source = "";
+  let isExact = true;
+  for (let at = 0; at < pattern.length; at = token.lastIndex) {
+    token.lastIndex = at;
+    const part = token.exec(pattern)?.[0];
+    if (part === undefined) {
+      throw new NotUnderstood();
+    }
+    const namesCategory = part.includes(String.raw`\p`);
+    if (namesCategory && !part.startsWith("[^")) {
+      throw new NotUnderstood();
+    }
+    isExact &&= !namesCategory;
+    source += namesCategory ? `${translate(part).slice(0, -1)}${beyondLatin1}]` : translate(part);
+  }
+  return { regExp: compile(source), isExact };
+}
+
+/** Nobody asks what was found in a group, so that it need not be kept. */
+function translate(part: string): string {
+  return part === "(" ? "(?:" : part.replaceAll(String.raw`\x{`, String.raw`\u{`);
+}
+
+function compile(source: string): RegExp {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    throw new NotUnderstood();
+  }
+}

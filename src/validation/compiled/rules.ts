@@ -1,0 +1,196 @@
+import { getExtension, getOption, isFieldSet, type Message } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import {
+  type DurationRules,
+  type FieldRules,
+  type Int32Rules,
+  predefined,
+  type RepeatedRules,
+  RepeatedRulesSchema,
+  type StringRules,
+  StringRulesSchema,
+} from "../../../gen/buf/validate/validate_pb.js";
+import { validationRules } from "../../contract/methods.js";
+import { readExpression, readPattern } from "./expressions.js";
+
+const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
+
+/** No pattern is tried on a longer text, so that what one can cost is bounded. */
+const longestTried = 1_000;
+
+/** Up to here it is quicker to compare all items than to gather them. */
+const shortList = 8;
+
+/** Throws where rules have one that our copy of their schema does not know. */
+export function checkKnown(rules: Message): void {
+  if (rules.$unknown !== undefined) {
+    throw new NotUnderstood();
+  }
+}
+
+/** What a value that is no message must keep. */
+export function scalarTests({ type, cel }: FieldRules): readonly Test[] {
+  if (cel.length > 0) {
+    throw new NotUnderstood();
+  }
+  switch (type.case) {
+    case undefined:
+      return [];
+    case "string":
+      return stringTests(type.value);
+    case "int32":
+      return int32Tests(type.value);
+    case "bool":
+      checkKnown(type.value);
+      return [];
+    default:
+      throw new NotUnderstood();
+  }
+}
+
+function stringTests(rules: StringRules): readonly Test[] {
+  const patterns = [...patternTests(rules), ...predefinedTests(rules)];
+  return [
+    ...lengthTests(rules),
+    ...(rules.in.length > 0 ? [isIn(rules.in)] : []),
+    ...(patterns.length > 0 ? [isAtMost(longestTried)] : []),
+    ...patterns,
+  ];
+}
+
+/** Lengths are meant in characters, of which a string may have half as many as it is long. */
+function lengthTests(rules: StringRules): readonly Test[] {
+  const { minLen, maxLen } = StringRulesSchema.field;
+  const fewest = 2 * Number(rules.minLen) - 1;
+  return [
+    ...(isFieldSet(rules, minLen) ? [(value: unknown) => (value as string).length >= fewest] : []),
+    ...(isFieldSet(rules, maxLen) ? [isAtMost(Number(rules.maxLen))] : []),
+  ];
+}
+
+function isAtMost(most: number): Test {
+  return (value) => (value as string).length <= most;
+}
+
+function isIn(values: readonly unknown[]): Test {
+  return (value) => values.includes(value);
+}
+
+function patternTests({ pattern, wellKnown }: StringRules): readonly Test[] {
+  const patterns = [
+    ...(pattern === "" ? [] : [readPattern(pattern).regExp]),
+    ...(wellKnown.case === "uuid" && wellKnown.value ? [uuid] : []),
+  ];
+  return patterns.map((regExp) => (value) => regExp.test(value as string));
+}
+
+/** Our own rules, which extend the standard ones. */
+function predefinedTests(rules: StringRules): readonly Test[] {
+  return (rules.$unknown ?? []).flatMap(({ no }) => {
+    const rule = validationRules.getExtensionFor(StringRulesSchema, no);
+    if (!rule || getExtension(rules, rule) !== true) {
+      throw new NotUnderstood();
+    }
+    return getOption(rule, predefined).cel.map(({ expression }) =>
+      readExpression(expression, "string"),
+    );
+  });
+}
+
+function int32Tests(rules: Int32Rules): readonly Test[] {
+  checkKnown(rules);
+  // Of bounds that exclude each other, which mean what lies outside, nothing is sure.
+  const lowest = lowestOf(rules.greaterThan);
+  const highest = highestOf(rules.lessThan);
+  return [(value) => (value as number) >= lowest && (value as number) <= highest];
+}
+
+function lowestOf({ case: kind, value }: Int32Rules["greaterThan"]): number {
+  return kind === undefined ? Number.NEGATIVE_INFINITY : kind === "gt" ? value + 1 : value;
+}
+
+function highestOf({ case: kind, value }: Int32Rules["lessThan"]): number {
+  return kind === undefined ? Number.POSITIVE_INFINITY : kind === "lt" ? value - 1 : value;
+}
+
+/** What a list must keep as a whole. */
+export function countTests(rules: RepeatedRules, ofScalars: boolean): readonly Test[] {
+  checkKnown(rules);
+  if (rules.unique && !ofScalars) {
+    throw new NotUnderstood();
+  }
+  const fewest = Number(rules.minItems);
+  const { maxItems } = RepeatedRulesSchema.field;
+  const most = isFieldSet(rules, maxItems) ? Number(rules.maxItems) : Number.POSITIVE_INFINITY;
+  const hasRightSize: Test = (values) => {
+    const { length } = values as readonly unknown[];
+    return length >= fewest && length <= most;
+  };
+  return rules.unique ? [hasRightSize, isUnique] : [hasRightSize];
+}
+
+const isUnique: Test = (values) => {
+  const list = values as readonly unknown[];
+  return list.length <= shortList
+    ? list.every((value, at) => list.indexOf(value) === at)
+    : new Set(list).size === list.length;
+};
+
+/** Whether a value surely keeps a rule. */
+export type Test = (value: unknown) => boolean;
+
+/** Thrown while rules are read, where one of them is not understood. */
+export class NotUnderstood extends Error {}
+
+/** Whether a value surely keeps all of the rules. */
+export function all(tests: readonly Test[]): Test {
+  const [only] = tests;
+  if (only && tests.length === 1) {
+    return only;
+  }
+  return (value) => {
+    for (const test of tests) {
+      if (!test(value)) {
+        return false;
+      }
+    }
+    return true;
+  };
+}
+
+/** What a duration must keep. */
+export function durationTests(rules: DurationRules): readonly Test[] {
+  checkKnown(rules);
+  // Of bounds that exclude each other, which mean what lies outside, nothing is sure.
+  return [...lowestTests(rules.greaterThan), ...highestTests(rules.lessThan)];
+}
+
+function lowestTests({ case: kind, value: lowest }: DurationRules["greaterThan"]): readonly Test[] {
+  switch (kind) {
+    case undefined:
+      return [];
+    case "gt":
+      return [(value) => compare(value as Duration, lowest) > 0];
+    case "gte":
+      return [(value) => compare(value as Duration, lowest) >= 0];
+  }
+}
+
+function highestTests({ case: kind, value: highest }: DurationRules["lessThan"]): readonly Test[] {
+  switch (kind) {
+    case undefined:
+      return [];
+    case "lt":
+      return [(value) => compare(value as Duration, highest) < 0];
+    case "lte":
+      return [(value) => compare(value as Duration, highest) <= 0];
+  }
+}
+
+/** Compares as the validator does, also where nanoseconds make up more than a second. */
+function compare(one: Duration, other: Duration): number {
+  if (one.seconds === other.seconds) {
+    return one.nanos - other.nanos;
+  }
+  return one.seconds < other.seconds ? -1 : 1;
+}
