@@ -81,7 +81,8 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
 }
 
 async function openStore(environment: StoreEnvironment): Promise<Store> {
-  const { readSettings } = await loadBuilt<typeof import("../src/config/settings.js")>("config/settings.js");
+  const { readSettings } =
+    await loadBuilt<typeof import("../src/config/settings.js")>("config/settings.js");
   const { openStore } =
     await loadBuilt<typeof import("../src/store/open-store.js")>("store/open-store.js");
   return openStore(readSettings(environment));
@@ -97,9 +98,8 @@ async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
   const { newId } = await loadBuilt<typeof import("../src/lib/uuid.js")>("lib/uuid.js");
   const { createKeyring, makeKey } =
     await loadBuilt<typeof import("../src/auth/keys.js")>("auth/keys.js");
-  const { kindFor } = await loadBuilt<typeof import("../src/contract/key-format.js")>(
-    "contract/key-format.js",
-  );
+  const { kindFor } =
+    await loadBuilt<typeof import("../src/contract/key-format.js")>("contract/key-format.js");
   const keyring = createKeyring();
   return async (kind) => {
     const id = newId(Date.now());

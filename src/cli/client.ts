@@ -5,12 +5,8 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
 import { explainCall } from "./call-errors.js";
-import {
-  type Connection,
-  type ConnectionFlags,
-  chooseConnection,
-  readClientEnvironment,
-} from "./connection.js";
+import { type Connection, type ConnectionFlags, chooseConnection } from "./connection.js";
+import { readClientEnvironment } from "./environment.js";
 import { CommandFailure } from "./errors.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { readProfiles } from "./profile/profiles.js";

@@ -3,7 +3,7 @@ import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js
 import { visible } from "../lib/printable.js";
 import { startLiveLine } from "../lib/progress-line.js";
 import { createEncoder } from "../transport/rest/encode.js";
-import { readClientEnvironment } from "./connection.js";
+import { readClientEnvironment } from "./environment.js";
 import { createColours, type Look } from "./table.js";
 
 export interface OutputFlags {

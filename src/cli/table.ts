@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { visible } from "../lib/printable.js";
-import type { ClientEnvironment } from "./connection.js";
+import type { ClientEnvironment } from "./environment.js";
 
 export interface Column<Row> {
   readonly title: string;

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
+import type { DecidedBy } from "../../gen/latchkey/v1/access_service_pb.js";
 import { parseKey } from "../contract/key-format.js";
-import type { GuardAnswer, Place, Token } from "./guard.js";
 
 /** A question to the service, as it was when it was asked. */
 export interface Question {
@@ -123,4 +123,52 @@ function isText(value: unknown): value is string {
 
 function invalid(detail: string): Unaskable {
   return { reason: "invalid_request", detail };
+}
+
+/** What rules look at in a token. */
+export interface Token {
+  readonly id?: string;
+  readonly container?: string;
+}
+
+/** From where a key came to your service, as far as you know. */
+export interface Place {
+  /** The `Origin` header that came with it. */
+  readonly origin?: string | undefined;
+  /** The address that it came from. */
+  readonly address?: string | undefined;
+}
+
+/** Whether a key may do something, why, and how fresh the knowledge is. */
+export interface GuardAnswer {
+  readonly allowed: boolean;
+  /** How much of the token may be shown: `redact`, `mask` or `reveal`. Absent where it may not. */
+  readonly transform?: string | undefined;
+  /** The grant that decided. Absent where it may not. */
+  readonly decidedBy?: DecidedBy | undefined;
+  /**
+   * Why it may not: a word of the service, or `unavailable` where the service
+   * cannot be asked.
+   */
+  readonly reason?: string | undefined;
+  /** Why it may not, in a sentence. */
+  readonly detail?: string | undefined;
+  readonly applicationId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** The application that authorized the session. */
+  readonly authorizedBy?: string | undefined;
+  /** Which of them decided, where the key is that of a session: what it was granted, or what its authorizer is. */
+  readonly limitedBy?: string | undefined;
+  readonly expiresAt?: Date | undefined;
+  /** Whether the answer is about this origin only. Absent where it is not. */
+  readonly dependsOnOrigin?: boolean | undefined;
+  /** Whether the answer is about this address only. Absent where it is not. */
+  readonly dependsOnAddress?: boolean | undefined;
+  /** Where the answer comes from: the cache, the service, or the guard by itself. */
+  readonly source: "cache" | "service" | "guard";
+  /**
+   * How old the knowledge behind the answer may be at most, in milliseconds: a
+   * change that was acknowledged earlier than that is in it.
+   */
+  readonly staleness: number;
 }

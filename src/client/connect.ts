@@ -7,7 +7,8 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import type { Guard, GuardAnswer } from "./guard.js";
+import type { GuardAnswer } from "./check-request.js";
+import type { Guard } from "./guard.js";
 import { createGate, expectAnswer, type MiddlewareOptions } from "./middleware.js";
 
 /**

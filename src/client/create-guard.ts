@@ -2,10 +2,11 @@ import type { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
 import { longestSilence } from "../lib/reconnect.js";
+import type { GuardAnswer } from "./check-request.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
 import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
 import { createAnswerCache } from "./decision-cache.js";
-import { createGuardFromParts, type Guard, type GuardAnswer } from "./guard.js";
+import { createGuardFromParts, type Guard } from "./guard.js";
 
 export interface GuardOptions extends ClientOptions {
   /**

@@ -1,5 +1,4 @@
-import { placedId, type Question } from "./check-request.js";
-import type { GuardAnswer } from "./guard.js";
+import { type GuardAnswer, placedId, type Question } from "./check-request.js";
 
 interface NewEntry<A> {
   readonly answer: A;

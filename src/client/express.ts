@@ -1,7 +1,8 @@
 /** Guards for Express: `latchkey/client/express`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NextFunction, Request } from "express";
-import type { Guard, GuardAnswer } from "./guard.js";
+import type { GuardAnswer } from "./check-request.js";
+import type { Guard } from "./guard.js";
 import {
   createGate,
   keepAnswer,

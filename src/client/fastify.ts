@@ -6,7 +6,8 @@ import type {
   RawServerDefault,
   RouteGenericInterface,
 } from "fastify";
-import type { Guard, GuardAnswer } from "./guard.js";
+import type { GuardAnswer } from "./check-request.js";
+import type { Guard } from "./guard.js";
 import {
   createGate,
   keepAnswer,

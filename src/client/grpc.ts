@@ -6,7 +6,8 @@ import {
   type ServerListener,
   status,
 } from "@grpc/grpc-js";
-import type { Guard, GuardAnswer } from "./guard.js";
+import type { GuardAnswer } from "./check-request.js";
+import type { Guard } from "./guard.js";
 import type { Refusal } from "./middleware.js";
 import { createGate, keepAnswer, keptAnswer, type MiddlewareOptions } from "./middleware.js";
 

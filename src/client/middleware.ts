@@ -7,7 +7,8 @@ import {
   problemMediaType,
   problemUri,
 } from "../contract/problems.js";
-import type { Guard, GuardAnswer, Token } from "./guard.js";
+import type { GuardAnswer, Token } from "./check-request.js";
+import type { Guard } from "./guard.js";
 
 /** How a request is checked, whichever framework it comes through. */
 export interface MiddlewareOptions<Request> {

@@ -2,6 +2,7 @@
 
 export type { ClientOptions } from "../contract/client-interceptors.js";
 export { type ProblemReport, problemOf } from "../contract/problem-report.js";
+export type { GuardAnswer, Place, Token } from "./check-request.js";
 export { createClientOn, type LatchkeyClient } from "./client.js";
 export {
   createGuard,
@@ -9,4 +10,4 @@ export {
   type GuardOptions,
   type LatchkeyNodeClient,
 } from "./create-guard.js";
-export type { Guard, GuardAnswer, Place, Token } from "./guard.js";
+export type { Guard } from "./guard.js";

@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
 import { type Network, readNetwork } from "../lib/networks.js";
 import { faultInOrigin } from "../lib/web-origin.js";
-import type { Rate } from "./rate-limits.js";
-
 /** Turns the text of a variable into a value, or throws what the text must be. */
 export type Parser<T> = (text: string) => T;
 
@@ -165,4 +163,12 @@ export function createSettingReader(environment: Readonly<NodeJS.Dict<string>>):
     }
   }
   return Object.assign(read, { isSet, problems });
+}
+
+/** How often something may happen: so many times in an interval, and so many times at once. */
+export interface Rate {
+  readonly count: number;
+  /** In milliseconds. */
+  readonly interval: number;
+  readonly burst: number;
 }

@@ -1,4 +1,4 @@
-import type { SettingReader } from "./parsers.js";
+import type { Rate, SettingReader } from "./parsers.js";
 import { oneOf, rate } from "./parsers.js";
 
 /** How often keys may be used, by their kind, and how many wrong ones an address may send. What is absent has no limit. */
@@ -41,12 +41,4 @@ export function readRateLimits(read: SettingReader, processes: number): RateLimi
     failures: orNone(read("RATE_LIMIT_FAILURES", rate) ?? usualFailuresAmong(processes)),
     areShared: read("RATE_LIMIT_SCOPE", oneOf("process", "shared")) === "shared",
   };
-}
-
-/** How often something may happen: so many times in an interval, and so many times at once. */
-export interface Rate {
-  readonly count: number;
-  /** In milliseconds. */
-  readonly interval: number;
-  readonly burst: number;
 }

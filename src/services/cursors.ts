@@ -1,5 +1,5 @@
+import type { SealedPlaces, SealPlaces } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
-import type { SealedPlaces, SealPlaces } from "../lib/sealing.js";
 import type { ListOrder, Place } from "../store/port/store.js";
 
 /** The lists of applications and sessions, and what a place in each has beside the id. */

@@ -1,6 +1,6 @@
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
-import { parseJson } from "../lib/json.js";
+import { parseJson } from "../validation/json.js";
 import { faultsOfApplication, faultsOfSession } from "./checks.js";
 import type { Header, Line } from "./format.js";
 import { application, event, session } from "./record-shapes.js";

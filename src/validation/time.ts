@@ -1,7 +1,7 @@
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
-import type { Store } from "../store/port/store.js";
+import type { MaybePromise } from "../lib/maybe-promise.js";
 
 /** The last moment that a date with a four-digit year can tell. */
 export const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -36,7 +36,7 @@ export function fromTimestamp({ seconds, nanos }: Timestamp, field: string): num
 /** Reads the `expires_at` of a request, which must lie ahead and, where there is a limit, not too far. */
 export async function readExpiry(
   timestamp: Timestamp | undefined,
-  store: Pick<Store, "now">,
+  store: { now(): MaybePromise<number> },
   longest?: number,
 ): Promise<number | undefined> {
   if (!timestamp) {

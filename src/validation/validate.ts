@@ -13,7 +13,7 @@ import { memoize } from "../lib/cache.js";
 import { yieldToEventLoop } from "../lib/event-loop.js";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 import { createQuickCheck, createQuickItemCheck } from "./compiled/checks.js";
-import type { Test } from "./compiled/rules.js";
+import type { Test } from "./compiled/expressions.js";
 import { findViolations, toFieldViolation, violationsIn } from "./violations.js";
 
 const never: Test = () => false;

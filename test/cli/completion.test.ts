@@ -3,8 +3,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { shells } from "../../src/cli/completion/commands.js";
-import { complete, completionScript, filesHere } from "../../src/cli/completion/completion.js";
+import {
+  complete,
+  completionScript,
+  filesHere,
+  shells,
+} from "../../src/cli/completion/completion.js";
 import { describeWith } from "../support/can-run.js";
 import { latchkeyPath, withFolder } from "../support/process.js";
 import { createWholeProgram } from "./whole-program.js";

@@ -1,7 +1,8 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { chooseConnection, readClientEnvironment } from "../../src/cli/connection.js";
+import { chooseConnection } from "../../src/cli/connection.js";
+import { readClientEnvironment } from "../../src/cli/environment.js";
 import { momentAgo, momentAhead, serviceUrl } from "../../src/cli/options.js";
 import { readProfiles, writeProfiles } from "../../src/cli/profile/profiles.js";
 import { withFolder } from "../support/process.js";

@@ -1,7 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { GuardAnswer } from "../../src/client/check-request.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
 import { createAnswerCache } from "../../src/client/decision-cache.js";
-import { createGuardFromParts, type GuardAnswer } from "../../src/client/guard.js";
+import { createGuardFromParts } from "../../src/client/guard.js";
 import { createNetwork } from "./guard-network.js";
 import { type Answer, type Clocks, createTruth } from "./guard-truth.js";
 import {

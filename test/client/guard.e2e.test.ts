@@ -2,13 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { GuardAnswer, Place } from "../../src/client/check-request.js";
 import {
   createGuard,
   createLatchkeyClient,
   type GuardOptions,
   type LatchkeyNodeClient,
 } from "../../src/client/create-guard.js";
-import type { Guard, GuardAnswer, Place } from "../../src/client/guard.js";
+import type { Guard } from "../../src/client/guard.js";
 import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
 import { startProxy, type TcpProxy } from "../support/proxy.js";

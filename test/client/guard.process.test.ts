@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import type { GuardAnswer } from "../../src/client/check-request.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
-import type { GuardAnswer } from "../../src/client/guard.js";
 import { scriptCommand, useChildren } from "../support/child.js";
 import { startServer, type TestServer } from "../support/server.js";
 

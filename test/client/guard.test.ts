@@ -2,16 +2,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../src/auth/keys.js";
+import type { GuardAnswer, Place, Token } from "../../src/client/check-request.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
 import { createAnswerCache } from "../../src/client/decision-cache.js";
-import {
-  createGuardFromParts,
-  type Guard,
-  type GuardAnswer,
-  type Place,
-  type Token,
-} from "../../src/client/guard.js";
+import { createGuardFromParts, type Guard } from "../../src/client/guard.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
 

@@ -21,13 +21,14 @@ import {
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import type { GuardAnswer } from "../../src/client/check-request.js";
 import {
   accessKey,
   accessOf,
   createGuardInterceptor,
   type GuardInterceptorOptions,
 } from "../../src/client/connect.js";
-import type { Guard, GuardAnswer } from "../../src/client/guard.js";
+import type { Guard } from "../../src/client/guard.js";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
   createScriptedGuard,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { openMongoStore } from "../../src/store/mongo/store.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import type { Store } from "../../src/store/port/store.js";
-import { times } from "../store-contract/fixtures.js";
+import { times } from "../contract/store/fixtures.js";
 import { useMongo } from "../support/mongo.js";
 import type { TcpProxy } from "../support/proxy.js";
 import { until } from "../support/until.js";

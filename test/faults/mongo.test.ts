@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { times } from "../store-contract/fixtures.js";
+import { times } from "../contract/store/fixtures.js";
 import { inLanes } from "../support/in-lanes.js";
 import { isFullSuite } from "../support/suite.js";
 import { hangTimeout, until } from "../support/until.js";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CreateSessionResponse } from "../../gen/latchkey/v1/session_service_pb.js";
-import { times } from "../store-contract/fixtures.js";
+import { times } from "../contract/store/fixtures.js";
 import type { ReplicaSet } from "../support/replica-set.js";
 import type { Member } from "../support/replica-set-member.js";
 import { until } from "../support/until.js";

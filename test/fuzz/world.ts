@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { mayHold, ownPermissions } from "../../src/contract/methods.js";
-import type { Target } from "../authorization/samples.js";
+import type { Target } from "../middleware/authorization/samples.js";
 import { type Api, keyOf } from "../support/api.js";
 import type { TestServer } from "../support/server.js";
 

@@ -2,7 +2,7 @@ import { type Document, MongoClient } from "mongodb";
 import { openMongoStore } from "../../src/store/mongo/store.js";
 import type { ApplicationRecord } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
-import { anApplication } from "../store-contract/fixtures.js";
+import { anApplication } from "../contract/store/fixtures.js";
 import { withOptions } from "./mongo-uri.js";
 import { type Mongod, startMongod } from "./mongod.js";
 

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { Guard, GuardAnswer, Place, Token } from "../../src/client/guard.js";
+import type { GuardAnswer, Place, Token } from "../../src/client/check-request.js";
+import type { Guard } from "../../src/client/guard.js";
 import type { MiddlewareOptions } from "../../src/client/middleware.js";
 
 /** Keys, by what the scripted guard says of them. Nothing of them may come back. */

@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto";
 import { openLmdbStore } from "../../src/store/lmdb/store.js";
 import { openMongoStore } from "../../src/store/mongo/store.js";
 import { exportRecords } from "../../src/transfer/export.js";
-import { aLargeEvent, anEvent } from "../store-contract/event-fixtures.js";
+import { aLargeEvent, anEvent } from "../contract/store/event-fixtures.js";
 
 const [, , engine, place = "", database = ""] = process.argv;
 const count = 60;

@@ -12,7 +12,7 @@ import type { Trail } from "../../src/store/port/audit.js";
 import { changeRetention } from "../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import type { ApplicationRecord, NewSession } from "../../src/store/port/records.js";
-import { anEvent } from "../store-contract/event-fixtures.js";
+import { anEvent } from "../contract/store/event-fixtures.js";
 import {
   aGrant,
   aKey,
@@ -22,7 +22,7 @@ import {
   rekey,
   rule,
   times,
-} from "../store-contract/fixtures.js";
+} from "../contract/store/fixtures.js";
 import { openLog } from "./lmdb-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;

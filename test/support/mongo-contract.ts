@@ -1,6 +1,6 @@
 import type { Db } from "mongodb";
 import type { Clock, Store } from "../../src/store/port/store.js";
-import type { OpenStore, TestStore } from "../store-contract.js";
+import type { OpenStore, TestStore } from "../contract/store/subject.js";
 import { useMongo } from "./mongo.js";
 
 /**

@@ -2,7 +2,7 @@ import type { ApplicationType } from "../../src/contract/grants.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { Store } from "../../src/store/port/store.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
-import { anImportedApplication } from "../store-contract/transfer-fixtures.js";
+import { anImportedApplication } from "../contract/store/transfer-fixtures.js";
 
 const types: readonly ApplicationType[] = ["private", "public", "management"];
 const start = Date.UTC(2025, 0);

@@ -6,9 +6,9 @@ import Sequencer from "@jest/test-sequencer";
  * workers idle.
  */
 const longFiles = [
-  ...["api.rest", "api.grpc", "api.connect"],
-  ...["store.mongo", "store.mongo.whole", "store.lmdb"],
-  ...["access/watch", "events/watch", "access/stream"],
+  ...["contract/api/rest", "contract/api/grpc", "contract/api/connect"],
+  ...["contract/store/mongo", "contract/store/mongo-whole", "contract/store/lmdb"],
+  ...["services/access/watch", "services/events/watch", "services/access/stream"],
 ].map((name) => `/test/${name}.test.ts`);
 
 const isLong = ({ path }) => longFiles.some((file) => path.endsWith(file));

@@ -14,13 +14,13 @@ import {
 import { importRecords } from "../../src/transfer/import.js";
 import { createImportReport } from "../../src/transfer/import-report.js";
 import { splitLines } from "../../src/transfer/lines.js";
-import { anEvent } from "../store-contract/event-fixtures.js";
-import { hour, idsOf, must, rule, times } from "../store-contract/fixtures.js";
+import { anEvent } from "../contract/store/event-fixtures.js";
+import { hour, idsOf, must, rule, times } from "../contract/store/fixtures.js";
 import {
   anImportedApplication,
   anImportedSession,
   exportAll,
-} from "../store-contract/transfer-fixtures.js";
+} from "../contract/store/transfer-fixtures.js";
 import { useLmdbFolder } from "../support/lmdb-folder.js";
 
 const folder = useLmdbFolder();

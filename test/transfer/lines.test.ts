@@ -10,7 +10,7 @@ import {
 } from "../../src/transfer/export.js";
 import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/lines.js";
 import { progressBar, progressLine } from "../../src/transfer/progress.js";
-import { times } from "../store-contract/fixtures.js";
+import { times } from "../contract/store/fixtures.js";
 import { anyApplication, anyEvent, anySession } from "./any-record.js";
 
 const anyLine = fc.oneof(

@@ -6,8 +6,8 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { createIdentify } from "../../src/auth/authenticate.js";
 import { createKeyring } from "../../src/auth/keys.js";
 import { applicationLine } from "../../src/transfer/export.js";
-import { hour, times } from "../store-contract/fixtures.js";
-import { anImportedApplication, fill } from "../store-contract/transfer-fixtures.js";
+import { hour, times } from "../contract/store/fixtures.js";
+import { anImportedApplication, fill } from "../contract/store/transfer-fixtures.js";
 import { uri } from "../support/mongo-uri.js";
 import { latchkeyPath, withFolder } from "../support/process.js";
 import {

@@ -6,7 +6,7 @@ import { readSettings } from "../../src/config/settings.js";
 import { openStore } from "../../src/store/open-store.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { applicationLine, endLine, headerLine } from "../../src/transfer/export.js";
-import { times } from "../store-contract/fixtures.js";
+import { times } from "../contract/store/fixtures.js";
 import {
   anImportedApplication,
   contentsOf,
@@ -14,7 +14,7 @@ import {
   fill,
   type Holdings,
   keyring,
-} from "../store-contract/transfer-fixtures.js";
+} from "../contract/store/transfer-fixtures.js";
 import { useMongo } from "../support/mongo.js";
 import { uri } from "../support/mongo-uri.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";

@@ -1,8 +1,6 @@
 import { Argument, type Command } from "commander";
 import { example } from "../options.js";
-
-/** What the scripts of shells ask. */
-export const askedByShells = "__complete";
+import { askedByShells, shells } from "./completion.js";
 
 export function addCompletionCommands(program: Command): void {
   const completion = program
@@ -31,7 +29,3 @@ export function addCompletionCommands(program: Command): void {
       process.stdout.write(candidates.map((line) => `${line}\n`).join(""));
     });
 }
-
-/** The shells that there are scripts for. */
-export const shells = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof shells)[number];

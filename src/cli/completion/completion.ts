@@ -1,8 +1,12 @@
 import type { Argument, Command, Option } from "commander";
 import { valueKindOf } from "../options.js";
 import { readProfiles } from "../profile/profiles.js";
-import { askedByShells, type Shell } from "./commands.js";
 
+/** What the scripts of shells ask. */
+export const askedByShells = "__complete";
+
+/** The shells that there are scripts for. */
+export const shells = ["bash", "zsh", "fish"] as const;
 /** Stands for: the names of files. */
 export const filesHere = ":files";
 
@@ -156,3 +160,5 @@ complete -c latchkey -f -a '(__latchkey_complete)'
 `;
 
 const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };
+
+export type Shell = (typeof shells)[number];

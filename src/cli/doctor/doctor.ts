@@ -3,6 +3,7 @@ import { visible } from "../../lib/printable.js";
 import { exitCodes } from "../errors.js";
 import { createOutput, type OutputFlags } from "../output.js";
 import { type Look, padText } from "../table.js";
+import { type Finding, fail, ok } from "./finding.js";
 import { checkNode, checkOpenFiles, checkPort } from "./machine-checks.js";
 import { checkChoices, checkSettings, checkTls } from "./settings-checks.js";
 
@@ -42,8 +43,8 @@ async function checkStore({ store, eventRetention }: Settings): Promise<Finding[
 }
 
 function reportText(findings: readonly Finding[], look: Look): string {
-  const { good, warn, bad, faint } = look.colours;
-  const paint = { ok: good, warn, fail: bad } as const;
+  const { good, bad, faint } = look.colours;
+  const paint = { ok: good, fail: bad } as const;
   const width = Math.max(...findings.map(({ check }) => check.length));
   const lines = findings.flatMap(({ check, state, found, mend }) => [
     `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${visible(found)}`,
@@ -59,29 +60,3 @@ function summaryText(findings: readonly Finding[]): string {
     ? "All is well."
     : `${fails} to mend, ${warns} to think about, ${count("ok")} well.`;
 }
-
-/** What a check has found. */
-export interface Finding {
-  /** What was looked at. */
-  readonly check: string;
-  readonly state: "ok" | "warn" | "fail";
-  readonly found: string;
-  /** What to do about it. */
-  readonly mend?: string;
-}
-
-export const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
-
-export const warn = (check: string, found: string, mend: string): Finding => ({
-  check,
-  state: "warn",
-  found,
-  mend,
-});
-
-export const fail = (check: string, found: string, mend: string): Finding => ({
-  check,
-  state: "fail",
-  found,
-  mend,
-});

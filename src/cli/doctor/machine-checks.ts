@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Settings } from "../../config/settings.js";
-import { type Finding, fail, ok, warn } from "./doctor.js";
+import { type Finding, fail, ok, warn } from "./finding.js";
 
 /** Whether this Node is one that the package is made for. */
 export function checkNode(): Finding {

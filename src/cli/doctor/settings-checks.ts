@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { ConfigError, readSettings, type Settings } from "../../config/settings.js";
 import type { TlsSettings } from "../../config/tls.js";
 import { isLoopback } from "../connection.js";
-import { type Finding, fail, ok, warn } from "./doctor.js";
+import { type Finding, fail, ok, warn } from "./finding.js";
 
 /** Reads the settings as the service would, or tells all that is wrong with them. */
 export function checkSettings(): { readonly settings?: Settings; readonly findings: Finding[] } {

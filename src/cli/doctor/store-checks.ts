@@ -7,7 +7,7 @@ import type {
   TtlFacts,
 } from "../../store/mongo/inspect.js";
 import type { ManagerEnd } from "../../store/port/applications.js";
-import { type Finding, fail, ok, warn } from "./doctor.js";
+import { type Finding, fail, ok, warn } from "./finding.js";
 
 const megabyte = 1024 * 1024;
 /** Below the one the store may come to a stop soon, below the other today. */

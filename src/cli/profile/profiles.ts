@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { readClientEnvironment } from "../connection.js";
+import { readClientEnvironment } from "../environment.js";
 import { CommandFailure } from "../errors.js";
 
 /** A service and the key to call it with. */

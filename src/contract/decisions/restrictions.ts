@@ -1,14 +1,13 @@
 import { createGenerationalCache } from "../../lib/cache.js";
 import { isInOneOf, type Network, readAddress, readNetwork } from "../../lib/networks.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
-import type { ApplicationRecord } from "../../store/port/records.js";
 import type { Restrictions } from "../grants.js";
 
 /** Why a key may not be used from where it is, by words that never change their meaning. */
 export type PlaceRefusal = "origin_not_allowed" | "address_not_allowed";
 
 /** What is looked at of an application. Its version differs with each change of it. */
-type RestrictedRecord = Pick<ApplicationRecord, "id" | "version" | keyof Restrictions>;
+type RestrictedRecord = Restrictions & { readonly id: string; readonly version: number };
 
 /** Tells from where the keys of an application, and those of its sessions, may be used. */
 export interface PlaceCheck {

@@ -13,6 +13,7 @@ import { type Caller, callerOf, endOf, grantsOf, readmissionOf } from "../../aut
 import { showGrants } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { Uses } from "../../auth/last-used.js";
+import type { SealPlaces } from "../../auth/sealing.js";
 import type { Settings } from "../../config/settings.js";
 import {
   type ApplicationType,
@@ -25,7 +26,6 @@ import { mayHold, otherPermissions, ownPermissions } from "../../contract/method
 import type { Problem } from "../../errors.js";
 import { batchPerTick, createWindow, mapConcurrently } from "../../lib/concurrency.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
-import type { SealPlaces } from "../../lib/sealing.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { faultIn } from "../../validation/validate.js";

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { showGrants } from "../../auth/grants.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
+import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
 import { toTimestamp } from "../../validation/time.js";
 import { versionOf } from "./update.js";
 
@@ -117,21 +118,4 @@ class ShownApplication implements ShowsRecord {
   get lastUsedAt() {
     return this.fields.lastUsedAt;
   }
-}
-
-/**
- * Where an answer shows what one version of a record holds, when that was last
- * used, and nothing else, the record is found under this name.
- */
-export const shownRecord = Symbol("the record that the answer shows");
-
-/** An answer that may show one version of a record. All that show the same are alike. */
-export interface ShowsRecord {
-  readonly [shownRecord]?: {
-    readonly id: string;
-    readonly version: number;
-    readonly lastUsedAt?: number | undefined;
-    /** The answer in the JSON of REST, where it is kept with the record. */
-    readonly document?: Buffer | undefined;
-  };
 }

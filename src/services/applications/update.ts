@@ -3,8 +3,8 @@ import type { ApplicationService } from "../../../gen/latchkey/v1/application_se
 import { aboutApplication, callerOf } from "../../auth/caller.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
+import type { SealPlaces } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
-import type { SealPlaces } from "../../lib/sealing.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { ApplicationStore, Clock, Store } from "../../store/port/store.js";
 import type { Deed, TrailOf } from "../events/audit.js";

@@ -11,7 +11,7 @@ import type {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, readmissionOf } from "../../auth/caller.js";
 import { showGrants } from "../../auth/grants.js";
-import type { SealedPlaces, SealPlaces } from "../../lib/sealing.js";
+import type { SealedPlaces, SealPlaces } from "../../auth/sealing.js";
 import {
   type CredentialState,
   type EventFilter,

@@ -1,6 +1,6 @@
 import { TokenBucket } from "limiter";
 import type { Logger } from "pino";
-import type { Rate } from "../../config/rate-limits.js";
+import type { Rate } from "../../config/parsers.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { withTimeout } from "../../lib/timeout.js";

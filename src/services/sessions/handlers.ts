@@ -10,6 +10,7 @@ import {
   showGrants,
 } from "../../auth/grants.js";
 import { type Keyring, makeKey } from "../../auth/keys.js";
+import type { SealPlaces } from "../../auth/sealing.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import {
@@ -19,7 +20,6 @@ import {
   sessionQuotaReached,
   unauthenticated,
 } from "../../errors.js";
-import type { SealPlaces } from "../../lib/sealing.js";
 import { newId } from "../../lib/uuid.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
 import type { SessionRecord, SessionWithApplication } from "../../store/port/records.js";

@@ -1,4 +1,4 @@
-import { type ClientSession, type Collection, type Document, ObjectId } from "mongodb";
+import { type ClientSession, type Collection, ObjectId } from "mongodb";
 import { heldPermissions } from "../../contract/grants.js";
 import { isId } from "../../lib/uuid.js";
 import { foldName, isManager, stopsManaging } from "../port/applications.js";
@@ -23,8 +23,9 @@ import { createFindForeign } from "./foreign-keys.js";
 import { insert } from "./insert.js";
 import { noteUses } from "./last-used.js";
 import { createLookup } from "./lookup.js";
+import { findOtherManager } from "./managers.js";
 import { limits, limitsIn, reach } from "./reach.js";
-import { byExpiry, byManaging, managing } from "./schema.js";
+import { byExpiry } from "./schema.js";
 import type { SessionSweep } from "./session-cleanup.js";
 import { alive, expired, someAlive, type Time } from "./time.js";
 import type { Transactions } from "./transactions.js";
@@ -195,18 +196,6 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
       literalOrGone({ session_quota: change.sessionQuota ?? undefined })),
     ...(change.keys && literalOrGone(keyFields(change.keys))),
   };
-}
-
-/** Finds another application that manages the tenant of this one, and is matched by a filter. */
-export function findOtherManager(
-  documents: Collection<ApplicationDocument>,
-  { id, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
-  filter: Document,
-  session: ClientSession | undefined,
-): Promise<Pick<ApplicationDocument, "_id"> | null> {
-  const others = { tenant_id: uuid(tenantId), disabled: { $ne: true }, _id: { $ne: uuid(id) } };
-  const options = { projection: { _id: 1 }, hint: byManaging, ...limitsIn(session) } as const;
-  return reach(() => documents.findOne({ ...others, ...managing, ...filter }, options));
 }
 
 /**

@@ -10,9 +10,9 @@ import {
   isToTell,
   markName,
 } from "../port/expirations.js";
-import { findOtherManager } from "./applications.js";
 import type { EventWriter } from "./audit.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
+import { findOtherManager } from "./managers.js";
 import { limitsIn, reach } from "./reach.js";
 import { byEnd } from "./schema.js";
 import type { RunTransaction } from "./transaction-retry.js";

@@ -1,4 +1,4 @@
-import type { Rate } from "../../config/rate-limits.js";
+import type { Rate } from "../../config/parsers.js";
 
 /** Token buckets that all processes have in common that share the store. */
 export interface RateCounts {

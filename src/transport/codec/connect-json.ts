@@ -1,5 +1,6 @@
 import {
   create,
+  createRegistry,
   type DescField,
   type DescMessage,
   fromJson,
@@ -12,8 +13,14 @@ import {
 import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { overlongListIn } from "../../contract/fields.js";
 import { invalidRequest } from "../../errors.js";
-import { asciiText, lookAtJson, surelyHasNoExcess, surelyHasNoTwins } from "../../lib/json.js";
-import type { JsonOptions } from "./codecs.js";
+import {
+  asciiText,
+  excessIn,
+  lookAtJson,
+  surelyHasNoExcess,
+  surelyHasNoTwins,
+} from "../../validation/json.js";
+import type { RpcOptions } from "../rpc/implementation.js";
 import { dateText } from "./date-text.js";
 import { checkCalendar, createJsonReader, type JsonReadingStyle } from "./json-reader.js";
 import { createJsonWriter, type JsonStyle } from "./json-writer.js";
@@ -158,4 +165,40 @@ function messageCheck({ fields }: DescMessage): Check {
 function fieldCheck({ fieldKind }: DescField, message: DescMessage): Check {
   const check = createMomentCheck(message);
   return fieldKind === "list" ? (items) => (items as unknown[]).forEach(check) : check;
+}
+
+/** How the JSON of Connect is read and written. */
+export type JsonOptions = ReturnType<typeof jsonOptionsFor>;
+
+export function jsonOptionsFor({
+  implementations,
+  openImplementations,
+  jsonDepth,
+}: Pick<RpcOptions, "implementations" | "openImplementations" | "jsonDepth">) {
+  const services = [...implementations, ...openImplementations].map(({ service }) => service);
+  return {
+    jsonDepth,
+    // A mistyped name must not be taken for a field that was left out.
+    ignoreUnknownFields: false,
+    textDecoder: createTextDecoder(jsonDepth),
+    // As over REST: that something is not allowed is said, and not left out.
+    alwaysEmitImplicit: true,
+    // The types that a message may hold in an Any, which JSON cannot be made of without them.
+    registry: createRegistry(...services.map(({ file }) => file)),
+  };
+}
+
+/** Creates what makes a text of bytes before anybody parses it. */
+export function createTextDecoder(jsonDepth: number) {
+  // Bytes that are not UTF-8 would be replaced otherwise.
+  const utf8 = new TextDecoder("utf-8", { fatal: true });
+  return {
+    decode(bytes: Uint8Array): string {
+      const excess = excessIn(bytes, jsonDepth);
+      if (excess !== undefined) {
+        throw new Error(`it ${excess}`);
+      }
+      return utf8.decode(bytes);
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
-import { headerFieldsOf } from "../../contract/headers.js";
+import { headerFieldsOf } from "../../middleware/header-fields.js";
 import { dateText } from "../codec/date-text.js";
 import { createJsonWriter, type JsonStyle } from "../codec/json-writer.js";
 import { type Fields, oddPartOf } from "../codec/message-fields.js";

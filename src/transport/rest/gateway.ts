@@ -1,10 +1,10 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import { memoize } from "../../lib/cache.js";
-import { parseJson } from "../../lib/json.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
-import { type ShowsRecord, shownRecord } from "../../services/applications/messages.js";
+import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { parseJson } from "../../validation/json.js";
 import { type Encode, keepEncoded } from "../codec/encoded-cache.js";
 import type { Exchange } from "../http/exchange.js";
 import { type Door, type Served, served } from "../http/exchange.js";

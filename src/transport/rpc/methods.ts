@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "../../middleware/interceptor.js";
-import type { JsonOptions } from "../codec/codecs.js";
 import { type Codecs, createCodecs } from "../codec/codecs.js";
+import type { JsonOptions } from "../codec/connect-json.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "./implementation.js";
 
 /** A method at the path that gRPC, gRPC-Web and Connect know it by. */

@@ -1,4 +1,4 @@
-import { jsonOptionsFor } from "../codec/codecs.js";
+import { jsonOptionsFor } from "../codec/connect-json.js";
 import type { Door } from "../http/exchange.js";
 import type { RpcOptions } from "./implementation.js";
 import { createRpc } from "./library/handler.js";

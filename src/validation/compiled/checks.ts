@@ -8,16 +8,8 @@ import {
   Ignore,
   message as messageRules,
 } from "../../../gen/buf/validate/validate_pb.js";
-import { readExpression } from "./expressions.js";
-import {
-  all,
-  checkKnown,
-  countTests,
-  durationTests,
-  NotUnderstood,
-  scalarTests,
-  type Test,
-} from "./rules.js";
+import { all, NotUnderstood, readExpression, type Test } from "./expressions.js";
+import { checkKnown, countTests, durationTests, scalarTests } from "./rules.js";
 
 /**
  * Makes a check of a message from the rules in its proto that says whether the

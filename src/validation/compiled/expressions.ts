@@ -1,6 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { NotUnderstood, type Test } from "./rules.js";
 
 /** What `this` is in a rule. */
 type Subject = DescMessage | "string";
@@ -226,4 +225,26 @@ function compile(source: string): RegExp {
   } catch {
     throw new NotUnderstood();
   }
+}
+
+/** Whether a value surely keeps a rule. */
+export type Test = (value: unknown) => boolean;
+
+/** Thrown while rules are read, where one of them is not understood. */
+export class NotUnderstood extends Error {}
+
+/** Whether a value surely keeps all of the rules. */
+export function all(tests: readonly Test[]): Test {
+  const [only] = tests;
+  if (only && tests.length === 1) {
+    return only;
+  }
+  return (value) => {
+    for (const test of tests) {
+      if (!test(value)) {
+        return false;
+      }
+    }
+    return true;
+  };
 }

@@ -11,7 +11,7 @@ import {
   StringRulesSchema,
 } from "../../../gen/buf/validate/validate_pb.js";
 import { validationRules } from "../../contract/methods.js";
-import { readExpression, readPattern } from "./expressions.js";
+import { NotUnderstood, readExpression, readPattern, type Test } from "./expressions.js";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
@@ -135,28 +135,6 @@ const isUnique: Test = (values) => {
     ? list.every((value, at) => list.indexOf(value) === at)
     : new Set(list).size === list.length;
 };
-
-/** Whether a value surely keeps a rule. */
-export type Test = (value: unknown) => boolean;
-
-/** Thrown while rules are read, where one of them is not understood. */
-export class NotUnderstood extends Error {}
-
-/** Whether a value surely keeps all of the rules. */
-export function all(tests: readonly Test[]): Test {
-  const [only] = tests;
-  if (only && tests.length === 1) {
-    return only;
-  }
-  return (value) => {
-    for (const test of tests) {
-      if (!test(value)) {
-        return false;
-      }
-    }
-    return true;
-  };
-}
 
 /** What a duration must keep. */
 export function durationTests(rules: DurationRules): readonly Test[] {

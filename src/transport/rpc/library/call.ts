@@ -1,17 +1,26 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import { createContextValues, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
-import type {
-  UniversalHandler,
-  UniversalServerRequest,
-  UniversalServerResponse,
+import {
+  Code,
+  ConnectError,
+  createContextValues,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import {
+  readAllBytes,
+  type UniversalHandler,
+  type UniversalServerRequest,
+  type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
+import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { bodyTooLarge, type Problem, unreadable } from "../../../errors.js";
 import type { Interceptor } from "../../../middleware/interceptor.js";
 import { chain, type NextUnary } from "../../../middleware/interceptor.js";
 import type { Exchange } from "../../http/exchange.js";
 import { limitTime, timeoutOf } from "../fast-path.js";
 import { envelopeSize } from "../protocols/protocol.js";
-import { readError, refuse, unsupportedMediaType } from "./handler.js";
 
 interface RpcCallOptions {
   readonly handler: UniversalHandler;
@@ -135,4 +144,42 @@ function withoutMessage(
     contextValues: contextValues ?? createContextValues(),
     message: {} as Message,
   };
+}
+
+/** The status of the library's answer to a content type that is of no protocol. */
+export const unsupportedMediaType = 415;
+
+/** Refuses a call in its own protocol: the library tells what goes wrong while it reads a body. */
+export function refuse(
+  handler: UniversalHandler,
+  { method, header, ...request }: UniversalServerRequest,
+  problem: Problem,
+): Promise<UniversalServerResponse> {
+  const type = (method === "POST" && header.get("content-type")) || "application/json";
+  return handler({
+    ...request,
+    method: "POST",
+    header: new Headers({ "content-type": type }),
+    body: { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(problem) }) },
+  });
+}
+
+/** The error that the library gave as an answer, in whichever protocol. */
+export async function readError({
+  header,
+  body,
+  trailer,
+}: UniversalServerResponse): Promise<ConnectError> {
+  const unknown = new ConnectError("", Code.InvalidArgument);
+  if (trailer || !body) {
+    return (trailer && findTrailerError(trailer)) ?? unknown;
+  }
+  try {
+    const bytes = await readAllBytes(body, Number.MAX_SAFE_INTEGER);
+    return header?.get("content-type")?.startsWith("application/grpc-web")
+      ? (findTrailerError(trailerParse(bytes.subarray(envelopeSize))) ?? unknown)
+      : errorFromJsonBytes(bytes, undefined, unknown);
+  } catch {
+    return unknown;
+  }
 }

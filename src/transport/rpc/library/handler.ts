@@ -1,19 +1,8 @@
 import {
-  Code,
-  ConnectError,
   type ConnectRouterOptions,
   createConnectRouter,
   createContextValues,
 } from "@connectrpc/connect";
-import {
-  readAllBytes,
-  type UniversalHandler,
-  type UniversalServerRequest,
-  type UniversalServerResponse,
-} from "@connectrpc/connect/protocol";
-import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
-import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import {
   compressionBrotli,
   compressionGzip,
@@ -27,13 +16,12 @@ import { reasonOf } from "../../../middleware/deadline.js";
 import { forConnect, type Interceptor } from "../../../middleware/interceptor.js";
 import { createReadStreamInterceptor } from "../../../middleware/message-stream.js";
 import type { Interceptors } from "../../../middleware/pipeline.js";
-import type { JsonOptions } from "../../codec/codecs.js";
+import type { JsonOptions } from "../../codec/connect-json.js";
 import { type Door, type Exchange, type Served, served } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "../implementation.js";
 import { encodeMessage, grpcMessage, withReadableMessage } from "../protocols/grpc.js";
-import { envelopeSize } from "../protocols/protocol.js";
-import { createRpcCall, type RpcCall } from "./call.js";
+import { createRpcCall, type RpcCall, unsupportedMediaType } from "./call.js";
 import { decompressInTurn } from "./decompression.js";
 import { cutOffSlowMessages, holdBody } from "./request-body.js";
 import { deliverStream, dropBodyWhenAnswered, sendWhole } from "./response-body.js";
@@ -193,42 +181,4 @@ function refuseGrpc(exchange: Exchange, withoutSecrets: WithoutSecrets): Served 
   exchange.code = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
   return served;
-}
-
-/** The status of the library's answer to a content type that is of no protocol. */
-export const unsupportedMediaType = 415;
-
-/** Refuses a call in its own protocol: the library tells what goes wrong while it reads a body. */
-export function refuse(
-  handler: UniversalHandler,
-  { method, header, ...request }: UniversalServerRequest,
-  problem: Problem,
-): Promise<UniversalServerResponse> {
-  const type = (method === "POST" && header.get("content-type")) || "application/json";
-  return handler({
-    ...request,
-    method: "POST",
-    header: new Headers({ "content-type": type }),
-    body: { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(problem) }) },
-  });
-}
-
-/** The error that the library gave as an answer, in whichever protocol. */
-export async function readError({
-  header,
-  body,
-  trailer,
-}: UniversalServerResponse): Promise<ConnectError> {
-  const unknown = new ConnectError("", Code.InvalidArgument);
-  if (trailer || !body) {
-    return (trailer && findTrailerError(trailer)) ?? unknown;
-  }
-  try {
-    const bytes = await readAllBytes(body, Number.MAX_SAFE_INTEGER);
-    return header?.get("content-type")?.startsWith("application/grpc-web")
-      ? (findTrailerError(trailerParse(bytes.subarray(envelopeSize))) ?? unknown)
-      : errorFromJsonBytes(bytes, undefined, unknown);
-  } catch {
-    return unknown;
-  }
 }

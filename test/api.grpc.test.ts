@@ -1,9 +1,0 @@
-import { describeApi } from "./api-contract.js";
-import { createGrpcApi } from "./support/api-grpc.js";
-
-describeApi({
-  client: "grpc",
-  stores: { lmdb: "essential cases", mongo: "every case" },
-  statuses: "grpc",
-  connect: ({ port }) => createGrpcApi(`127.0.0.1:${port}`),
-});

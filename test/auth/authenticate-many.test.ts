@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  createIdentify,
+  createIdentifyMany,
+  type Identify,
+  type IdentifyMany,
+} from "../../src/auth/authenticate.js";
+import type { Caller } from "../../src/auth/caller.js";
+import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { kindFor } from "../../src/contract/key-format.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { NewApplication } from "../../src/store/port/records.js";
+import type { Store } from "../../src/store/port/store.js";
+import { aGrant, anApplication, aSession, hour } from "../contract/store/fixtures.js";
+import { anyCharacter } from "../support/any-character.js";
+import { startServer, type TestServer } from "../support/server.js";
+import { changed } from "../support/store.js";
+
+// An old pepper and a new one, as when they are rotated.
+const keyring = createKeyring(["new", "old"]);
+const oldKeyring = createKeyring(["old"]);
+
+let server: TestServer;
+let identify: Identify;
+let identifyMany: IdentifyMany;
+/** Keys of every kind, those that work and those that do not. */
+let keys: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  server = await startServer();
+  const { store } = server;
+  identify = createIdentify(store, keyring, "held");
+  identifyMany = createIdentifyMany(store, keyring, "held");
+  keys = await createKeys(store);
+});
+
+afterAll(() => server.close());
+
+async function createKeys(store: Store): Promise<Record<string, string>> {
+  const made: Record<string, string> = {};
+
+  async function createApplication(
+    name: string,
+    fields: Partial<NewApplication> = {},
+    kind = kindFor(fields.type ?? "private"),
+    hashedBy = keyring,
+  ) {
+    const id = newId(Date.now());
+    const key = makeKey(kind, id);
+    made[name] = key;
+    const application = anApplication({
+      ...{ id, type: "private", name, key: { id: newId(Date.now()), hash: hashedBy.hash(key) } },
+      ...fields,
+    });
+    return store.applications.create(application);
+  }
+
+  async function createSession(name: string, owner: Parameters<typeof aSession>[0], ttl = hour) {
+    const id = newId(Date.now());
+    made[name] = makeKey("ses", id);
+    made[`nonce of ${name}`] = makeKey("non", id);
+    const keyHash = keyring.hash(made[name]);
+    const session = aSession(owner, { id, keyHash, ttl });
+    await store.sessions.create(session);
+    return session;
+  }
+
+  const expiresAt = server.clock.now() + 1;
+  const shop = await createApplication("shop");
+  await createApplication("till", { type: "public" });
+  await createApplication("tool", { type: "management" });
+  await createApplication("of the old pepper", {}, "prv", oldKeyring);
+  await createApplication("of a pepper that is gone", {}, "prv", createKeyring(["gone"]));
+  await createApplication("of another kind", { type: "private" }, "pub");
+  const ending = await createApplication("expired", { expiresAt });
+  const { id: sessionId } = await createSession("pending", shop);
+  await store.sessions.authorize(aGrant(await createSession("authorized", shop)));
+  await createSession("brief", shop, 1);
+  await createSession("of the expired", ending);
+  const gone = await createApplication("deleted");
+  await createSession("of the deleted", gone);
+  await store.applications.delete(gone.tenantId, gone.id);
+  server.clock.advance(1);
+
+  made["another secret"] = makeKey("prv", shop.id);
+  made["another secret of a session"] = makeKey("ses", sessionId);
+  made["a session of an application's id"] = makeKey("ses", shop.id);
+  made.nobody = makeKey("prv", newId(Date.now()));
+  made["nobody's session"] = makeKey("ses", newId(Date.now()));
+  made["of a wrong check"] = `${made.shop?.slice(0, -1)}~`;
+  made.empty = "";
+  return made;
+}
+
+/** Whom a key belongs to, in words. */
+function told(caller: Caller | undefined): string | undefined {
+  return caller && [caller.application.id, caller.session?.id].join("/");
+}
+
+it("those who come with keys that work are identified, and nobody else", async () => {
+  const found = await identifyMany(Object.values(keys));
+  const names = Object.keys(keys).filter((_name, at) => found[at]);
+  expect(names.sort()).toEqual(
+    ["shop", "till", "tool", "of the old pepper", "pending", "authorized"].sort(),
+  );
+});
+
+it("many keys, whatever they are, have the owners that each has by itself", async () => {
+  const known = fc.constantFrom(...Object.values(keys));
+  const garbage = fc.oneof(fc.string({ unit: anyCharacter }), fc.constantFrom("lk_", "__proto__"));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof({ arbitrary: known, weight: 4 }, garbage), { maxLength: 40 }),
+      async (asked) => {
+        const together = await identifyMany(asked);
+        const singly = await Promise.all(asked.map(identify));
+        expect(together.map(told)).toEqual(singly.map(told));
+      },
+    ),
+  );
+});
+
+describe("what the store is asked", () => {
+  /** Identifies keys, and tells which ids the store was asked for in each read. */
+  async function readsFor(asked: readonly string[]): Promise<string[][]> {
+    const reads: string[][] = [];
+    const { applications, sessions } = server.store;
+    const noting = changed(server.store, {
+      applications: {
+        findMany(ids) {
+          reads.push(["applications", ...ids]);
+          return applications.findMany(ids);
+        },
+      },
+      sessions: {
+        findMany(ids) {
+          reads.push(["sessions", ...ids]);
+          return sessions.findMany(ids);
+        },
+      },
+    });
+    await createIdentifyMany(noting, keyring, "held")(asked);
+    return reads;
+  }
+
+  it("is one read of each kind, with each key once", async () => {
+    const { shop = "", till = "", pending = "", authorized = "" } = keys;
+    const reads = await readsFor([shop, pending, till, shop, authorized, pending, shop]);
+    expect(reads.map(([kind, ...ids]) => [kind, ids.length])).toEqual([
+      ["applications", 2],
+      ["sessions", 2],
+    ]);
+  });
+
+  it("is nothing where no key can be anyone's: a nonce is none", async () => {
+    const { "nonce of pending": nonce = "", "of a wrong check": mistyped = "" } = keys;
+    expect(await readsFor([])).toEqual([]);
+    expect(await readsFor([nonce, mistyped, "", "nonsense"])).toEqual([]);
+  });
+
+  it("is both secrets of one id, of which one is right", async () => {
+    const { shop = "", "another secret": wrong = "" } = keys;
+    const found = await identifyMany([wrong, shop]);
+    expect(found.map((caller) => caller?.application.name)).toEqual([undefined, "shop"]);
+  });
+});
+
+it("a look-up that fails while others are waited for fails the whole, and nothing else", async () => {
+  const { store } = server;
+  const { findMany } = store.applications;
+  const applications = {
+    findForeign: () => Promise.reject(new Error("away")),
+    findMany: async (ids: readonly string[]) => {
+      await new Promise(setImmediate);
+      return findMany(ids);
+    },
+  };
+  const foreign = createKeyring([""], { foreignKeys: true });
+  const identifyAny = createIdentifyMany(changed(store, { applications }), foreign, "held");
+  const own = makeKey("prv", newId(Date.now()));
+  await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
+});

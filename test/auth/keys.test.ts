@@ -1,0 +1,294 @@
+import { describe, expect, it, jest } from "@jest/globals";
+import fc from "fast-check";
+import {
+  createFindNamed,
+  createIdentify,
+  createIdentifyMany,
+} from "../../src/auth/authenticate.js";
+import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { parseKey } from "../../src/contract/key-format.js";
+import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
+import { drawRandom, idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
+import type { Store } from "../../src/store/port/store.js";
+
+const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
+const id = fc.uuid();
+
+describe("base 62", () => {
+  /** The digits of a number, with something on either side that must stay as it is. */
+  function digitsOf(bytes: Uint8Array, width: number): string {
+    const target = Buffer.from("-".repeat(width + 2));
+    writeBase62(Buffer.from(bytes), target, 1, width + 1);
+    const text = target.toString("latin1");
+    expect(text).toMatch(/^-[0-9A-Za-z]+-$/);
+    return text.slice(1, -1);
+  }
+
+  const widths = [
+    [4, 6],
+    [16, 22],
+    [24, 33],
+  ] as const;
+
+  it.each(widths)("reads back every number of %i bytes that it wrote", (size, width) => {
+    const number = fc.uint8Array({ minLength: size, maxLength: size });
+    fc.assert(
+      fc.property(number, (bytes) => {
+        const read = Buffer.alloc(size, 0xaa);
+        expect(readBase62(`-${digitsOf(bytes, width)}-`, 1, width + 1, read)).toBe(true);
+        expect(read).toEqual(Buffer.from(bytes));
+      }),
+    );
+  });
+
+  it.each(widths)("writes numbers of %i bytes as any other way would", (size, width) => {
+    const number = fc.uint8Array({ minLength: size, maxLength: size });
+    const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const edges = [[new Uint8Array(size)], [new Uint8Array(size).fill(0xff)]] as [Uint8Array][];
+    fc.assert(
+      fc.property(number, (bytes) => {
+        let rest = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+        let text = "";
+        for (let place = 0; place < width; place++) {
+          text = alphabet.charAt(Number(rest % 62n)) + text;
+          rest /= 62n;
+        }
+        expect(digitsOf(bytes, width)).toBe(text);
+      }),
+      { examples: edges },
+    );
+  });
+
+  it("reads a few digits as a number", () => {
+    expect(readDigits("--0000A1--", 2, 8)).toBe(10 * 62 + 1);
+    expect(readDigits("zzzzzz", 0, 6)).toBe(62 ** 6 - 1);
+    expect(readDigits("00-000", 0, 6)).toBeLessThan(0);
+    expect(readDigits("000", 0, 6)).toBeLessThan(0);
+  });
+
+  it("refuses a number that is too large, and what is no number", () => {
+    const refuses = (text: string) => !readBase62(text, 0, text.length, Buffer.alloc(16));
+    expect(refuses("z".repeat(22))).toBe(true);
+    expect(refuses("7n42DGM5Tflk9n8mt7Fhc8")).toBe(true);
+    expect(refuses("7n42DGM5Tflk9n8mt7Fhc7")).toBe(false);
+    expect(refuses("00-00")).toBe(true);
+    expect(refuses("00é00")).toBe(true);
+    expect(refuses("00\u010000")).toBe(true);
+  });
+});
+
+describe("a key", () => {
+  it("has a secret in which every digit is as likely as any other", () => {
+    const counts = new Map<string, number>();
+    const keys = 20_000;
+    const one = newId(0);
+    for (let made = 0; made < keys; made++) {
+      for (const digit of makeKey("prv", one).slice(29, 62)) {
+        counts.set(digit, (counts.get(digit) ?? 0) + 1);
+      }
+    }
+    const expected = (keys * 33) / 62;
+    // Seven times the standard deviation: chance alone does not go there.
+    const tolerance = 7 * Math.sqrt(expected);
+    expect(counts.size).toBe(62);
+    for (const count of counts.values()) {
+      expect(Math.abs(count - expected)).toBeLessThan(tolerance);
+    }
+  });
+
+  it("tells its kind and the id that it belongs to", () => {
+    fc.assert(
+      fc.property(kind, id, (kind, id) => {
+        expect(parseKey(makeKey(kind, id))).toEqual({ kind, id });
+      }),
+    );
+  });
+
+  it("is at most 100 letters, digits and underscores", () => {
+    expect(makeKey("mgt", newId(Date.now()))).toMatch(/^lk_mgt_[A-Za-z0-9]{61}$/);
+  });
+
+  it("is a different one each time", () => {
+    const owner = newId(Date.now());
+    expect(makeKey("prv", owner)).not.toBe(makeKey("prv", owner));
+  });
+
+  it("is refused when any one character is mistyped", () => {
+    fc.assert(
+      fc.property(kind, id, fc.nat(67), fc.string({ minLength: 1, maxLength: 1 }), (...drawn) => {
+        const [kind, id, at, typo] = drawn;
+        const key = makeKey(kind, id);
+        fc.pre(key[at] !== typo);
+        expect(parseKey(key.slice(0, at) + typo + key.slice(at + 1))).toBeUndefined();
+      }),
+    );
+  });
+
+  it("is never read out of other text", () => {
+    fc.assert(fc.property(fc.string(), (text) => parseKey(text) === undefined));
+    expect(parseKey(makeKey("prv", newId(0)).slice(0, -1))).toBeUndefined();
+    expect(parseKey(` ${makeKey("prv", newId(0))}`)).toBeUndefined();
+  });
+});
+
+describe("a keyring", () => {
+  const key = makeKey("prv", newId(Date.now()));
+
+  it("matches the key that was hashed and no other", () => {
+    const keyring = createKeyring();
+    const stored = keyring.hash(key);
+    expect(keyring.matches(key, stored)).toBe(true);
+    expect(keyring.matches(makeKey("prv", newId(Date.now())), stored)).toBe(false);
+    expect(keyring.matches(key, new Uint8Array(0))).toBe(false);
+  });
+
+  it("compares whole hashes in constant time, whether or not they are the same", () => {
+    const crypto = jest.requireActual<typeof import("node:crypto")>("node:crypto");
+    const keyring = createKeyring();
+    const [right, wrong] = [key, makeKey("prv", newId(Date.now()))].map(keyring.hash);
+    const compare = jest.spyOn(crypto, "timingSafeEqual");
+    try {
+      for (const hash of [right, wrong] as [Uint8Array, Uint8Array]) {
+        compare.mockClear();
+        const answers = [keyring.matches(key, hash), keyring.find(key, [{ hash }]) !== undefined];
+        expect(answers).toEqual([hash === right, hash === right]);
+        expect(compare.mock.calls.map(([, stored]) => stored)).toEqual([hash, hash]);
+        expect(compare.mock.results.map(({ value }) => value)).toEqual(answers);
+      }
+    } finally {
+      compare.mockRestore();
+    }
+  });
+
+  it("needs the pepper to match what was hashed with it", () => {
+    const stored = createKeyring(["salt of the earth"]).hash(key);
+    expect(createKeyring(["salt of the earth"]).matches(key, stored)).toBe(true);
+    expect(createKeyring(["another"]).matches(key, stored)).toBe(false);
+    expect(createKeyring().matches(key, stored)).toBe(false);
+  });
+
+  it("still matches hashes of the peppers that come later in the list", () => {
+    const bare = createKeyring().hash(key);
+    const old = createKeyring(["old"]).hash(key);
+    const rotated = createKeyring(["new", "old", ""]);
+    expect(rotated.matches(key, old)).toBe(true);
+    expect(rotated.matches(key, bare)).toBe(true);
+    expect(rotated.hash(key)).toEqual(createKeyring(["new"]).hash(key));
+    expect(rotated.hashes(key)).toContainEqual(old);
+  });
+});
+
+describe("a key that was handed out long ago", () => {
+  const key = "lk_prv_030oVeblwK671ZXTBBRdgQ1fgEi64Pa3W0y7iH6KCyncmGfPlcjZdoG3ZLAPP";
+
+  it("still tells its kind and its id", () => {
+    expect(parseKey(key)).toEqual({ kind: "prv", id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a" });
+  });
+
+  it.each([
+    ["", "470f53e7b953431473d496e708d0b3c2ef2ecf1e4bada62d9144d91d8ed545bb"],
+    ["salt", "05d48f3889a9b0da1bca29132f379e737b2df6d2523cce451ba70370ad60ed63"],
+  ])("still matches its hash under the pepper %j", (pepper, stored) => {
+    const keyring = createKeyring([pepper]);
+    expect(keyring.matches(key, Buffer.from(stored, "hex"))).toBe(true);
+    expect(Buffer.from(keyring.hash(key)).toString("hex")).toBe(stored);
+  });
+});
+
+describe("an id", () => {
+  it("is a UUID of version 7 that sorts by the moment it was made", () => {
+    expect(newId(Date.now())).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+    expect(newId(1_000) < newId(1_001)).toBe(true);
+  });
+
+  it("is a different one each time", () => {
+    const ids = Array.from({ length: 5_000 }, () => newId(0));
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("is the same after it was bytes, wherever among others", () => {
+    fc.assert(
+      fc.property(id, fc.nat(9), (id, start) => {
+        const bytes = Buffer.concat([Buffer.alloc(start, 0xff), idToBytes(id), Buffer.alloc(1)]);
+        expect(idFromBytes(bytes, start)).toBe(id);
+        expect(isId(id)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("random bytes", () => {
+  it("are drawn once each, as many as are asked for", () => {
+    const drawn = Array.from({ length: 1_000 }, () => {
+      const bytes = Buffer.alloc(24);
+      drawRandom(bytes);
+      return bytes.toString("hex");
+    });
+    expect(new Set(drawn).size).toBe(drawn.length);
+  });
+
+  it("leave what is beside the target alone", () => {
+    const bytes = Buffer.alloc(48);
+    drawRandom(bytes.subarray(12, 36));
+    expect(bytes.subarray(0, 12).equals(Buffer.alloc(12))).toBe(true);
+    expect(bytes.subarray(36).equals(Buffer.alloc(12))).toBe(true);
+  });
+});
+
+describe("malformed keys", () => {
+  /** A store that counts whatever is asked of it. */
+  function createCountingStore() {
+    let asked = 0;
+    const count = () => {
+      asked++;
+      return undefined;
+    };
+    const part = new Proxy({}, { get: () => count });
+    const store = { applications: part, sessions: part, now: count } as unknown as Store;
+    return { store, asked: () => asked };
+  }
+
+  const good = fc
+    .constantFrom("prv", "pub", "mgt", "ses")
+    .map((kind) => makeKey(kind as "prv", newId(Date.now())));
+  const anyLetter = fc.string({ minLength: 1, maxLength: 1, unit: "binary-ascii" });
+  const spoiled = fc.oneof(
+    fc
+      .tuple(good, fc.nat({ max: 67 }), anyLetter)
+      .map(([key, at, letter]) => key.slice(0, at) + letter + key.slice(at + 1)),
+    fc.tuple(good, fc.nat({ max: 67 })).map(([key, at]) => key.slice(0, at)),
+    fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => key + more),
+    fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => more + key),
+    good.map((key) => key.toUpperCase()),
+    // A nonce is no key.
+    fc.constant("non").map((kind) => makeKey(kind as "non", newId(Date.now()))),
+    fc.string(),
+  );
+
+  describe("a key that cannot be one", () => {
+    it("never reaches the store", async () => {
+      const { store, asked } = createCountingStore();
+      // Where keys that were made elsewhere are accepted, texts that may be such a key are looked up.
+      const keyring = createKeyring();
+      const identify = createIdentify(store, keyring, "held");
+      const identifyMany = createIdentifyMany(store, keyring, "held");
+      const findNamed = createFindNamed(store, keyring);
+      await fc.assert(
+        fc.asyncProperty(spoiled, async (text) => {
+          fc.pre(text.startsWith("lk_non_") || parseKey(text) === undefined);
+          expect(await identify(text)).toBeUndefined();
+          expect(await identifyMany([text])).toEqual([undefined]);
+          expect(await findNamed(text)).toBeUndefined();
+          expect(asked()).toBe(0);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it("is told from one that can be", async () => {
+      const { store, asked } = createCountingStore();
+      await createIdentify(store, createKeyring(), "held")(makeKey("prv", newId(Date.now())));
+      expect(asked()).toBe(1);
+    });
+  });
+});

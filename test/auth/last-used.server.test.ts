@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { keyOf } from "../support/api.js";
+import { createGrpcApi } from "../support/api-grpc.js";
+import { createRestApi } from "../support/api-rest.js";
+import { engines, startServer, type TestServer } from "../support/server.js";
+import { until } from "../support/until.js";
+
+const minute = 60_000;
+const apis = {
+  rest: ({ url }: TestServer) => createRestApi(url),
+  grpc: ({ port }: TestServer) => createGrpcApi(`127.0.0.1:${port}`),
+} as const;
+
+describe.each(engines)("when a key was last used, on store=%s", (engine) => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer(engine, { usesInterval: 20 });
+  });
+  afterAll(() => server.close());
+
+  describe.each(["rest", "grpc"] as const)("over %s", (protocol) => {
+    async function createTenant() {
+      const api = apis[protocol](server);
+      const root = await server.createTenant();
+      const make = async (type: string) => {
+        const permissions = ["token:read", "application:read"];
+        const made = await api.createApplication(root.key, { name: type, type, permissions });
+        return { id: made.id, key: keyOf(made) };
+      };
+      const [backend, shop] = [await make("private"), await make("public")];
+
+      const lastUse = async ({ id }: { id: string }) =>
+        (await api.getApplication(root.key, { id })).lastUsedAt;
+      return { api, root, backend, shop, lastUse, close: () => api.close() };
+    }
+
+    it("is told of its application and of the key, and changes no version", async () => {
+      const { api, root, backend, lastUse, close } = await createTenant();
+      expect(await lastUse(backend)).toBeUndefined();
+      const { version } = await api
+        .whoAmI(backend.key)
+        .then(() => api.getApplicationByKey(backend.key));
+      await until(async () => (await lastUse(backend)) !== undefined);
+      const { data: keys } = await api.listApplicationKeys(root.key, backend);
+      expect(keys[0]?.lastUsedAt).toEqual(await lastUse(backend));
+      const { data } = await api.listApplications(root.key, { id: [backend.id] });
+      expect(data[0]?.lastUsedAt).toEqual(await lastUse(backend));
+      expect((await api.getApplication(root.key, backend)).version).toBe(version);
+      close();
+    });
+
+    it("is told anew a minute later", async () => {
+      const { api, backend, lastUse, close } = await createTenant();
+      await api.whoAmI(backend.key);
+      await until(async () => (await lastUse(backend)) !== undefined);
+      const first = await lastUse(backend);
+      server.clock.advance(minute);
+      await api.whoAmI(backend.key);
+      await until(async () => (await lastUse(backend))?.seconds !== first?.seconds);
+      close();
+    });
+
+    it("counts a check that is made of the key, and the use of a session", async () => {
+      const { api, root, backend, shop, lastUse, close } = await createTenant();
+      await api.checkAccess(root.key, { key: backend.key, permission: "token:read" });
+      await until(async () => (await lastUse(backend)) !== undefined);
+
+      const { sessionKey } = await api.createSession(shop.key);
+      await until(async () => (await lastUse(shop)) !== undefined);
+      const first = await lastUse(shop);
+      server.clock.advance(minute);
+      await api.whoAmI(sessionKey);
+      await until(async () => (await lastUse(shop))?.seconds !== first?.seconds);
+      const { data: keys } = await api.listApplicationKeys(root.key, shop);
+      expect(keys[0]?.lastUsedAt).toEqual(first);
+      close();
+    });
+  });
+});
+
+describe.each(engines)("the uses that wait when a server stops, on store=%s", (engine) => {
+  it("are written before it ends", async () => {
+    const base = await startServer(engine);
+    const server = await startServer(engine, { store: base.store });
+    const { key, applicationId } = await server.createTenant();
+    await createRestApi(server.url).whoAmI(key);
+    await server.close();
+    expect((await base.store.applications.find(applicationId))?.lastUsedAt).toBeDefined();
+    await base.close();
+  });
+});

@@ -1,0 +1,220 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { connect } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it, jest } from "@jest/globals";
+import { watchHealth } from "../support/health-watch.js";
+import { useMongo } from "../support/mongo.js";
+import { uri } from "../support/mongo-uri.js";
+import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
+import { listeningLine, useServices } from "../support/service-process.js";
+import { useStops } from "../support/stops.js";
+import { isFullSuite } from "../support/suite.js";
+
+jest.setTimeout(180_000);
+
+const startService = useServices();
+const stopAfterTest = useStops();
+
+function run(args: string[], environment: Record<string, string>): LatchkeyProcess {
+  const command = runLatchkey(args, environment);
+  stopAfterTest(() => command.child.kill("SIGKILL"));
+  return command;
+}
+
+const mongo = useMongo();
+
+async function nameByKey(url: string, key: string): Promise<string> {
+  const response = await fetch(`${url}/applications/key`, { headers: { "SVC-API-KEY": key } });
+  return ((await response.json()) as { name: string }).name;
+}
+
+describe("the first start with an empty data folder", () => {
+  it("shows a key and a curl line that works when pasted, which no later start does", () =>
+    withFolder(async (DATA_DIR) => {
+      const first = await startService({ DATA_DIR });
+      const [, line = ""] = await first.process.until(/^ +(curl .*)$/m);
+      const { stdout } = await promisify(execFile)("sh", ["-c", line]);
+      expect(JSON.parse(stdout)).toMatchObject({
+        type: "management",
+        permissions: expect.arrayContaining([
+          "application:create",
+          "application:read",
+          "application:update",
+          "application:delete",
+        ]),
+      });
+      first.process.child.kill("SIGTERM");
+      expect(await first.process.ended()).toBe(0);
+
+      const second = await startService({ DATA_DIR });
+      expect(second.process.output.stdout).not.toContain("lk_mgt_");
+      expect(await nameByKey(second.url, first.firstKey)).toBe("Bootstrap");
+    }));
+});
+
+describe("a start with GRANT_POLICY=open", () => {
+  it("logs one warning, also where there are workers", () =>
+    withFolder(async (DATA_DIR) => {
+      const { process } = await startService({ DATA_DIR, GRANT_POLICY: "open", WORKERS: "2" });
+      const lines = process.output.stdout
+        .split("\n")
+        .filter((line) => line.includes("GRANT_POLICY"));
+      expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40 }]);
+      expect(lines[0]).toContain("callers give permissions that they do not hold");
+    }));
+});
+
+describe("a start with FIRST_KEY=hide on an empty data folder", () => {
+  it.each(isFullSuite ? ["1", "2"] : ["1"])(
+    "creates nothing, and logs how to create the first key until there is one: WORKERS=%s",
+    (WORKERS) =>
+      withFolder(async (DATA_DIR) => {
+        const environment = { DATA_DIR, FIRST_KEY: "hide", WORKERS, PORT: "0" };
+        const hint = "docker compose run --rm latchkey-1 bootstrap";
+
+        /** Starts, stops, and answers all that was written. */
+        async function outputOfStart(): Promise<string> {
+          const service = run(["serve"], environment);
+          await service.until(listeningLine);
+          service.child.kill("SIGTERM");
+          expect(await service.ended()).toBe(0);
+          return service.output.stdout + service.output.stderr;
+        }
+
+        for (const output of [await outputOfStart(), await outputOfStart()]) {
+          expect(output).toContain(hint);
+          expect(output).not.toContain("lk_");
+        }
+        expect(await run(["bootstrap"], environment).ended()).toBe(0);
+        expect(await outputOfStart()).not.toContain(hint);
+      }),
+  );
+});
+
+describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
+  "latchkey bootstrap on the %s store",
+  (kind) => {
+    async function withStore(use: (store: Record<string, string>) => Promise<void>): Promise<void> {
+      await (kind === "mongodb"
+        ? use({ MONGODB_URI: uri, MONGODB_DATABASE: mongo.createDatabase().databaseName })
+        : withFolder((DATA_DIR) => use({ DATA_DIR })));
+    }
+
+    async function bootstrap(args: string[], store: Record<string, string>) {
+      const command = run(["bootstrap", "--json", ...args], store);
+      expect(await command.ended()).toBe(0);
+      expect(command.output.stderr).toBe("");
+      expect(command.output.stdout.split("\n")).toHaveLength(2);
+      return JSON.parse(command.output.stdout);
+    }
+
+    it("prints one line of JSON, whose key works while the service runs", () =>
+      withStore(async (store) => {
+        const { url } = await startService(store);
+        const made = await bootstrap(["--name", "Platform team"], store);
+        expect(Object.keys(made)).toEqual(["tenant_id", "application_id", "key"]);
+        expect(await nameByKey(url, made.key)).toBe("Platform team");
+      }));
+
+    it("makes another tenant each time, or another application in the one that is named", () =>
+      withStore(async (store) => {
+        const first = await bootstrap([], store);
+        const second = await bootstrap([], store);
+        const third = await bootstrap(["--tenant", first.tenant_id.toUpperCase()], store);
+        expect(second.tenant_id).not.toBe(first.tenant_id);
+        expect(third.tenant_id).toBe(first.tenant_id);
+        expect(third.application_id).not.toBe(first.application_id);
+      }));
+  },
+);
+
+async function complaint(args: string[], environment: Record<string, string>): Promise<string> {
+  const command = run(args, environment);
+  expect(await command.ended()).not.toBe(0);
+  expect(command.output.stdout).toBe("");
+  return command.output.stderr;
+}
+
+describe.each(isFullSuite ? ["1", "2"] : ["1"])(
+  "a service of WORKERS=%s that cannot start says why in one clear line, with an exit code that is not zero",
+  (WORKERS) => {
+    it("for a port that is taken", () =>
+      withFolder(async (DATA_DIR) => {
+        const other = createServer().listen(0, "127.0.0.1");
+        await new Promise((resolve) => other.once("listening", resolve));
+        const PORT = String((other.address() as AddressInfo).port);
+        const line = await complaint(["serve"], { WORKERS, DATA_DIR, PORT });
+        expect(line).toBe(
+          `latchkey: 127.0.0.1:${PORT} is taken by another program: stop it or set PORT to another port\n`,
+        );
+        other.close();
+      }));
+
+    it("for a data folder that cannot be written", () =>
+      withFolder(async (folder) => {
+        const file = join(folder, "file");
+        await writeFile(file, "not a folder");
+        const line = await complaint(["serve"], {
+          WORKERS,
+          DATA_DIR: join(file, "data"),
+          PORT: "0",
+        });
+        expect(line).toMatch(/^latchkey: The data folder .+ cannot be used \(.*\): .*\n$/);
+      }));
+
+    it("for a MongoDB that cannot be reached, without its password", async () => {
+      const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
+      const line = await complaint(["serve"], { WORKERS, MONGODB_URI, PORT: "0" });
+      expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
+      expect(line).not.toContain("hunter2");
+    });
+  },
+);
+
+describe("what cannot work is told in one clear line, with an exit code that is not zero", () => {
+  it("for settings, one line each", async () => {
+    const lines = await complaint(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
+    expect(lines.split("\n")).toEqual([
+      expect.stringMatching(/^latchkey: PORT must be/),
+      expect.stringMatching(/^latchkey: LOG_LEVEL must be/),
+      "",
+    ]);
+  });
+
+  it("for a tenant that is no UUID and a name that breaks the rules", () =>
+    withFolder(async (DATA_DIR) => {
+      expect(await complaint(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
+      const line = await complaint(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
+      expect(line).toBe("latchkey: name: must be at most 200 characters\n");
+    }));
+
+  it("for a command that does not exist", async () => {
+    expect(await complaint(["fly"], {})).toContain("unknown command 'fly'");
+  });
+});
+
+describe("SIGTERM", () => {
+  it("ends the service with 0 after it has said goodbye to open streams", () =>
+    withFolder(async (DATA_DIR) => {
+      const { url, process } = await startService({ DATA_DIR });
+      const session = connect(url);
+      const stream = watchHealth(session);
+      const statuses: number[] = [];
+      await new Promise<void>((resolve, reject) => {
+        stream.on("error", reject);
+        stream.on("data", (frame: Buffer) => {
+          statuses.push(frame.at(-1) ?? 0);
+          process.child.kill("SIGTERM");
+        });
+        stream.on("end", resolve);
+      });
+      session.close();
+      expect(statuses).toEqual([1, 2]);
+      expect(await process.ended()).toBe(0);
+      expect(process.output.stdout).toContain('"msg":"stopped"');
+    }));
+});

@@ -1,0 +1,196 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, createReadStream, openSync, type ReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it, jest } from "@jest/globals";
+import {
+  childrenOf,
+  isRunning,
+  latchkeyPath,
+  runLatchkey,
+  withFolder,
+} from "../support/process.js";
+import { listeningLine } from "../support/service-process.js";
+import { useStops } from "../support/stops.js";
+import { hangTimeout, until } from "../support/until.js";
+import {
+  ask,
+  count,
+  everyFirstKey,
+  everyListeningLine,
+  useSessions,
+  useWorkers,
+  watchWorker,
+} from "../support/workers-service.js";
+
+jest.setTimeout(2 * hangTimeout);
+
+const run = promisify(execFile);
+const stopAfterTest = useStops();
+const openSession = useSessions();
+const withService = useWorkers();
+
+/** Asks over HTTP/1.1, on a TLS connection of its own. */
+async function askOverTls(url: string, key: string, ca: Buffer): Promise<string> {
+  const tls = { ca, servername: "localhost", ALPNProtocols: ["http/1.1"] };
+  const headers = { "svc-api-key": key };
+  const outgoing = request(url, { ...tls, headers, agent: false }).end();
+  const [response] = await once(outgoing, "response");
+  response.resume();
+  return `${response.httpVersion} ${response.statusCode}`;
+}
+
+describe("workers", () => {
+  it("serve HTTP/2 and HTTP/1.1 over TLS", () =>
+    withService(
+      async ({ url, key }) => {
+        const ca = await readFile("test/fixtures/localhost.crt");
+        // Connections go to the workers in turn.
+        for (let turn = 0; turn < 4; turn++) {
+          expect(await askOverTls(`${url}/applications/key`, key, ca)).toBe("1.1 200");
+        }
+        const sessions = Array.from({ length: 4 }, () =>
+          openSession(url, { ca, servername: "localhost" }),
+        );
+        await Promise.all(sessions.map((session) => watchWorker(session).told));
+        for (const session of sessions) {
+          const stream = session.request({ ":path": "/applications/key", "svc-api-key": key });
+          const [headers] = await once(stream, "response");
+          expect(headers[":status"]).toBe(200);
+        }
+      },
+      { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" },
+    ));
+});
+
+describe("a worker that dies", () => {
+  it("by SIGTERM is reported in the log and replaced, while the others serve", () =>
+    withService(async (service) => {
+      const [victim] = service.workers() as [number];
+      process.kill(victim, "SIGTERM");
+      const [line] = await service.until(/.*a worker ended with exit code 0.*/);
+      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
+      expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
+      await until(async () => service.workers().length === 2);
+      expect(service.workers()).not.toContain(victim);
+      expect(count(service.output.stdout, everyListeningLine)).toBe(1);
+    }));
+
+  it("with all others is replaced too, and the service tells where it is where that has changed", () =>
+    withService(async (service) => {
+      for (const pid of service.workers()) {
+        process.kill(pid, "SIGKILL");
+      }
+      await service.until(/(ended with SIGKILL.*){2}/s);
+      const answers = async () => {
+        const [, url = ""] = [...service.output.stdout.matchAll(everyListeningLine)].at(-1) ?? [];
+        const status = await ask(url, "/applications/key", service.key).catch(() => undefined);
+        return status === 200;
+      };
+      await until(answers);
+      expect(new Set(service.output.stdout.match(everyFirstKey)).size).toBe(1);
+    }));
+});
+
+describe("a service of workers that is told to stop", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "by %s says goodbye to all its streams and ends with 0",
+    (signal) =>
+      withService(async (service) => {
+        const workers = service.workers();
+        const sessions = Array.from({ length: 4 }, () => openSession(service.url));
+        const watches = sessions.map(watchWorker);
+        await Promise.all(watches.map(({ told }) => told));
+        service.child.kill(signal);
+        for (const { statuses } of watches) {
+          expect(await statuses).toEqual([1, 2]);
+        }
+        for (const session of sessions) {
+          session.close();
+        }
+        expect(await service.ended()).toBe(0);
+        expect(workers.filter(isRunning)).toEqual([]);
+        const { stdout, stderr } = service.output;
+        expect(stderr).toBe("");
+        expect(count(stdout, /"msg":"stopping on /g)).toBe(1);
+        expect(count(stdout, /"msg":"stopped"/g)).toBe(1);
+        expect(stdout).not.toContain("a worker ended");
+      }),
+  );
+
+  it("while it starts ends with 0", () =>
+    withFolder(async (DATA_DIR) => {
+      const service = runLatchkey(["serve"], { DATA_DIR, PORT: "0", WORKERS: "2" });
+      stopAfterTest(() => service.child.kill("SIGKILL"));
+      await until(async () => childrenOf(service.child.pid as number).length === 2);
+      service.child.kill("SIGTERM");
+      expect(await service.ended()).toBe(0);
+      expect(service.output.stderr).toBe("");
+    }));
+
+  it("by SIGKILL leaves no worker behind", () =>
+    withService(async (service) => {
+      const workers = service.workers();
+      service.child.kill("SIGKILL");
+      await service.ended();
+      await until(async () => !workers.some(isRunning));
+    }));
+});
+
+describe("the log of several workers", () => {
+  /** A pipe that nobody reads unless told to: what is written there waits, and fills it. */
+  async function openPipe(folder: string): Promise<{ fd: number; stream: ReadStream }> {
+    const path = join(folder, "pipe");
+    await run("mkfifo", [path]);
+    const fd = openSync(path, constants.O_RDWR);
+    stopAfterTest(() => closeSync(fd));
+    return { fd, stream: createReadStream(path, { encoding: "utf8" }) };
+  }
+
+  it("has whole lines, also where they are long and nobody reads them for a while", () =>
+    withFolder(async (folder) => {
+      const { fd, stream } = await openPipe(folder);
+      let text = "";
+      stream.on("data", (part) => {
+        text += part;
+      });
+      const { PATH = "" } = process.env;
+      const env = {
+        PATH,
+        HOST: "127.0.0.1",
+        PORT: "0",
+        WORKERS: "2",
+        DATA_DIR: join(folder, "data"),
+      };
+      const child = spawn(process.execPath, [latchkeyPath, "serve"], {
+        env,
+        stdio: ["ignore", fd, "inherit"],
+      });
+      stopAfterTest(() => child.kill("SIGKILL"));
+      await until(async () => listeningLine.test(text));
+      const [, url = ""] = listeningLine.exec(text) ?? [];
+      stream.pause();
+      const total = 600;
+      const paths = Array.from(
+        { length: total },
+        (_, at) => `/${at}/${"none/".repeat((at % 20) * 100)}`,
+      );
+      await Promise.all(paths.map((path) => ask(url, path, "")));
+      stream.resume();
+      child.kill("SIGTERM");
+      await once(child, "exit");
+      await until(async () => text.includes('"msg":"stopped"'));
+      stream.destroy();
+
+      const lines = text.split("\n").filter((line) => line.startsWith("{"));
+      const entries = lines.map((line) => JSON.parse(line));
+      const numbers = entries.flatMap(({ path }) => (path ? [Number(path.split("/")[1])] : []));
+      expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, at) => at));
+      const [banner = "", ...rest] = text.split(/(?=\{)/);
+      expect(banner).toContain("lk_mgt_");
+      expect(rest.join("")).toBe(`${lines.join("\n")}\n`);
+    }));
+});

@@ -1,0 +1,128 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { describe, expect, it, jest } from "@jest/globals";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { backOff } from "../../src/cluster/supervisor.js";
+import { isRunning, latchkeyPath } from "../support/process.js";
+import { useStops } from "../support/stops.js";
+import { hangTimeout, until } from "../support/until.js";
+import {
+  ask,
+  askManyTimes,
+  count,
+  everyFirstKey,
+  everyListeningLine,
+  useSessions,
+  useWorkers,
+  watchWorker,
+} from "../support/workers-service.js";
+
+jest.setTimeout(2 * hangTimeout);
+
+const run = promisify(execFile);
+const stopAfterTest = useStops();
+const openSession = useSessions();
+const withService = useWorkers();
+
+describe("workers", () => {
+  it("share one port, one key and one store, and tell each other's watchers of changes", () =>
+    withService(async ({ url, key, workers, output }, DATA_DIR) => {
+      expect(workers()).toHaveLength(2);
+      expect(new Set(await askManyTimes(url, key))).toEqual(new Set([200]));
+      const { stdout } = output;
+      expect(count(stdout, everyFirstKey)).toBe(2);
+      expect(new Set(stdout.match(everyFirstKey)).size).toBe(1);
+      expect(count(stdout, everyListeningLine)).toBe(1);
+
+      const { PATH = "" } = process.env;
+      const bootstrap = [latchkeyPath, "bootstrap", "--json"];
+      const made = await run(process.execPath, bootstrap, { env: { PATH, DATA_DIR } });
+      const answers = await askManyTimes(url, JSON.parse(made.stdout).key);
+      expect(new Set(answers)).toEqual(new Set([200]));
+      await expectAllTold(url, key);
+    }));
+
+  /** Sees that the watchers of every worker are told of a change. */
+  async function expectAllTold(baseUrl: string, key: string): Promise<void> {
+    const headers = { "SVC-API-KEY": key };
+    // Connections go to the workers in turn, so each worker has some.
+    const watchers = Array.from({ length: 4 }, () => {
+      const end = new AbortController();
+      stopAfterTest(() => end.abort());
+      const { watchCredentials } = createClient(AccessService, createGrpcTransport({ baseUrl }));
+      const messages = watchCredentials({}, { headers, signal: end.signal });
+      return messages[Symbol.asyncIterator]();
+    });
+    await Promise.all(watchers.map((watcher) => watcher.next()));
+
+    const body = JSON.stringify({
+      name: "Short-lived",
+      type: "private",
+      permissions: ["token:read"],
+    });
+    const json = { ...headers, "content-type": "application/json" };
+    const made = await fetch(`${baseUrl}/applications`, { method: "POST", headers: json, body });
+    const { id } = (await made.json()) as { id: string };
+    await fetch(`${baseUrl}/applications/${id}`, { method: "DELETE", headers });
+
+    for (const watcher of watchers) {
+      let changes: { kind: string; applicationId: string }[] = [];
+      while (changes.length === 0) {
+        ({ changes } = (await watcher.next()).value);
+      }
+      expect(changes).toMatchObject([{ kind: "deleted", applicationId: id }]);
+    }
+  }
+});
+
+describe("a worker that dies", () => {
+  it("is reported in the log and replaced, while the others serve", () =>
+    withService(async (service) => {
+      const [victim] = service.workers() as [number];
+      process.kill(victim, "SIGKILL");
+      const [line] = await service.until(/.*a worker ended with SIGKILL.*/);
+      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
+      expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
+      await until(async () => service.workers().length === 2);
+      expect(service.workers()).not.toContain(victim);
+      expect(count(service.output.stdout, everyListeningLine)).toBe(1);
+    }));
+
+  it("is replaced later each time, up to a limit, until one has lived", () => {
+    const waits = [0];
+    for (let round = 0; round < 10; round++) {
+      waits.push(backOff(5, waits.at(-1)));
+    }
+    expect(waits).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
+    expect(backOff(30_000, 10_000)).toBe(100);
+  });
+});
+
+describe("a service of workers that is told to stop", () => {
+  it("says goodbye to all its streams and ends with 0, by a signal to each process, twice", () =>
+    withService(async (service) => {
+      const workers = service.workers();
+      const sessions = Array.from({ length: 4 }, () => openSession(service.url));
+      const watches = sessions.map(watchWorker);
+      await Promise.all(watches.map(({ told }) => told));
+      const all = [service.child.pid as number, ...workers];
+      for (const pid of [...all, ...all]) {
+        process.kill(pid, "SIGINT");
+      }
+      for (const { statuses } of watches) {
+        expect(await statuses).toEqual([1, 2]);
+      }
+      for (const session of sessions) {
+        session.close();
+      }
+      expect(await service.ended()).toBe(0);
+      expect(workers.filter(isRunning)).toEqual([]);
+      const { stdout, stderr } = service.output;
+      expect(stderr).toBe("");
+      expect(count(stdout, /"msg":"stopping on /g)).toBe(1);
+      expect(count(stdout, /"msg":"stopped"/g)).toBe(1);
+      expect(stdout).not.toContain("a worker ended");
+    }));
+});

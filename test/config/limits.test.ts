@@ -1,0 +1,189 @@
+import { connect as connectHttp2, type Settings } from "node:http2";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { slowHeaders } from "../attacks/slow-callers.js";
+import { askRaw, expectProblem, send } from "../support/http.js";
+import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
+import { callRaw } from "../support/raw-grpc.js";
+import { startServer, type TestServer } from "../support/server.js";
+import { until } from "../support/until.js";
+
+/** Less than the default each, so that none of them is kept by chance. */
+const small = {
+  HEADER_LIMIT: "2kb",
+  HEADER_COUNT_LIMIT: "10",
+  URL_LIMIT: "1kb",
+  JSON_DEPTH_LIMIT: "8",
+  LIST_LIMIT: "100",
+  IDLE_TIMEOUT: "1s",
+  CONNECTION_LIMIT: "20",
+  HTTP2_STREAM_LIMIT: "7",
+  HTTP2_FRAME_LIMIT: "10",
+  // A connection that ends has not run out of these.
+  ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" },
+};
+
+let limited: TestServer;
+let usual: TestServer;
+let hasty: TestServer;
+let key: string;
+
+beforeAll(async () => {
+  [limited, usual, hasty] = await Promise.all([
+    startServer("lmdb", { environment: small }),
+    startServer("lmdb", { environment: { HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" } }),
+    startServer("lmdb", { environment: { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "24h" } }),
+  ]);
+  ({ key } = await limited.createTenant());
+});
+
+afterAll(async () => {
+  await Promise.all([limited.close(), usual.close(), hasty.close()]);
+});
+
+function create(body: object) {
+  const headers = { "svc-api-key": key, "content-type": "application/json" };
+  return send(limited, "/applications", { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+const lists = (levels: number): unknown => (levels === 0 ? "a" : [lists(levels - 1)]);
+
+/** What a server says first over HTTP/2. */
+function settingsOf({ url }: TestServer): Promise<Settings> {
+  const session = connectHttp2(url);
+  return new Promise((resolve, reject) => {
+    session.on("error", reject);
+    session.on("remoteSettings", (settings) => {
+      session.destroy();
+      resolve(settings);
+    });
+  });
+}
+
+jest.setTimeout(180_000);
+
+describe("what is set is kept", () => {
+  it("HEADER_LIMIT", async () => {
+    const ask = (size: number) =>
+      askRaw(
+        limited,
+        `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-a: ${"a".repeat(size)}\r\n\r\n`,
+      );
+    expect(await ask(1_500)).toMatchObject({ status: 200 });
+    expectProblem(await ask(2_500), 431, "headers_too_large");
+    const http2 = (size: number) =>
+      callRaw(limited, "/healthz", { headers: { ":method": "GET", "x-a": "a".repeat(size) } });
+    expect((await http2(1_500)).status).toBe(200);
+    expect((await http2(2_500)).status).toBe(431);
+    const preflight = { ":method": "OPTIONS", "access-control-request-method": "GET" };
+    const headers = { ...preflight, "x-a": "a".repeat(2_500) };
+    expect((await callRaw(limited, "/healthz", { headers })).status).toBe(431);
+  });
+
+  it("HEADER_COUNT_LIMIT", async () => {
+    const ask = (count: number) =>
+      askRaw(
+        limited,
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n" +
+          `${Array.from({ length: count - 2 }, (_, at) => `x-${at}: a\r\n`).join("")}\r\n`,
+      );
+    expect(await ask(10)).toMatchObject({ status: 200 });
+    const { detail } = expectProblem(await ask(11), 431, "headers_too_large");
+    expect(detail).toContain("at most 10 headers");
+  });
+
+  it("URL_LIMIT", async () => {
+    const ask = (size: number) => send(limited, `/healthz?${"a".repeat(size - 9)}`);
+    expect(await ask(1_024)).toMatchObject({ status: 200 });
+    expectProblem(await ask(1_025), 414, "url_too_long");
+    for (const size of [1_025, 20_000, 60_000]) {
+      const path = `/healthz?${"a".repeat(size - 9)}`;
+      expect((await callRaw(limited, path, { headers: { ":method": "GET" } })).status).toBe(414);
+    }
+  });
+
+  it("JSON_DEPTH_LIMIT", async () => {
+    const deep = expectProblem(await create({ name: lists(8) }), 400, "invalid_request");
+    expect(deep.detail).toContain("8 levels");
+    const less = expectProblem(await create({ name: lists(7) }), 400, "invalid_request");
+    expect(JSON.stringify(less)).not.toContain("levels");
+  });
+
+  it("LIST_LIMIT", async () => {
+    const ask = (count: number) => {
+      const permissions = Array.from({ length: count - 1 }, (_, at) => `a${at}:read`);
+      const rules = [{ permissions: permissions.slice(50) }];
+      return create({ name: "a", type: "private", permissions: permissions.slice(0, 50), rules });
+    };
+    const long = expectProblem(await ask(101), 400, "invalid_request");
+    expect(JSON.stringify(long)).toContain("100 items");
+    expect((await ask(100)).body).not.toContain("100 items");
+  });
+
+  it("HTTP2_STREAM_LIMIT, which is told to clients and is 250 at most by default", async () => {
+    expect(await settingsOf(limited)).toMatchObject({ maxConcurrentStreams: 7 });
+    expect((await settingsOf(usual)).maxConcurrentStreams).toBeLessThanOrEqual(250);
+  });
+
+  it("HTTP2_FRAME_LIMIT", async () => {
+    const pings = Array.from({ length: 30 }, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const [cutOff, kept] = [openRawHttp2(limited.port), openRawHttp2(usual.port)];
+    cutOff.write(Buffer.concat(pings));
+    kept.write(Buffer.concat(pings));
+    await cutOff.ended;
+    // What follows is answered: 9 bytes before the 8 of each, after settings of the server.
+    await until(async () => kept.received().length > 30 * 17);
+    expect(kept.socket.destroyed).toBe(false);
+    kept.socket.destroy();
+  });
+
+  it("CONNECTION_LIMIT", async () => {
+    const open = (server: TestServer) => Array.from({ length: 40 }, () => openRaw(server.port));
+    const [crowd, few] = [open(limited), open(usual)];
+    const left = (some: typeof crowd) => some.filter(({ socket }) => !socket.destroyed).length;
+    await until(async () => left(crowd) <= 20);
+    // Once the last of them is answered, the server has accepted all of them.
+    const last = few.at(-1) as (typeof few)[number];
+    last.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    await until(async () => last.received().includes("HTTP/1.1 200"));
+    expect(left(few)).toBe(40);
+    for (const { socket } of [...crowd, ...few]) {
+      socket.destroy();
+    }
+  });
+
+  it("HEADER_TIMEOUT, though a body may take a day, for a first request and for a later one", async () => {
+    const { port, url } = hasty;
+    const target = { port, url, firstKey: (await hasty.createTenant()).key };
+    const ways = Object.entries(slowHeaders).filter(([what]) => !what.includes("TLS"));
+    const callers = await Promise.all(
+      ways.map(async ([what, begin]) => ({ what, ...(await begin(target, target)) })),
+    );
+    const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ what }) => what);
+    await until(async () => open().length === 0).catch(() => {});
+    const left = open();
+    for (const { hangUp } of callers) {
+      hangUp();
+    }
+    expect(left).toEqual([]);
+  });
+
+  it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, once a key has come that works", async () => {
+    const open = ({ port }: TestServer, withKey: string) => {
+      const http1 = openRaw(port);
+      http1.write(`GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${withKey}\r\n\r\n`);
+      const http2 = openRawHttp2(port);
+      const fields = request("/applications/key", { "svc-api-key": withKey });
+      http2.write(frame(frameType.headers, endHeaders | endStream, 1, fields));
+      return { http1, http2 };
+    };
+    // By default it is longer: those that came first to the other server stay.
+    const longer = open(usual, (await usual.createTenant()).key);
+    const { http1, http2 } = open(limited, key);
+    expect(Math.min(await http1.ended, await http2.ended)).toBeGreaterThan(1_000);
+    expect(http1.received().toString()).toContain("HTTP/1.1 200");
+    expect([longer.http1.socket.destroyed, longer.http2.socket.destroyed]).toEqual([false, false]);
+    longer.http1.socket.destroy();
+    longer.http2.socket.destroy();
+  });
+});

@@ -1,0 +1,362 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { Environment } from "../../src/config/settings.js";
+import type { Store } from "../../src/store/port/store.js";
+import { keyOf } from "../support/api.js";
+import { createGrpcApi } from "../support/api-grpc.js";
+import { createRestApi } from "../support/api-rest.js";
+import { expectProblem, send } from "../support/http.js";
+import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
+import { startServer, type TestServer } from "../support/server.js";
+
+const running: TestServer[] = [];
+
+async function start(environment: Environment = {}, store?: Store): Promise<TestServer> {
+  const server = await startServer("lmdb", { environment, store });
+  running.unshift(server);
+  return server;
+}
+
+afterEach(async () => {
+  for (const server of running.splice(0)) {
+    await server.close();
+  }
+});
+
+/** A tenant with a private and a public application. */
+async function createTenant(server: TestServer, permissions = ["token:read"]) {
+  const root = await server.createTenant();
+  const api = createRestApi(server.url);
+  const make = async (type: string) =>
+    keyOf(await api.createApplication(root.key, { name: type, type, permissions }));
+  return { root, api, privateKey: await make("private"), publicKey: await make("public") };
+}
+
+const reads = async (server: TestServer, key: string, header = "svc-api-key") =>
+  (await send(server, "/applications/key", { headers: { [header]: key } })).status;
+
+describe("KEY_PEPPER", () => {
+  const older = "the older pepper of the two";
+  const newer = "the newer pepper of the two";
+
+  it("is needed to check keys that were made with it", async () => {
+    const peppered = await start({ KEY_PEPPER: older });
+    const { key } = await peppered.createTenant();
+    expect(await reads(peppered, key)).toBe(200);
+    expect(await reads(await start({}, peppered.store), key)).toBe(401);
+    expect(await reads(await start({ KEY_PEPPER: newer }, peppered.store), key)).toBe(401);
+  });
+
+  it("can be rotated: keys of the old one work while it is in the list, and no longer", async () => {
+    const before = await start({ KEY_PEPPER: older });
+    const { key } = await before.createTenant();
+    const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
+    const { key: madeMeanwhile } = await both.createTenant();
+    expect(await reads(both, key)).toBe(200);
+    const after = await start({ KEY_PEPPER: newer }, before.store);
+    expect(await reads(after, key)).toBe(401);
+    expect(await reads(after, madeMeanwhile)).toBe(200);
+  });
+
+  it("can be rotated under sessions and nonces as well", async () => {
+    const before = await start({ KEY_PEPPER: older });
+    const tenant = await createTenant(before, ["application:read"]);
+    const { sessionKey, nonce } = await tenant.api.createSession(tenant.publicKey);
+    const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
+    const permissions = ["application:read"];
+    const request = { nonce, permissions };
+    await createRestApi(both.url).authorizeSession(tenant.privateKey, request);
+    expect(await reads(both, sessionKey)).toBe(200);
+    expect(await reads(await start({ KEY_PEPPER: newer }, before.store), sessionKey)).toBe(401);
+  });
+
+  it("can be brought in: an empty one in the list stands for the time before", async () => {
+    const before = await start();
+    const { key } = await before.createTenant();
+    expect(await reads(await start({ KEY_PEPPER: newer }, before.store), key)).toBe(401);
+    expect(await reads(await start({ KEY_PEPPER: `${newer},` }, before.store), key)).toBe(200);
+  });
+
+  it("is the new one for a key that is regenerated", async () => {
+    const before = await start({ KEY_PEPPER: older });
+    const { key, applicationId } = await before.createTenant();
+    const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
+    const api = createRestApi(both.url);
+    const renewed = keyOf(await api.regenerateApplicationKey(key, { id: applicationId }));
+    expect(await reads(await start({ KEY_PEPPER: newer }, before.store), renewed)).toBe(200);
+  });
+});
+
+describe("KEY_HEADER", () => {
+  it("is the header that keys are read from, on every protocol, and SVC-API-KEY is not", async () => {
+    const server = await start({ KEY_HEADER: "X-Latchkey-Key" });
+    const { key } = await server.createTenant();
+    expect(await reads(server, key, "x-latchkey-key")).toBe(200);
+    expect(await reads(server, key, "X-LATCHKEY-KEY")).toBe(200);
+    expect(await reads(server, key)).toBe(401);
+    const path = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+    for (const [name, status] of [
+      ["x-latchkey-key", "0"],
+      ["svc-api-key", "16"],
+    ] as const) {
+      const answer = await callRaw(server, path, { headers: { [name]: key }, body: envelope("") });
+      expect(answer.headers["grpc-status"]).toBe(status);
+    }
+  });
+
+  it("is named to callers without a key, and in the description of the API", async () => {
+    const server = await start({ KEY_HEADER: "X-Latchkey-Key" });
+    const refused = await send(server, "/applications/key");
+    const { detail } = expectProblem(refused, 401, "unauthenticated");
+    expect(detail).toContain("X-Latchkey-Key");
+    expect(refused.headers["www-authenticate"]).toContain('header="X-Latchkey-Key"');
+    const { body } = await send(server, "/openapi.json");
+    const { securitySchemes } = JSON.parse(body).components;
+    expect(Object.values(securitySchemes)).toEqual([
+      expect.objectContaining({ type: "apiKey", in: "header", name: "X-Latchkey-Key" }),
+    ]);
+  });
+
+  it("is SVC-API-KEY where it is not set", async () => {
+    const server = await start();
+    const answer = await send(server, "/openapi.json");
+    expect([answer.status, answer.headers["content-type"]]).toEqual([200, "application/json"]);
+    const { openapi, components, paths } = JSON.parse(answer.body);
+    expect(openapi).toMatch(/^3\.1\./);
+    expect(Object.values(components.securitySchemes)).toEqual([
+      expect.objectContaining({ name: "SVC-API-KEY" }),
+    ]);
+    expect(Object.keys(paths)).toContain("/applications/{id}/regenerate");
+  });
+});
+
+describe("GRANT_POLICY", () => {
+  const attempts = async (server: TestServer) => {
+    const { root, api, privateKey, publicKey } = await createTenant(server);
+    const creator = await api.createApplication(root.key, {
+      name: "creator",
+      type: "management",
+      permissions: ["application:create", "application:update"],
+    });
+    const permissions = ["application:delete"];
+    const made = api.createApplication(creator.key, { name: "a", type: "private", permissions });
+    const updated = api.updateApplication(creator.key, { id: creator.id, name: "b", permissions });
+    await Promise.allSettled([made, updated]);
+    const { nonce } = await api.createSession(publicKey);
+    const granted = api.authorizeSession(privateKey, { nonce, permissions: ["token:delete"] });
+    const outcomes = await Promise.allSettled([made, updated, granted]);
+    return outcomes.map((it) => (it.status === "fulfilled" ? "done" : it.reason.reason));
+  };
+
+  it("of held lets nobody give what it does not hold", async () => {
+    const refused = ["permission_denied", "permission_denied", "permission_denied"];
+    expect(await attempts(await start())).toEqual(refused);
+    expect(await attempts(await start({ GRANT_POLICY: "held" }))).toEqual(refused);
+  });
+
+  it("of open turns the rules about giving off", async () => {
+    expect(await attempts(await start({ GRANT_POLICY: "open" }))).toEqual(["done", "done", "done"]);
+  });
+
+  it("of open lets nobody administer an application that holds more than the caller", async () => {
+    const server = await start({ GRANT_POLICY: "open" });
+    const { root, api } = await createTenant(server);
+    const updater = await api.createApplication(root.key, {
+      name: "updater",
+      type: "management",
+      permissions: ["application:update"],
+    });
+    const id = root.applicationId;
+    const call = api.regenerateApplicationKey(updater.key, { id });
+    await expect(call).rejects.toMatchObject({ reason: "permission_denied" });
+  });
+
+  it("of open lets private applications give what no grant of theirs covers", async () => {
+    const server = await start({ GRANT_POLICY: "open" });
+    const { root, api } = await createTenant(server);
+    const creator = await api.createApplication(root.key, {
+      name: "creator",
+      type: "private",
+      permissions: ["application:create"],
+      expiresAt: timestampFromMs(server.clock.now() + 60_000),
+    });
+    const permissions = ["application:create", "token:read"];
+    const request = { name: "made", type: "management", permissions };
+    await expect(api.createApplication(creator.key, request)).resolves.toBeDefined();
+  });
+
+  it("of open still keeps public applications from what they cannot hold", async () => {
+    const server = await start({ GRANT_POLICY: "open" });
+    const { root, api } = await createTenant(server);
+    const request = { name: "a", type: "public", permissions: ["application:delete"] };
+    await expect(api.createApplication(root.key, request)).rejects.toMatchObject({ status: 400 });
+  });
+});
+
+describe("SESSION_TTL", () => {
+  it("is how long a session lasts that nobody gave an end", async () => {
+    const server = await start({ SESSION_TTL: "10m" });
+    const { api, publicKey, privateKey } = await createTenant(server, ["application:read"]);
+    const { sessionKey, nonce, expiresAt } = await api.createSession(publicKey);
+    expect(expiresAt).toEqual(timestampFromMs(server.clock.now() + 600_000));
+    await api.authorizeSession(privateKey, { nonce, permissions: ["application:read"] });
+    server.clock.advance(600_000 - 1);
+    expect(await reads(server, sessionKey)).toBe(200);
+    server.clock.advance(1);
+    expect(await reads(server, sessionKey)).toBe(401);
+  });
+});
+
+describe("SESSION_QUOTA", () => {
+  it("is how many sessions an application may have open that has no quota of its own", async () => {
+    const server = await start({ SESSION_QUOTA: "2" });
+    const { api, root, publicKey } = await createTenant(server);
+    await api.createSession(publicKey);
+    await api.createSession(publicKey);
+    const { status, headers } = await send(server, "/sessions", {
+      method: "POST",
+      headers: { "svc-api-key": publicKey },
+    });
+    expect({ status, retryAfter: headers["retry-after"] }).toEqual({
+      status: 429,
+      retryAfter: "180",
+    });
+    const request = { name: "Shop", type: "public", permissions: ["token:read"], sessionQuota: 3 };
+    const { key } = await api.createApplication(root.key, request);
+    for (let count = 0; count < 3; count++) {
+      await api.createSession(key);
+    }
+    await expect(api.createSession(key)).rejects.toMatchObject({ reason: "session_quota_reached" });
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('latchkey_rate_limited_total{limit="sessions"} 2');
+  });
+
+  it("never asks to wait for less than a second, or for more than an hour", async () => {
+    const server = await start({ SESSION_QUOTA: "1" });
+    const { api, publicKey, privateKey } = await createTenant(server);
+    const { nonce } = await api.createSession(publicKey);
+    const retryAfter = async () => {
+      const headers = { "svc-api-key": publicKey };
+      return (await send(server, "/sessions", { method: "POST", headers })).headers["retry-after"];
+    };
+    const { clock } = server;
+    clock.advance(180_000 - 1);
+    expect(await retryAfter()).toBe("1");
+    const expiresAt = timestampFromMs(clock.now() + 86_400_000);
+    await api.authorizeSession(privateKey, { nonce, permissions: ["token:read"], expiresAt });
+    expect(await retryAfter()).toBe("3600");
+  });
+});
+
+describe("SESSION_MAX_TTL", () => {
+  it("is the furthest end that a session can be given, to the millisecond", async () => {
+    const server = await start({ SESSION_MAX_TTL: "1h" });
+    const tenant = await createTenant(server);
+    const { nonce } = await tenant.api.createSession(tenant.publicKey);
+    const grpc = createGrpcApi(`127.0.0.1:${server.port}`);
+    const request = (ahead: number) => ({
+      nonce,
+      permissions: ["token:read"],
+      expiresAt: timestampFromMs(server.clock.now() + ahead),
+    });
+    for (const api of [tenant.api, grpc]) {
+      await expect(
+        api.authorizeSession(tenant.privateKey, request(3_600_001)),
+      ).rejects.toMatchObject({
+        reason: "invalid_request",
+        errors: { expires_at: ["must be at most 3600 seconds from now"] },
+      });
+    }
+    grpc.close();
+    await tenant.api.authorizeSession(tenant.privateKey, request(3_600_000));
+  });
+});
+
+describe("BODY_LIMIT", () => {
+  it("is the largest body that is taken, to the byte, on every protocol", async () => {
+    const server = await start({ BODY_LIMIT: "2kb" });
+    const { key } = await server.createTenant();
+    const headers = { "svc-api-key": key, "content-type": "application/json" };
+    const post = (path: string, size: number) =>
+      send(server, path, { method: "POST", headers, body: `{}${" ".repeat(size - 2)}` });
+    expect((await post("/applications", 2048)).status).toBe(400);
+    const refused = await post("/applications", 2049);
+    expect(expectProblem(refused, 413, "body_too_large").detail).toContain("2048");
+
+    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    expect((await post(path, 2048)).status).toBe(400);
+    expect((await post(path, 2049)).status).toBe(429);
+    // Field 100 is one that nobody knows: it is skipped.
+    const message = (size: number) =>
+      Buffer.concat([
+        Buffer.from([0xa2, 0x06, 0x80 | ((size - 4) & 0x7f), (size - 4) >> 7]),
+        Buffer.alloc(size - 4),
+      ]);
+    const call = (size: number) =>
+      callRaw(server, path, { headers: { "svc-api-key": key }, body: envelope(message(size)) });
+    expect((await call(2048)).headers["grpc-status"]).toBe("3");
+    const tooLarge = await call(2049);
+    expect(tooLarge.headers["grpc-status"]).toBe("8");
+    expect(detailsOf(tooLarge).info?.reason).toBe("BODY_TOO_LARGE");
+  });
+});
+
+describe("JSON_DEPTH_LIMIT", () => {
+  it("holds over REST and over Connect alike", async () => {
+    const server = await start({ JSON_DEPTH_LIMIT: "8" });
+    const { key } = await server.createTenant();
+    const headers = { "svc-api-key": key, "content-type": "application/json" };
+    const refusalOf = async (path: string, levels: number) => {
+      const body = `{"name":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
+      const answer = await send(server, path, { method: "POST", headers, body });
+      expect(answer.status).toBe(400);
+      return answer.body;
+    };
+    for (const path of ["/applications", "/latchkey.v1.ApplicationService/CreateApplication"]) {
+      expect(await refusalOf(path, 9)).toContain("nested deeper than 8 levels");
+      expect(await refusalOf(path, 8)).not.toContain("nested");
+    }
+  });
+});
+
+describe("KEY_HEADER and whoami", () => {
+  let server: TestServer;
+  let root: Bootstrapped;
+
+  beforeAll(async () => {
+    server = await startServer("lmdb", { environment: { KEY_HEADER: "X-Latchkey" } });
+    root = await server.createTenant();
+  });
+
+  afterAll(() => server.close());
+
+  describe("whoami where KEY_HEADER names another header", () => {
+    it("tells whose key is in that header", async () => {
+      const headers = { "x-latchkey": root.key };
+      const { status, body } = await send(server, "/whoami", { headers });
+      expect(status).toBe(200);
+      expect(JSON.parse(body)).toEqual({
+        kind: "application",
+        application_id: root.applicationId,
+        tenant_id: root.tenantId,
+        name: "Bootstrap",
+        type: "management",
+        authorized: true,
+        permissions: expect.arrayContaining(["access:check"]),
+        rules: [],
+        allowed_origins: [],
+        allowed_cidrs: [],
+      });
+      const path = "/latchkey.v1.AccessService/WhoAmI";
+      const answer = await callRaw(server, path, { headers, body: envelope("") });
+      expect(answer.headers["grpc-status"]).toBe("0");
+      expect(answer.body.includes(root.applicationId)).toBe(true);
+    });
+
+    it("does not look at the usual one, and says which it looks at", async () => {
+      const answer = await send(server, "/whoami", { headers: { "svc-api-key": root.key } });
+      expect(expectProblem(answer, 401, "unauthenticated").detail).toContain("X-Latchkey");
+    });
+  });
+});

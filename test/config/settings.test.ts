@@ -1,0 +1,356 @@
+import { availableParallelism } from "node:os";
+import { describe, expect, it } from "@jest/globals";
+import { ConfigError, type Environment, readSettings } from "../../src/config/settings.js";
+
+function problemsOf(environment: Environment): readonly string[] {
+  try {
+    readSettings(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      return error.problems;
+    }
+    throw error;
+  }
+  return [];
+}
+
+describe("settings", () => {
+  it("need nothing: every one has a default", () => {
+    expect(readSettings({})).toMatchObject({
+      port: 8080,
+      workers: availableParallelism(),
+      store: { kind: "embedded", dataDir: "./data" },
+      keyHeader: "SVC-API-KEY",
+      sessionTtl: 180_000,
+      sessionQuota: 10_000,
+      requestTimeout: 9_000,
+      foreignKeys: false,
+      grantPolicy: "held",
+      peppers: [""],
+      corsOrigins: [],
+      trustedProxies: [],
+    });
+  });
+
+  it("take an empty variable for one that is not set", () => {
+    expect(readSettings({ PORT: "", MONGODB_URI: "" })).toEqual(readSettings({}));
+  });
+
+  it("use MongoDB where its address is given", () => {
+    expect(readSettings({ MONGODB_URI: "mongodb://db", MONGODB_DATABASE: "keys" }).store).toEqual({
+      kind: "mongodb",
+      uri: "mongodb://db",
+      database: "keys",
+      reads: "linearizable",
+    });
+  });
+
+  it("let MongoDB be read less strictly", () => {
+    const environment = { MONGODB_URI: "mongodb://db", MONGODB_READS: "majority" };
+    expect(readSettings(environment).store).toMatchObject({ reads: "majority" });
+    expect(problemsOf({ MONGODB_READS: "local" })).toEqual([
+      "MONGODB_READS must be linearizable or majority",
+    ]);
+  });
+
+  it.each([
+    ["180", 180_000],
+    ["500ms", 500],
+    ["3m", 180_000],
+    ["2h", 7_200_000],
+    ["30d", 2_592_000_000],
+  ])("read the time %s", (text, milliseconds) => {
+    expect(readSettings({ SESSION_TTL: text }).sessionTtl).toBe(milliseconds);
+  });
+
+  it.each([
+    ["4096", 4096],
+    ["64kb", 65_536],
+    ["2MB", 2_097_152],
+  ])("read the size %s", (text, bytes) => {
+    expect(readSettings({ BODY_LIMIT: text }).bodyLimit).toBe(bytes);
+  });
+
+  it("read peppers newest first, where an empty one at the end stands for none", () => {
+    const [first, second] = ["a".repeat(16), "b".repeat(16)];
+    expect(readSettings({ KEY_PEPPER: `${first},${second},` }).peppers).toEqual([
+      first,
+      second,
+      "",
+    ]);
+  });
+
+  it("cannot be changed", () => {
+    expect(Object.isFrozen(readSettings({}))).toBe(true);
+  });
+
+  it("tell every problem at once, by the name of the variable", () => {
+    const problems = problemsOf({
+      PORT: "http",
+      WORKERS: "many",
+      SESSION_TTL: "soon",
+      SESSION_QUOTA: "0",
+      GRANT_POLICY: "loose",
+      CORS_ORIGINS: "https://a.example/path",
+      KEY_HEADER: "bad header",
+      TLS_CERT: "/nowhere/cert.pem",
+      TLS_KEY: "/nowhere/key.pem",
+      MONGODB_URI: "localhost:27017",
+      BODY_LIMIT: "1tb",
+      LOG_LEVEL: "loud",
+      KEY_PEPPER: "short",
+      MONGODB_DATABASE: "a/b",
+      TRUSTED_PROXIES: "everybody",
+      HEADER_LIMIT: "1mb",
+      HEADER_COUNT_LIMIT: "1",
+      URL_LIMIT: "0",
+      JSON_DEPTH_LIMIT: "deep",
+      LIST_LIMIT: "1",
+      HEADER_TIMEOUT: "0",
+      BODY_TIMEOUT: "2d",
+      IDLE_TIMEOUT: "never",
+      CONNECTION_LIMIT: "-1",
+      ADDRESS_CONNECTION_LIMIT: "0",
+      HTTP2_STREAM_LIMIT: "251",
+      HTTP2_FRAME_LIMIT: "1.5",
+      CALLER_STREAM_LIMIT: "all",
+    });
+    expect(problems.map((problem) => problem.split(" ")[0]).sort()).toEqual([
+      "ADDRESS_CONNECTION_LIMIT",
+      "BODY_LIMIT",
+      "BODY_TIMEOUT",
+      "CALLER_STREAM_LIMIT",
+      "CONNECTION_LIMIT",
+      "CORS_ORIGINS",
+      "GRANT_POLICY",
+      "HEADER_COUNT_LIMIT",
+      "HEADER_LIMIT",
+      "HEADER_TIMEOUT",
+      "HTTP2_FRAME_LIMIT",
+      "HTTP2_STREAM_LIMIT",
+      "IDLE_TIMEOUT",
+      "JSON_DEPTH_LIMIT",
+      "KEY_HEADER",
+      "KEY_PEPPER",
+      "LIST_LIMIT",
+      "LOG_LEVEL",
+      "MONGODB_DATABASE",
+      "MONGODB_URI",
+      "PORT",
+      "SESSION_QUOTA",
+      "SESSION_TTL",
+      "TLS_CERT",
+      "TLS_KEY",
+      "TRUSTED_PROXIES",
+      "URL_LIMIT",
+      "WORKERS",
+    ]);
+  });
+
+  it("read the limits of what may be asked for", () => {
+    const { limits } = readSettings({
+      ...{
+        HEADER_LIMIT: "32kb",
+        HEADER_COUNT_LIMIT: "50",
+        URL_LIMIT: "4kb",
+        JSON_DEPTH_LIMIT: "16",
+      },
+      ...{ HEADER_TIMEOUT: "5s", BODY_TIMEOUT: "1m", IDLE_TIMEOUT: "2m", CONNECTION_LIMIT: "500" },
+      ...{ ADDRESS_CONNECTION_LIMIT: "50", HTTP2_STREAM_LIMIT: "250", HTTP2_FRAME_LIMIT: "100" },
+      ...{ CALLER_STREAM_LIMIT: "10", LIST_LIMIT: "200" },
+    });
+    expect(limits).toEqual({
+      ...{ headerSize: 32_768, headerCount: 50, urlSize: 4_096, jsonDepth: 16 },
+      bodyBudget: 33_554_432,
+      ...{ headerTimeout: 5_000, bodyTimeout: 60_000, idleTimeout: 120_000, connections: 500 },
+      ...{ connectionsPerAddress: 50, http2Streams: 250, http2Frames: 100, streams: 10 },
+      listItems: 200,
+    });
+  });
+
+  it("refuse less room for all bodies than one may take", () => {
+    expect(readSettings({ BODY_BUDGET: "256mb" }).limits.bodyBudget).toBe(268_435_456);
+    expect(problemsOf({ BODY_LIMIT: "2mb", BODY_BUDGET: "1mb" })).toEqual([
+      "BODY_BUDGET must be at least as large as BODY_LIMIT",
+    ]);
+  });
+
+  it("refuse a body less time than its headers have", () => {
+    expect(problemsOf({ HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "30s" })).toEqual([
+      "BODY_TIMEOUT must be at least as long as HEADER_TIMEOUT",
+    ]);
+  });
+
+  it.each(["0", "-1", "1.5", "129", "1e2", "all"])("refuse WORKERS=%s", (WORKERS) => {
+    expect(problemsOf({ WORKERS })).toEqual([
+      "WORKERS must be a number of processes from 1 to 128, for example 4",
+    ]);
+  });
+
+  it("tell of every number what it counts, how many there may be, and one that will do", () => {
+    expect(problemsOf({ HTTP2_STREAM_LIMIT: "251" })).toEqual([
+      "HTTP2_STREAM_LIMIT must be a number of calls at once from 1 to 250, for example 100",
+    ]);
+    const problems = problemsOf({
+      ...{ HEADER_COUNT_LIMIT: "1", JSON_DEPTH_LIMIT: "1", LIST_LIMIT: "1", CONNECTION_LIMIT: "0" },
+      ...{ ADDRESS_CONNECTION_LIMIT: "0", HTTP2_FRAME_LIMIT: "0", CALLER_STREAM_LIMIT: "0" },
+    });
+    expect(problems).toHaveLength(7);
+    for (const problem of problems) {
+      const [, name = "", example = ""] = /^(\w+) .* for example (\d+)$/.exec(problem) ?? [];
+      expect(problemsOf({ [name]: example })).toEqual([]);
+    }
+  });
+
+  it("read the proxies that are trusted, by network or by address", () => {
+    const { trustedProxies } = readSettings({ TRUSTED_PROXIES: "10.0.0.0/8, ::1,::ffff:1.2.3.4" });
+    expect(trustedProxies).toEqual([
+      { start: [10, 0, 0, 0], prefix: 8 },
+      { start: [...Array(15).fill(0), 1], prefix: 128 },
+      { start: [1, 2, 3, 4], prefix: 32 },
+    ]);
+  });
+
+  it.each([
+    ["10.0.0.0/33", '"10.0.0.0/33" must have a prefix from /0 to /32'],
+    ["::1,10.1.0.0/8", '"10.1.0.0/8" has bits beyond its prefix: write 10.0.0.0/8 for the network'],
+    ["loopback", '"loopback" must be a network such as 203.0.113.0/24'],
+    ["::1,", '"" must be a network such as 203.0.113.0/24'],
+    ["*", '"*" must be a network such as 203.0.113.0/24'],
+  ])("refuse TRUSTED_PROXIES=%s", (TRUSTED_PROXIES, why) => {
+    const start = "TRUSTED_PROXIES must be networks or addresses joined by commas";
+    expect(problemsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining(`${start}: ${why}`)]);
+  });
+
+  it.each([
+    ["100/s", { count: 100, interval: 1_000, burst: 200 }],
+    ["90/m", { count: 90, interval: 60_000, burst: 3 }],
+    ["1/h", { count: 1, interval: 3_600_000, burst: 1 }],
+    ["100/s:500", { count: 100, interval: 1_000, burst: 500 }],
+    ["off", undefined],
+  ])("read the rate %s", (text, rate) => {
+    const { rateLimits } = readSettings({
+      ...{ RATE_LIMIT_PUBLIC: text, RATE_LIMIT_PRIVATE: text },
+      ...{ RATE_LIMIT_MANAGEMENT: text, RATE_LIMIT_FAILURES: text },
+    });
+    const areShared = false;
+    const all = { public: rate, private: rate, management: rate, failures: rate };
+    expect(rateLimits).toEqual({ ...all, areShared });
+  });
+
+  it.each(["100", "0/s", "100/d", "1.5/s", "100/s:0", "100/s:", "none", "-1/s", "1/s:1e9"])(
+    "refuse the rate %s",
+    (RATE_LIMIT_FAILURES) => {
+      expect(problemsOf({ RATE_LIMIT_FAILURES })).toEqual([
+        "RATE_LIMIT_FAILURES must be off or a rate such as 100/s, 100/m or 100/h, or 100/s:500 for bursts of 500",
+      ]);
+    },
+  );
+
+  it.each([
+    [1, 1_000, 200],
+    [3, 1_000, 200],
+    [6, 2_000, 100],
+    [120, 40_000, 5],
+  ])(
+    "let many processes share what wrong keys an address may send: %i",
+    (workers, interval, burst) => {
+      const { rateLimits } = readSettings({ WORKERS: String(workers) });
+      expect(rateLimits.failures).toEqual({ count: 10, interval, burst });
+    },
+  );
+
+  it("let processes count together where they share a database", () => {
+    const RATE_LIMIT_SCOPE = "shared";
+    const { rateLimits } = readSettings({ RATE_LIMIT_SCOPE, MONGODB_URI: "mongodb://db" });
+    expect(rateLimits.areShared).toBe(true);
+    expect(problemsOf({ RATE_LIMIT_SCOPE })).toEqual([
+      "RATE_LIMIT_SCOPE=shared needs MONGODB_URI: processes count together there",
+    ]);
+    expect(problemsOf({ RATE_LIMIT_SCOPE: "both" })).toEqual([
+      "RATE_LIMIT_SCOPE must be process or shared",
+    ]);
+  });
+
+  it("do not repeat a secret in what they tell", () => {
+    expect(problemsOf({ KEY_PEPPER: "hunter2" }).join()).not.toContain("hunter2");
+    expect(problemsOf({ MONGODB_URI: "http://u:hunter2@db" }).join()).not.toContain("hunter2");
+  });
+
+  it("refuse files that are no certificate and key", () => {
+    const problems = problemsOf({ TLS_CERT: "package.json", TLS_KEY: "package.json" });
+    expect(problems).toEqual([
+      "TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files",
+    ]);
+  });
+
+  it.each(["REQUEST_TIMEOUT", "SHUTDOWN_GRACE"])("refuse a %s that no timer can keep", (name) => {
+    expect(problemsOf({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
+  });
+
+  it.each([
+    ...["connection", "Transfer-Encoding", "grpc-timeout", "x-forwarded-for", "x-request-id"],
+    ...["traceparent", "tracestate", "baggage"],
+  ])("refuse the header %s for keys, which means something else", (KEY_HEADER) => {
+    expect(problemsOf({ KEY_HEADER })).toHaveLength(1);
+  });
+
+  it("tell metrics on the port of the service, at a port for this machine, or not at all", () => {
+    const metricsOf = (environment: Environment) => readSettings(environment).metrics;
+    expect(metricsOf({})).toMatchObject({ port: undefined });
+    expect(metricsOf({ METRICS_PORT: "9464" })).toEqual({ port: 9464, host: "127.0.0.1" });
+    expect(metricsOf({ METRICS_PORT: "9464", METRICS_HOST: "::" })?.host).toBe("::");
+    expect(metricsOf({ METRICS: "off", METRICS_PORT: "9464" })).toBeUndefined();
+    expect(problemsOf({ METRICS: "no" })).toEqual(["METRICS must be on or off"]);
+    expect(problemsOf({ METRICS_PORT: "metrics" })).toEqual([
+      "METRICS_PORT must be a port from 0 to 65535, for example 8080",
+    ]);
+    expect(problemsOf({ METRICS_HOST: "::" })).toEqual([
+      "METRICS_HOST goes with METRICS_PORT: set both, or METRICS_PORT alone",
+    ]);
+  });
+
+  it("keep events for a month, or as long as is said, up to ten years", () => {
+    const day = 24 * 3_600_000;
+    expect(readSettings({}).eventRetention).toBe(30 * day);
+    expect(readSettings({ EVENT_RETENTION: "3650d" }).eventRetention).toBe(3_650 * day);
+    for (const EVENT_RETENTION of ["3651d", "0d", "1w", "-1d"]) {
+      expect(problemsOf({ EVENT_RETENTION })).toEqual([
+        expect.stringContaining("EVENT_RETENTION must be a time such as"),
+      ]);
+    }
+  });
+
+  it("need the certificate and its key together", () => {
+    expect(problemsOf({ TLS_CERT: "package.json" })).toEqual([
+      "TLS_CERT and TLS_KEY go together: set both or none",
+    ]);
+  });
+
+  it("refuse a key of another kind than the certificate's", () => {
+    const TLS_CERT = "test/fixtures/localhost.crt";
+    const TLS_KEY = "test/fixtures/localhost-renewed.key";
+    expect(problemsOf({ TLS_CERT, TLS_KEY })).toEqual([
+      "TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files",
+    ]);
+  });
+
+  it("refuse an authority of clients that is none, or that nobody could show a certificate of", () => {
+    const tls = {
+      TLS_CERT: "test/fixtures/localhost.crt",
+      TLS_KEY: "test/fixtures/localhost.key",
+    };
+    for (const TLS_CLIENT_CA of ["package.json", "test/fixtures/client.crt"]) {
+      expect(problemsOf({ ...tls, TLS_CLIENT_CA })).toEqual([
+        "TLS_CLIENT_CA must be the certificate of an authority, as a PEM file",
+      ]);
+    }
+    expect(problemsOf({ TLS_CLIENT_CA: "test/fixtures/client-ca.crt" })).toEqual([
+      expect.stringContaining("TLS_CLIENT_CA needs TLS_CERT and TLS_KEY"),
+    ]);
+  });
+
+  it("refuse a longest session that is shorter than the usual one", () => {
+    expect(problemsOf({ SESSION_TTL: "1h", SESSION_MAX_TTL: "1m" })).toHaveLength(1);
+  });
+});

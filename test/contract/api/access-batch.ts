@@ -1,0 +1,137 @@
+import { describe, expect, it } from "@jest/globals";
+import {
+  type CheckAccessResponse,
+  CheckAccessResponseSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { makeKey } from "../../../src/auth/keys.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { type CheckInit, checksOf } from "./checks.js";
+import { keepsRules } from "./keeps-rules.js";
+import type { ApiSubject } from "./subject.js";
+import type { Tenant } from "./tenant.js";
+
+const permission = "token:read";
+const permissions = [permission];
+const rules = [{ priority: 1, container: "/pci/", transform: "reveal", permissions }];
+
+/** Many checks at once. */
+export function describeBatch(subject: ApiSubject): void {
+  const { createTenant, check } = checksOf(subject);
+  const { api, refused } = subject;
+
+  async function ask({ root }: Tenant, checks: CheckInit[]): Promise<CheckAccessResponse[]> {
+    const { results } = await api().batchCheckAccess(root.key, { checks });
+    for (const result of results) {
+      keepsRules(CheckAccessResponseSchema, result);
+    }
+    return results;
+  }
+
+  describe("a batch of checks", () => {
+    it("is answered in order, each as it would be by itself", async () => {
+      const tenant = await createTenant();
+      const other = await createTenant();
+      const reader = await tenant.make("private", { permissions });
+      const limited = await tenant.make("private", { rules });
+      const checks = [
+        { key: reader.key, permission },
+        { key: makeKey("prv", newId(0)), permission },
+        { key: limited.key, permission, token: { container: "/pci/" } },
+        { key: limited.key, permission, token: { container: "/other/" } },
+        { key: (await tenant.open()).key, permission },
+        { key: (await tenant.open({ permissions })).key, permission },
+        { key: other.backend.key, permission },
+        { key: reader.key, permission: "token:use" },
+        { key: reader.key, permission },
+      ];
+      const results = await ask(tenant, checks);
+      expect(results.map(({ allowed, reason }) => reason ?? allowed)).toEqual([
+        true,
+        "unknown_key",
+        true,
+        "no_rule_matches",
+        "not_authorized",
+        true,
+        "unknown_key",
+        "permission_missing",
+        true,
+      ]);
+      const alone: CheckAccessResponse[] = [];
+      for (const request of checks) {
+        alone.push(await check(tenant, request));
+      }
+      expect(results).toEqual(alone);
+    });
+
+    it("answers what is wrong with an item on that item only", async () => {
+      const tenant = await createTenant();
+      const { key } = await tenant.make("private", { permissions });
+      const { nonce } = await tenant.open();
+      const bad: [check: CheckInit, field: string][] = [
+        [{ permission }, "key"],
+        [{ key: "secret", permission }, "key"],
+        [{ key: nonce, permission }, "key"],
+        [{ key: `${key}x`, permission }, "key"],
+        [{ key }, "permission"],
+        [{ key, permission: "token" }, "permission"],
+        [{ key, permission: "Token:Read" }, "permission"],
+        [{ key, permission: `a:${"b".repeat(99)}` }, "permission"],
+        [{ key, permission, token: {} }, "token"],
+        [{ key, permission, token: { id: "" } }, "token.id"],
+        [{ key, permission, token: { id: "a\nb" } }, "token.id"],
+        [{ key, permission, token: { id: "a".repeat(501) } }, "token.id"],
+        [{ key, permission, token: { container: "" } }, "token.container"],
+        [{ key, permission, token: { container: "/a//b/" } }, "token.container"],
+        [{ key, permission, token: { container: "/a/../b/" } }, "token.container"],
+        [{}, "key"],
+      ];
+      const good = { key, permission };
+      const results = await ask(tenant, [good, ...bad.flatMap(([item]) => [item, good])]);
+      expect(results).toHaveLength(1 + 2 * bad.length);
+      const alone = await check(tenant, good);
+      for (const [at, result] of results.entries()) {
+        if (at % 2 === 0) {
+          expect(result).toEqual(alone);
+          continue;
+        }
+        const [, field] = bad[(at - 1) / 2] ?? [];
+        expect(result).toMatchObject({
+          allowed: false,
+          reason: "invalid_request",
+          detail: expect.stringMatching(new RegExp(`^${field}: `)),
+        });
+        expect(result.detail).not.toContain(nonce.slice(30));
+        expect(result.detail).not.toContain(key.slice(30));
+        expect([result.applicationId, result.sessionId, result.expiresAt]).toEqual(Array(3));
+      }
+    });
+
+    it("may have 1,000 items", async () => {
+      const tenant = await createTenant();
+      const { key } = await tenant.make("private", { permissions, rules });
+      const checks = Array.from({ length: 1_000 }, (_, at) => ({
+        key,
+        permission: at % 3 === 0 ? "token:use" : permission,
+        token: { container: at % 2 === 0 ? "/pci/" : "/other/" },
+      }));
+      const { results } = await api().batchCheckAccess(tenant.root.key, { checks });
+      expect(results.map(({ reason, transform }) => reason ?? transform)).toEqual(
+        checks.map((_, at) => {
+          const held = at % 2 === 0 ? "reveal" : "mask";
+          return at % 3 === 0 ? "permission_missing" : held;
+        }),
+      );
+    });
+
+    it.each([
+      [1_001, "checks"],
+      [0, "checks"],
+    ])("of %d items is refused as a whole", async (length, field) => {
+      const { root } = await createTenant();
+      const checks = Array.from({ length }, () => ({ key: root.key, permission }));
+      const call = api().batchCheckAccess(root.key, { checks });
+      const { errors } = await refused(call, "invalid_request");
+      expect(Object.keys(errors)).toEqual([field]);
+    });
+  });
+}

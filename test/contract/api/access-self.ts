@@ -1,0 +1,139 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { WhoAmIResponseSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { checksOf } from "./checks.js";
+import { keepsRules } from "./keeps-rules.js";
+import type { ApiSubject } from "./subject.js";
+
+const minute = 60_000;
+const permissions = ["token:read"];
+const rule = { priority: 3, container: "/pci/", transform: "mask", permissions, description: "a" };
+const condition = { attribute: "container", operator: "starts_with", value: "/pci/" };
+const sessionRule = { priority: 2, transform: "reveal", permissions, conditions: [condition] };
+const own = [
+  ...["application:create", "application:read", "application:update", "application:delete"],
+  ...["session:read", "session:delete", "access:check", "event:read"],
+];
+const known = [...own, "token:create", "token:read", "token:use"];
+
+/** What a caller can find out about itself, and about what there is to hold. */
+export function describeSelf(subject: ApiSubject): void {
+  const { createTenant } = checksOf(subject);
+  const { api, refused } = subject;
+  const whoAmI = async (key: string) => keepsRules(WhoAmIResponseSchema, await api().whoAmI(key));
+
+  describe("whoami", () => {
+    it.each(["private", "public", "management"])(
+      "tells a %s application what it is and what it may do",
+      async (type) => {
+        const tenant = await createTenant();
+        const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
+        const { id, key } = await tenant.make(type, { permissions, rules: [rule], expiresAt });
+        const answer = await whoAmI(key);
+        expect(answer).toMatchObject({
+          kind: "application",
+          applicationId: id,
+          tenantId: tenant.root.tenantId,
+          name: `${type} one`,
+          type,
+          authorized: true,
+          permissions,
+          rules: [{ ...rule, conditions: [] }],
+          expiresAt,
+        });
+        expect(answer.sessionId).toBeUndefined();
+      },
+    );
+
+    it("tells an application that never expires no end", async () => {
+      const { root } = await createTenant();
+      const { expiresAt, rules, permissions } = await whoAmI(root.key);
+      expect(expiresAt).toBeUndefined();
+      expect(rules).toEqual([]);
+      expect(permissions).toEqual(own);
+    });
+
+    it("tells a session that is not authorized yet so, and that it may do nothing", async () => {
+      const tenant = await createTenant();
+      const { key, expiresAt } = await tenant.open();
+      const answer = await whoAmI(key);
+      expect(answer).toMatchObject({
+        kind: "session",
+        applicationId: tenant.shop.id,
+        tenantId: tenant.root.tenantId,
+        type: "public",
+        authorized: false,
+        permissions: [],
+        rules: [],
+        expiresAt,
+      });
+      expect(answer.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+    });
+
+    it("tells a session its own grants", async () => {
+      const tenant = await createTenant();
+      const { key } = await tenant.open({ permissions: ["token:use"], rules: [sessionRule] });
+      const { sessionId } = await api().checkAccess(tenant.root.key, {
+        key,
+        permission: "token:use",
+      });
+      expect(await whoAmI(key)).toMatchObject({
+        kind: "session",
+        applicationId: tenant.shop.id,
+        sessionId,
+        authorized: true,
+        permissions: ["token:use"],
+        rules: [sessionRule],
+      });
+    });
+
+    it("needs a key that works", async () => {
+      const { root, make } = await createTenant();
+      const gone = await make("private", { permissions });
+      await api().deleteApplication(root.key, gone);
+      for (const key of [undefined, "secret", gone.key]) {
+        await refused(api().whoAmI(key), "unauthenticated");
+      }
+    });
+  });
+
+  describe("listing permissions", () => {
+    it("shows this service's own first, then those of others that are known", async () => {
+      const { root } = await createTenant();
+      const { data } = await api().listPermissions(root.key);
+      expect(data.map(({ name }) => name)).toEqual(known);
+      expect(data.filter((one) => one.own).map(({ name }) => name)).toEqual(own);
+      for (const { name, allows, types } of data) {
+        expect(allows).toMatch(/\.$/);
+        const isClosed = own.includes(name) && name !== "application:read";
+        const all = ["private", "public", "management"];
+        expect(types).toEqual(isClosed ? ["private", "management"] : all);
+      }
+    });
+
+    it.each([
+      ["private", known],
+      ["management", known],
+      ["public", ["application:read", "token:create", "token:read", "token:use"]],
+    ])("for %s applications shows what these may hold", async (type, names) => {
+      const { root } = await createTenant();
+      const { data } = await api().listPermissions(root.key, { type });
+      expect(data.map(({ name }) => name)).toEqual(names);
+    });
+
+    it("takes any key that works, and no other", async () => {
+      const { shop, open } = await createTenant();
+      for (const key of [shop.key, (await open()).key]) {
+        expect((await api().listPermissions(key)).data).toHaveLength(known.length);
+      }
+      await refused(api().listPermissions(undefined), "unauthenticated");
+    });
+
+    it.each(["session", "Public"])("refuses the type %j", async (type) => {
+      const { root } = await createTenant();
+      const call = api().listPermissions(root.key, { type });
+      const { errors } = await refused(call, "invalid_request");
+      expect(Object.keys(errors)).toEqual(["type"]);
+    });
+  });
+}

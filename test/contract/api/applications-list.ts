@@ -1,0 +1,110 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { tokenRead } from "./grants.js";
+import { keyHoldersOf } from "./key-holders.js";
+import type { ApiSubject } from "./subject.js";
+
+/** The applications of a tenant, page by page. */
+export function describeListing(subject: ApiSubject): void {
+  const { server, api, refused } = subject;
+  const { createTenant } = keyHoldersOf(subject);
+
+  describe("listing applications", () => {
+    async function createMany(count: number): Promise<[Bootstrapped, string[]]> {
+      const root = await server().createTenant();
+      const ids = [root.applicationId];
+      for (let i = 0; i < count; i++) {
+        server().clock.advance(1);
+        const request = { name: `app ${i}`, type: "private", ...tokenRead };
+        ids.unshift((await api().createApplication(root.key, request)).id);
+      }
+      return [root, ids];
+    }
+
+    it("shows the newest first, without keys, and where the page stands", async () => {
+      const [root, ids] = await createMany(3);
+      const { pagination, data } = await api().listApplications(root.key);
+      expect(data.map(({ id }) => id)).toEqual(ids);
+      expect(data.map(({ key }) => key)).toEqual(ids.map(() => undefined));
+      expect(pagination).toMatchObject({
+        totalItems: 4,
+        pageNumber: 1,
+        pageSize: 20,
+        totalPages: 1,
+      });
+      expect(pagination?.next).toBeUndefined();
+    });
+
+    it("goes page by page, and past the end there is nothing", async () => {
+      const [root, ids] = await createMany(4);
+      const pages = await Promise.all(
+        [1, 2, 3, 4].map((page) => api().listApplications(root.key, { page, size: 2 })),
+      );
+      const shown = pages.map(({ data }) => data.map(({ id }) => id));
+      expect(shown).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4), []]);
+      expect(pages[3]?.pagination).toMatchObject({ totalItems: 5, totalPages: 3, pageNumber: 4 });
+    });
+
+    it("walks by cursor through everything, once", async () => {
+      const [root, ids] = await createMany(4);
+      const seen: string[] = [];
+      let page = await api().listApplications(root.key, { size: 2 });
+      for (;;) {
+        seen.push(...page.data.map(({ id }) => id));
+        const start = page.pagination?.next;
+        if (start === undefined) {
+          break;
+        }
+        page = await api().listApplications(root.key, { start, size: 2 });
+        expect(page.pagination?.totalItems).toBeUndefined();
+      }
+      expect(seen).toEqual(ids);
+    });
+
+    it("shows only the ids that are asked for", async () => {
+      const [root, ids] = await createMany(3);
+      const other = await server().createTenant();
+      const wanted = [ids[2], ids[0], newId(0), other.applicationId] as string[];
+      const { data, pagination } = await api().listApplications(root.key, { id: wanted });
+      expect(data.map(({ id }) => id)).toEqual([ids[0], ids[2]]);
+      expect(pagination?.totalItems).toBe(2);
+    });
+
+    it("shows nothing of other tenants", async () => {
+      const [root] = await createMany(1);
+      const other = await server().createTenant();
+      const { data } = await api().listApplications(other.key);
+      expect(data.map(({ id }) => id)).toEqual([other.applicationId]);
+      expect(root.tenantId).not.toBe(other.tenantId);
+    });
+
+    it.each<[what: string, field: string, request: object]>([
+      ["page 0", "page", { page: 0 }],
+      ["size 0", "size", { size: 0 }],
+      ["size 101", "size", { size: 101 }],
+      ["an id that is no UUID", "id[0]", { id: ["42"] }],
+      ["a cursor that nobody gave out", "start", { start: "abc" }],
+      ["a page and a cursor", "request", { page: 1, start: "abc" }],
+    ])("refuses %s", async (_what, field, request) => {
+      const root = await server().createTenant();
+      const call = api().listApplications(root.key, request);
+      expect(Object.keys((await refused(call, "invalid_request")).errors)).toContain(field);
+    });
+
+    it("refuses a cursor that was tampered with, or that is another tenant's", async () => {
+      const [root] = await createMany(2);
+      const next = (await api().listApplications(root.key, { size: 1 })).pagination?.next ?? "";
+      const other = await server().createTenant();
+      await refused(api().listApplications(other.key, { start: next }), "invalid_request");
+      const tampered = (next.startsWith("A") ? "B" : "A") + next.slice(1);
+      await refused(api().listApplications(root.key, { start: tampered }), "invalid_request");
+    });
+
+    it("needs application:read", async () => {
+      const { make } = await createTenant();
+      const blind = await make("private", ["token:read"]);
+      await refused(api().listApplications(blind.key), "permission_denied");
+    });
+  });
+}

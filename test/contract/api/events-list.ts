@@ -1,0 +1,174 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { tokenRead } from "./grants.js";
+import { keepsRules } from "./keeps-rules.js";
+import type { ApiSubject } from "./subject.js";
+import { createTenant as fillTenant, type Tenant } from "./tenant.js";
+
+const minute = 60_000;
+
+/** How the trail of a tenant is read. */
+export function describeEventLists({ server, api, refused }: ApiSubject): void {
+  const createTenant = () => fillTenant(server(), api());
+
+  async function list({ root }: Tenant, request = {}) {
+    return keepsRules(ListEventsResponseSchema, await api().listEvents(root.key, request));
+  }
+
+  const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
+
+  describe("listing events", () => {
+    it("shows the newest first, page by page, and where it goes on", async () => {
+      const tenant = await createTenant();
+      for (const name of ["first", "second", "third"]) {
+        server().clock.advance(1);
+        const { id } = tenant.shop;
+        await api().updateApplication(tenant.root.key, { id, name, ...tokenRead });
+      }
+      const all = await list(tenant);
+      expect(all.pagination).toMatchObject({ pageSize: 20 });
+      expect(all.pagination?.next).toBeUndefined();
+      expect(all.data.map(({ after }) => after?.name)).toEqual([
+        ...["third", "second", "first"],
+        ...["public one", "private one", "Bootstrap"],
+      ]);
+
+      const walked: Event[] = [];
+      let start: string | undefined;
+      do {
+        const { pagination, data } = await list(tenant, { size: 4, start });
+        expect(pagination?.pageSize).toBe(4);
+        expect(pagination?.totalItems).toBeUndefined();
+        walked.push(...data);
+        start = pagination?.next;
+      } while (start !== undefined);
+      expect(walked).toEqual(all.data);
+    });
+
+    it("goes on from where it was, whatever happens meanwhile", async () => {
+      const tenant = await createTenant();
+      const { data } = await list(tenant);
+      const first = await list(tenant, { size: 1 });
+      await api().disableApplication(tenant.root.key, tenant.shop);
+      const second = await list(tenant, { size: 1, start: first.pagination?.next });
+      expect([...first.data, ...second.data]).toEqual(data.slice(0, 2));
+    });
+
+    it("shows what was done to an application, a session or a key", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      const { id: sessionId, nonce } = await api().createSession(shop.key);
+      await api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await api().regenerateApplicationKey(root.key, shop);
+      const [key] = (await api().listApplicationKeys(root.key, shop)).data;
+      const kinds = async (target = "") => kindsOf((await list(tenant, { target })).data);
+      const ofSession = ["session.authorized", "session.created"];
+      expect(await kinds(shop.id)).toEqual([
+        "key.regenerated",
+        ...ofSession,
+        "application.created",
+      ]);
+      expect(await kinds(shop.id.toUpperCase())).toHaveLength(4);
+      expect(await kinds(sessionId)).toEqual(ofSession);
+      expect(await kinds(key?.id)).toEqual(["key.regenerated"]);
+      expect(await kinds(newId(0))).toEqual([]);
+    });
+
+    it("shows what an application or a key did", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      const { nonce } = await api().createSession(shop.key);
+      await api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      const [key] = (await api().listApplicationKeys(root.key, backend)).data;
+      for (const actor of [backend.id, key?.id, backend.id.toUpperCase()]) {
+        expect(kindsOf((await list(tenant, { actor })).data)).toEqual(["session.authorized"]);
+      }
+      const ofRoot = await list(tenant, { actor: root.applicationId });
+      expect(kindsOf(ofRoot.data)).toEqual(["application.created", "application.created"]);
+    });
+
+    it("shows events of a kind, and those to which all that is asked applies", async () => {
+      const tenant = await createTenant();
+      const { root, shop, backend } = tenant;
+      await api().disableApplication(root.key, shop);
+      await api().disableApplication(root.key, backend);
+      const kind = "application.disabled";
+      expect(kindsOf((await list(tenant, { kind })).data)).toEqual([kind, kind]);
+      const ofShop = { kind, target: shop.id };
+      expect((await list(tenant, ofShop)).data).toMatchObject([
+        { kind, target: { applicationId: shop.id } },
+      ]);
+      expect((await list(tenant, { ...ofShop, actor: shop.id })).data).toEqual([]);
+      expect((await list(tenant, { ...ofShop, actor: root.applicationId })).data).toHaveLength(1);
+    });
+
+    it("shows a span of time, from its first moment to before its last", async () => {
+      const tenant = await createTenant();
+      const start = server().clock.now();
+      for (const name of ["one", "two", "three"]) {
+        server().clock.advance(minute);
+        const { id } = tenant.shop;
+        await api().updateApplication(tenant.root.key, { id, name, ...tokenRead });
+      }
+      const at = (minutes: number, more = 0) => timestampFromMs(start + minutes * minute + more);
+      const names = async (request: object) =>
+        (await list(tenant, { target: tenant.shop.id, ...request })).data.map(
+          ({ after }) => after?.name,
+        );
+      expect(await names({ since: at(2) })).toEqual(["three", "two"]);
+      expect(await names({ since: at(2, 1) })).toEqual(["three"]);
+      expect(await names({ since: at(1), until: at(3) })).toEqual(["two", "one"]);
+      expect(await names({ until: at(1, 1) })).toEqual(["one", "public one"]);
+      expect(await names({ since: at(3), until: at(1) })).toEqual([]);
+      const long = { since: timestampFromMs(-1e12), until: timestampFromMs(253402300799999) };
+      expect(await names(long)).toHaveLength(4);
+    });
+
+    it("shows nothing of other tenants, neither by id nor by cursor", async () => {
+      const [tenant, other] = [await createTenant(), await createTenant()];
+      await api().disableApplication(other.root.key, other.shop);
+      for (const request of [{ target: other.shop.id }, { actor: other.root.applicationId }]) {
+        expect((await list(tenant, request)).data).toEqual([]);
+      }
+      const { pagination } = await list(other, { size: 1 });
+      const call = api().listEvents(tenant.root.key, { start: pagination?.next });
+      expect(Object.keys((await refused(call, "invalid_request")).errors)).toEqual(["start"]);
+    });
+
+    it("needs event:read, which no public application can be given", async () => {
+      const { root, backend, shop, make, open } = await createTenant();
+      await refused(api().listEvents(undefined), "unauthenticated");
+      for (const { key } of [backend, shop, await open(tokenRead)]) {
+        const { message } = await refused(api().listEvents(key), "permission_denied");
+        expect(message).toContain("event:read");
+      }
+      const permissions = ["event:read"];
+      await refused(make("public", { permissions }), "invalid_request");
+      const [reader, manager] = [
+        await make("private", { permissions }),
+        await make("management", { permissions }),
+      ];
+      const { nonce, sessionKey } = await api().createSession(shop.key);
+      await api().authorizeSession(reader.key, { nonce, permissions });
+      for (const key of [root.key, reader.key, manager.key, sessionKey]) {
+        await expect(api().listEvents(key)).resolves.toBeDefined();
+      }
+    });
+
+    it.each<[what: string, field: string, request: object]>([
+      ["a page of none", "size", { size: 0 }],
+      ["a page of 101", "size", { size: 101 }],
+      ["a target that is no id", "target", { target: "shop" }],
+      ["an actor that is no id", "actor", { actor: "42" }],
+      ["a kind that there is not", "kind", { kind: "application.renamed" }],
+      ["a cursor that was made up", "start", { start: "AAAA" }],
+      ["a cursor of a thousand letters", "start", { start: "A".repeat(1_000) }],
+    ])("refuses %s", async (_what, field, request) => {
+      const { key } = await server().createTenant();
+      const { errors } = await refused(api().listEvents(key, request), "invalid_request");
+      expect(Object.keys(errors)).toEqual([field]);
+    });
+  });
+}

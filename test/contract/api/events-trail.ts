@@ -1,0 +1,266 @@
+import { createHash } from "node:crypto";
+import { create, toJsonString } from "@bufbuild/protobuf";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { keyOf } from "../../support/api.js";
+import { until } from "../../support/until.js";
+import { containerRule, sessionRule, tokenRead } from "./grants.js";
+import { keepsRules } from "./keeps-rules.js";
+import type { ApiSubject } from "./subject.js";
+import { createTenant as fillTenant, type Tenant } from "./tenant.js";
+
+const hour = 3_600_000;
+const service = "latchkey.v1.ApplicationService";
+const sessionService = "latchkey.v1.SessionService";
+
+/** What changes and refusals leave behind. */
+export function describeTrail({ server, api, refused }: ApiSubject): void {
+  const createTenant = () => fillTenant(server(), api());
+
+  async function eventsOf({ root }: Pick<Tenant, "root">): Promise<Event[]> {
+    const page = await api().listEvents(root.key, { size: 100 });
+    return keepsRules(ListEventsResponseSchema, page).data;
+  }
+
+  /** Makes a change, and answers the one event that it leaves. */
+  async function eventOf(tenant: Tenant, change: () => Promise<unknown>): Promise<Event> {
+    const before = await eventsOf(tenant);
+    await change();
+    const [event, ...others] = await eventsOf(tenant);
+    expect(others).toEqual(before);
+    if (!event) {
+      throw new Error("the change left no event");
+    }
+    return event;
+  }
+
+  /** The ids of the requests of a method that the log tells of. */
+  const requestsOf = (method: string | undefined) =>
+    server()
+      .logs.filter((line) => line.method === method && line.code === "ok")
+      .map(({ request_id }) => request_id);
+
+  describe("a change of an application", () => {
+    it("leaves one event, which tells who made it, when, how and from where", async () => {
+      const tenant = await createTenant();
+      const { root, shop } = tenant;
+      const [rootKey] = (await api().listApplicationKeys(root.key, { id: root.applicationId }))
+        .data;
+      server().clock.advance(1_000);
+      const event = await eventOf(tenant, () => api().disableApplication(root.key, shop));
+      expect(event).toMatchObject({
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        kind: "application.disabled",
+        at: timestampFromMs(server().clock.now()),
+        outcome: "success",
+        actor: { applicationId: root.applicationId, keyId: rootKey?.id },
+        target: { applicationId: shop.id },
+        method: `${service}/DisableApplication`,
+        address: "127.0.0.1",
+      });
+      expect(event.actor?.sessionId).toBeUndefined();
+      expect([event.reason, event.count, event.endsAt]).toEqual([undefined, undefined, undefined]);
+      expect(requestsOf(event.method)).toContain(event.requestId);
+    });
+
+    it("leaves what it was before, and what it became", async () => {
+      const tenant = await createTenant();
+      const { root, shop } = tenant;
+      const id = shop.id;
+      const grants = { permissions: ["token:use"], rules: [containerRule] };
+      const was = { name: "public one", permissions: ["token:create"], rules: [] };
+      const updated = await eventOf(tenant, () =>
+        api().updateApplication(root.key, { id, name: "till", ...grants }),
+      );
+      expect(updated).toMatchObject({
+        kind: "application.updated",
+        before: { ...was, status: "enabled" },
+        after: { name: "till", ...grants, status: "enabled" },
+      });
+      const disabled = await eventOf(tenant, () => api().disableApplication(root.key, { id }));
+      expect(disabled).toMatchObject({
+        kind: "application.disabled",
+        before: { name: "till", ...grants, status: "enabled" },
+        after: { name: "till", ...grants, status: "disabled" },
+      });
+      const enabled = await eventOf(tenant, () => api().enableApplication(root.key, { id }));
+      expect(enabled).toMatchObject({
+        kind: "application.enabled",
+        before: { status: "disabled" },
+        after: { status: "enabled" },
+      });
+      const deleted = await eventOf(tenant, () => api().deleteApplication(root.key, { id }));
+      expect(deleted).toMatchObject({
+        kind: "application.deleted",
+        before: { name: "till", ...grants },
+      });
+      expect(deleted.after).toBeUndefined();
+    });
+
+    it("is told where it is made, with all that it was given", async () => {
+      const tenant = await createTenant();
+      const expiresAt = timestampFromMs(server().clock.now() + hour);
+      const given = {
+        name: "brief",
+        permissions: ["token:read"],
+        rules: [containerRule],
+        expiresAt,
+      };
+      const event = await eventOf(tenant, () =>
+        api().createApplication(tenant.root.key, { type: "private", ...given }),
+      );
+      expect(event).toMatchObject({ kind: "application.created", after: given });
+      expect(event.before).toBeUndefined();
+      const id = event.target?.applicationId ?? "";
+      const [key] = (await api().listApplicationKeys(tenant.root.key, { id })).data;
+      expect(event.target?.keyId).toBe(key?.id);
+    });
+
+    it("is told of the first one of a tenant too, which nobody made", async () => {
+      const root = await server().createTenant();
+      const [event] = await eventsOf({ root });
+      expect(event).toMatchObject({
+        kind: "application.created",
+        target: { applicationId: root.applicationId },
+        after: { permissions: expect.arrayContaining(["event:read"]) },
+      });
+      expect([event?.actor, event?.method]).toEqual([undefined, undefined]);
+    });
+
+    it("is told by the key that was made, or ended", async () => {
+      const tenant = await createTenant();
+      const { root, shop } = tenant;
+      const { id } = shop;
+      const gracePeriod = durationFromMs(hour);
+      const made = await eventOf(tenant, () =>
+        api().regenerateApplicationKey(root.key, { id, gracePeriod }),
+      );
+      const [newest, old] = (await api().listApplicationKeys(root.key, { id })).data;
+      expect(made).toMatchObject({
+        kind: "key.regenerated",
+        target: { applicationId: id, keyId: newest?.id },
+      });
+      const keyId = old?.id ?? "";
+      const ended = await eventOf(tenant, () =>
+        api().deleteApplicationKey(root.key, { id, keyId }),
+      );
+      expect(ended).toMatchObject({ kind: "key.deleted", target: { applicationId: id, keyId } });
+    });
+  });
+
+  describe("a change of a session", () => {
+    it("leaves one event, by whoever made it", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      let session = { id: "", nonce: "" };
+      const opened = await eventOf(tenant, async () => {
+        session = await api().createSession(shop.key);
+      });
+      const target = { applicationId: shop.id, sessionId: session.id };
+      expect(opened).toMatchObject({
+        kind: "session.created",
+        actor: { applicationId: shop.id },
+        target,
+        method: `${sessionService}/CreateSession`,
+      });
+      const grants = { ...tokenRead, rules: [sessionRule] };
+      const authorized = await eventOf(tenant, () =>
+        api().authorizeSession(backend.key, { nonce: session.nonce, ...grants }),
+      );
+      expect(authorized).toMatchObject({
+        kind: "session.authorized",
+        actor: { applicationId: backend.id },
+        target,
+        after: grants,
+      });
+      expect(authorized.after?.status).toBeUndefined();
+      const deleted = await eventOf(tenant, () => api().deleteSession(root.key, session));
+      expect(deleted).toMatchObject({ kind: "session.deleted", target, before: grants });
+      const revoked = await eventOf(tenant, () => api().revokeAllSessions(root.key, shop));
+      expect(revoked).toMatchObject({
+        kind: "application.sessions_revoked",
+        target: { applicationId: shop.id },
+      });
+    });
+
+    it("that a session makes is told as its own", async () => {
+      const tenant = await createTenant();
+      const { root, shop } = tenant;
+      const permissions = ["session:delete"];
+      const manager = await tenant.make("private", { permissions });
+      const { nonce, sessionKey, id } = await api().createSession(shop.key);
+      await api().authorizeSession(manager.key, { nonce, permissions });
+      const target = await tenant.make("public", tokenRead);
+      const event = await eventOf(tenant, () => api().revokeAllSessions(sessionKey, target));
+      expect(event.actor).toMatchObject({ applicationId: shop.id, sessionId: id });
+      expect(event.actor?.keyId).toBeUndefined();
+      expect((await api().listEvents(root.key, { actor: id })).data).toEqual([event]);
+    });
+  });
+
+  describe("a change that is refused", () => {
+    it("leaves nothing where the request is wrong, or what it is about is not there", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      const before = await eventsOf(tenant);
+      const wrong = api().updateApplication(root.key, { id: shop.id, name: "", ...tokenRead });
+      await refused(wrong, "invalid_request");
+      const stale = api().disableApplication(root.key, { id: shop.id, ifMatch: "nothing" });
+      await refused(stale, "version_mismatch");
+      const id = newId(0);
+      await refused(api().deleteApplication(root.key, { id }), "application_not_found");
+      await refused(api().deleteSession(root.key, { id }), "session_not_found");
+      const late = api().authorizeSession(backend.key, { nonce: "x", ...tokenRead });
+      await refused(late, "nonce_not_found");
+      expect(await eventsOf(tenant)).toEqual(before);
+    });
+
+    it("leaves that it was denied, and nothing of the change", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      const [key] = (await api().listApplicationKeys(root.key, backend)).data;
+      const before = await eventsOf(tenant);
+      const call = api().deleteApplication(backend.key, shop);
+      const { requestId } = await refused(call, "permission_denied");
+      await until(async () => (await eventsOf(tenant)).length > before.length);
+      const [event, ...others] = await eventsOf(tenant);
+      expect(others).toEqual(before);
+      expect(event).toMatchObject({
+        kind: "access.denied",
+        outcome: "denied",
+        actor: { applicationId: backend.id, keyId: key?.id },
+        reason: "permission_denied",
+        method: `${service}/DeleteApplication`,
+        requestId,
+        address: "127.0.0.1",
+      });
+      expect([event?.target, event?.count]).toEqual([undefined, undefined]);
+    });
+  });
+
+  describe("no event", () => {
+    it("shows a key, a nonce, or the hash of one", async () => {
+      const tenant = await createTenant();
+      const { root, shop, backend } = tenant;
+      const made = await api().regenerateApplicationKey(root.key, shop);
+      const { sessionKey, nonce, id } = await api().createSession(keyOf(made));
+      await api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await api().deleteSession(root.key, { id });
+      const data = await eventsOf(tenant);
+      expect(data.length).toBeGreaterThan(6);
+      const text = toJsonString(
+        ListEventsResponseSchema,
+        create(ListEventsResponseSchema, { pagination: {}, data }),
+      );
+      expect(text).not.toMatch(/lk_[a-z]{3}_/);
+      for (const secret of [root.key, shop.key, keyOf(made), backend.key, sessionKey, nonce]) {
+        const hash = createHash("sha256").update(secret).digest();
+        for (const form of [secret, hash.toString("hex"), hash.toString("base64")]) {
+          expect(text).not.toContain(form);
+        }
+      }
+    });
+  });
+}

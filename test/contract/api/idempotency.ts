@@ -1,0 +1,289 @@
+import { randomUUID } from "node:crypto";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { type Key, type KeyAndMore, keyOf } from "../../support/api.js";
+import { tokenRead } from "./grants.js";
+import type { ApiSubject } from "./subject.js";
+import { createTenant as fillTenant } from "./tenant.js";
+
+const day = 24 * 3_600_000;
+const request = { name: "only one", type: "private", ...tokenRead };
+
+/** Sends a key together with an Idempotency-Key, and counts the answers that were given before. */
+function naming(key: string, idempotencyKey: string = randomUUID()) {
+  const sent = {
+    key,
+    headers: { "Idempotency-Key": idempotencyKey },
+    idempotencyKey,
+    replays: 0,
+    onHeaders(headers: Headers) {
+      sent.replays += headers.get("idempotent-replayed") === "true" ? 1 : 0;
+    },
+  };
+  return sent satisfies KeyAndMore;
+}
+
+/** Calls that are sent again. */
+export function describeIdempotency({ server, api, refused }: ApiSubject): void {
+  const createTenant = () => fillTenant(server(), api());
+
+  const named = async (key: Key) =>
+    (await api().listApplications(key)).data.filter(({ name }) => name === request.name);
+
+  describe("a call that is sent again with its Idempotency-Key", () => {
+    it("makes one application, and tells its id and its key each time", async () => {
+      const { root } = await createTenant();
+      const once = naming(root.key);
+      const first = await api().createApplication(once, request);
+      expect(once.replays).toBe(0);
+      for (let time = 1; time < 4; time++) {
+        expect(await api().createApplication(once, request)).toEqual(first);
+        expect(once.replays).toBe(time);
+      }
+      expect(await named(root.key)).toHaveLength(1);
+      await expect(api().whoAmI(keyOf(first))).resolves.toMatchObject({ applicationId: first.id });
+    });
+
+    it("changes an application once, whatever was done with it since", async () => {
+      const { root, shop } = await createTenant();
+      const change = { id: shop.id, name: "renamed", ...tokenRead };
+      const once = naming(root.key);
+      const first = await api().updateApplication(once, change);
+      await api().updateApplication(root.key, { ...change, name: "renamed again" });
+      expect(await api().updateApplication(once, change)).toEqual(first);
+      expect(once.replays).toBe(1);
+      expect((await api().getApplication(root.key, shop)).name).toBe("renamed again");
+    });
+
+    it("makes one new key, which works", async () => {
+      const { root, shop } = await createTenant();
+      const once = naming(root.key);
+      const first = await api().regenerateApplicationKey(once, { id: shop.id });
+      expect(await api().regenerateApplicationKey(once, { id: shop.id })).toEqual(first);
+      await expect(api().whoAmI(keyOf(first))).resolves.toBeDefined();
+      expect((await api().listApplicationKeys(root.key, { id: shop.id })).data).toHaveLength(1);
+    });
+
+    it("disables and enables once", async () => {
+      const { root, shop } = await createTenant();
+      const [disable, enable] = [naming(root.key), naming(root.key)];
+      const disabled = await api().disableApplication(disable, { id: shop.id });
+      const enabled = await api().enableApplication(enable, { id: shop.id });
+      expect(await api().disableApplication(disable, { id: shop.id })).toEqual(disabled);
+      expect(await api().enableApplication(enable, { id: shop.id })).toEqual(enabled);
+      expect((await api().getApplication(root.key, shop)).version).toBe(enabled.version);
+    });
+
+    it("opens one session, and authorizes it once", async () => {
+      const { shop, backend } = await createTenant();
+      const open = naming(shop.key);
+      const session = await api().createSession(open);
+      expect(await api().createSession(open)).toEqual(session);
+      const grant = { nonce: session.nonce, ...tokenRead };
+      const authorize = naming(backend.key);
+      await api().authorizeSession(authorize, grant);
+      await api().authorizeSession(authorize, grant);
+      expect([open.replays, authorize.replays]).toEqual([1, 1]);
+      await refused(api().authorizeSession(backend.key, grant), "nonce_used");
+    });
+
+    it("is answered for 24 hours, and made anew after that", async () => {
+      const { root } = await createTenant();
+      const once = naming(root.key);
+      const first = await api().createApplication(once, request);
+      server().clock.advance(day - 1);
+      expect(await api().createApplication(once, request)).toEqual(first);
+      server().clock.advance(1);
+      const second = await api().createApplication(once, request);
+      expect([second.id === first.id, second.key === first.key]).toEqual([false, false]);
+      expect(once.replays).toBe(1);
+      expect(await api().createApplication(once, request)).toEqual(second);
+      expect(await named(root.key)).toHaveLength(2);
+    });
+
+    it("is made by one of twenty that come at once", async () => {
+      const { root } = await createTenant();
+      const once = naming(root.key);
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 20 }, () => api().createApplication(once, request)),
+      );
+      const made = outcomes.flatMap((it) => (it.status === "fulfilled" ? it.value : []));
+      const reasons = outcomes.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
+      expect(new Set(made.map(({ id, key }) => `${id} ${key}`)).size).toBe(1);
+      expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
+      expect(once.replays).toBe(made.length - 1);
+      expect(await named(root.key)).toHaveLength(1);
+      expect(await api().createApplication(once, request)).toEqual(made[0]);
+    });
+
+    it("leaves one event behind, and a line in the log each time", async () => {
+      const { root } = await createTenant();
+      const once = naming(root.key);
+      const lines = () =>
+        server().logs.filter(
+          (line) =>
+            line.application_id === root.applicationId &&
+            line.method === "latchkey.v1.ApplicationService/CreateApplication" &&
+            line.code === "ok",
+        ).length;
+      const before = lines();
+      const { id } = await api().createApplication(once, request);
+      await api().createApplication(once, request);
+      await api().createApplication(once, request);
+      const { tenantId } = root;
+      const { items } = await server().store.events.list({ tenantId, target: id, size: 10 });
+      expect(items.map(({ kind }) => kind)).toEqual(["application.created"]);
+      expect(lines() - before).toBe(3);
+    });
+
+    it("keeps its answer where nobody else can read it", async () => {
+      const { root, shop } = await createTenant();
+      const once = naming(root.key);
+      const { key = "" } = await api().createApplication(once, request);
+      const { sessionKey, nonce } = await api().createSession(naming(shop.key));
+      const bytes = await server().storedBytes();
+      // What is there to be found is found.
+      expect(bytes.includes(request.name)).toBe(true);
+      for (const secret of [key, root.key, sessionKey, nonce, once.idempotencyKey]) {
+        expect(bytes.includes(secret)).toBe(false);
+        expect(bytes.includes(secret.slice(-40))).toBe(false);
+        expect(JSON.stringify(server().logs)).not.toContain(secret);
+      }
+    });
+  });
+
+  describe("an Idempotency-Key", () => {
+    it("is good for one request: another one with it is refused, and does nothing", async () => {
+      const { root } = await createTenant();
+      const once = naming(root.key);
+      await api().createApplication(once, request);
+      for (const change of [{ type: "public" }, { permissions: ["token:use"] }]) {
+        const other = { ...request, ...change };
+        await refused(api().createApplication(once, other), "idempotency_key_reused");
+      }
+      expect(await named(root.key)).toHaveLength(1);
+    });
+
+    it("is not used up by a call that is refused", async () => {
+      const { root, shop } = await createTenant();
+      const once = naming(root.key);
+      const stale = { id: shop.id, ifMatch: "no-version" };
+      await refused(api().disableApplication(once, stale), "version_mismatch");
+      await refused(api().disableApplication(once, stale), "version_mismatch");
+      const { version } = await api().getApplication(root.key, shop);
+      const done = await api().disableApplication(once, { id: shop.id, ifMatch: version });
+      expect([done.status, once.replays]).toEqual(["disabled", 0]);
+    });
+
+    it("means another call with another caller", async () => {
+      const { root, make } = await createTenant();
+      const other = await make("management", { permissions: ["application:create", "token:read"] });
+      const mine = naming(root.key);
+      const theirs = naming(other.key, mine.idempotencyKey);
+      const first = await api().createApplication(mine, request);
+      const second = await api().createApplication(theirs, request);
+      expect(second.id).not.toBe(first.id);
+      expect(theirs.replays).toBe(0);
+    });
+
+    it("means another call with another session, even of the same application", async () => {
+      const { root, shop, make, open } = await createTenant();
+      const grants = { permissions: ["session:delete"] };
+      const { key: backendKey } = await make("private", grants);
+      const target = await make("public", tokenRead);
+      const keyOfSession = async () => {
+        const { key, nonce } = await open();
+        await api().authorizeSession(backendKey, { nonce, ...grants });
+        return key;
+      };
+      const mine = naming(await keyOfSession());
+      const theirs = naming(await keyOfSession(), mine.idempotencyKey);
+      await api().revokeAllSessions(mine, { id: target.id });
+      const { sessionKey } = await api().createSession(target.key);
+      await api().revokeAllSessions(mine, { id: target.id });
+      await expect(api().whoAmI(sessionKey)).resolves.toBeDefined();
+      await api().revokeAllSessions(theirs, { id: target.id });
+      await refused(api().whoAmI(sessionKey), "unauthenticated");
+      expect([mine.replays, theirs.replays]).toEqual([1, 0]);
+      const { modifiedBy } = await api().getApplication(root.key, { id: target.id });
+      expect(modifiedBy).toBe(shop.id);
+    });
+
+    it("means another call of another method", async () => {
+      const { root, shop } = await createTenant();
+      const once = naming(root.key);
+      expect((await api().disableApplication(once, { id: shop.id })).status).toBe("disabled");
+      expect((await api().enableApplication(once, { id: shop.id })).status).toBe("enabled");
+      expect(once.replays).toBe(0);
+    });
+
+    it("gives an answer again only to the API key that it was given to", async () => {
+      const { root } = await createTenant();
+      const once = naming(root.key);
+      const first = await api().createApplication(once, request);
+      const gracePeriod = durationFromMs(3_600_000);
+      const own = { id: root.applicationId, gracePeriod };
+      const renewedKey = keyOf(await api().regenerateApplicationKey(root.key, own));
+      const renewed = naming(renewedKey, once.idempotencyKey);
+      const failure = await refused(
+        api().createApplication(renewed, request),
+        "idempotency_conflict",
+      );
+      expect(failure.message).toContain("another API key of the same application");
+      expect(await named(root.key)).toHaveLength(1);
+      expect(await api().createApplication(once, request)).toEqual(first);
+    });
+
+    it("does not spare a caller any check", async () => {
+      const { root, make } = await createTenant();
+      const permissions = ["application:create", "token:read"];
+      const maker = await make("management", { permissions });
+      const once = naming(maker.key);
+      await api().createApplication(once, request);
+      const less = { id: maker.id, name: "less", ...tokenRead };
+      await api().updateApplication(root.key, less);
+      await refused(api().createApplication(once, request), "permission_denied");
+      await api().disableApplication(root.key, maker);
+      await refused(api().createApplication(once, request), "unauthenticated");
+    });
+
+    it.each([
+      ["a space in it", "a b"],
+      ["256 characters", "x".repeat(256)],
+      ["an API key in it", "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"],
+      ["the start of a nonce in it", "retry-lk_non_1"],
+    ])("with %s is refused, and nothing is done", async (_what, idempotencyKey) => {
+      const { root } = await createTenant();
+      const once = naming(root.key, idempotencyKey);
+      const { errors, message } = await refused(
+        api().createApplication(once, request),
+        "invalid_request",
+      );
+      expect(Object.keys(errors)).toEqual(["Idempotency-Key"]);
+      expect(message).not.toContain(idempotencyKey);
+      expect(await named(root.key)).toEqual([]);
+    });
+
+    it.each([
+      ["one character", "!"],
+      ["255 characters", "~".repeat(255)],
+      ["all signs that there are", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"],
+    ])("may have %s", async (_what, idempotencyKey) => {
+      const { root } = await createTenant();
+      const once = naming(root.key, idempotencyKey);
+      const first = await api().createApplication(once, request);
+      expect(await api().createApplication(once, request)).toEqual(first);
+      expect(once.replays).toBe(1);
+    });
+
+    it("means nothing to methods that need none", async () => {
+      const { root, shop } = await createTenant();
+      const once = naming(root.key, "not valid anywhere else: a b");
+      await api().getApplication(once, shop);
+      await api().whoAmI(once);
+      await api().deleteApplication(once, shop);
+      await refused(api().deleteApplication(once, shop), "application_not_found");
+      expect(once.replays).toBe(0);
+    });
+  });
+}

@@ -1,0 +1,116 @@
+import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { keyOf } from "../../support/api.js";
+import type { ApiSubject } from "./subject.js";
+import { createTenant as fillTenant } from "./tenant.js";
+
+const minute = 60_000;
+const tokenCreate = { permissions: ["token:create"] };
+
+/** How many sessions a public application may have open. */
+export function describeSessionQuotas(subject: ApiSubject): void {
+  const { server, api, refused } = subject;
+
+  async function createShop(sessionQuota = 2) {
+    const { root } = await fillTenant(server(), api());
+    const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
+    const shop = await api().createApplication(root.key, request);
+    return { root, shop, key: keyOf(shop) };
+  }
+
+  describe("an application with as many open sessions as its quota allows", () => {
+    it("gets no other, and is told how many it has and when to try again", async () => {
+      const { root, shop, key } = await createShop();
+      await api().createSession(key);
+      await api().createSession(key);
+      const refusal = await refused(api().createSession(key), "session_quota_reached");
+      expect(refusal.hasRetryHint).toBe(true);
+      expect(refusal.message).toContain("has 2 open sessions");
+      expect(refusal.message).toContain("Try again in 180 s");
+      const { data } = await api().listSessions(root.key, { applicationId: shop.id });
+      expect(data).toHaveLength(2);
+    });
+
+    it("gets another when one was deleted, all were revoked, or they have expired", async () => {
+      const { root, shop, key } = await createShop();
+      const { id } = await api().createSession(key);
+      await api().createSession(key);
+      await api().deleteSession(root.key, { id });
+      await api().createSession(key);
+      await refused(api().createSession(key), "session_quota_reached");
+      await api().revokeAllSessions(root.key, { id: shop.id });
+      await api().createSession(key);
+      await api().createSession(key);
+      await refused(api().createSession(key), "session_quota_reached");
+      server().clock.advance(3 * minute);
+      await api().createSession(key);
+    });
+
+    it("gets another when its quota is raised", async () => {
+      const { root, shop, key } = await createShop(1);
+      await api().createSession(key);
+      await refused(api().createSession(key), "session_quota_reached");
+      const update = { id: shop.id, name: "Shop", ...tokenCreate, sessionQuota: 2 };
+      await api().updateApplication(root.key, update);
+      await api().createSession(key);
+      await refused(api().createSession(key), "session_quota_reached");
+    });
+  });
+
+  it("opens one session for twenty calls that come at once with one Idempotency-Key", async () => {
+    const { key } = await createShop();
+    const once = { key, headers: { "Idempotency-Key": randomUUID() } };
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () => api().createSession(once)),
+    );
+    const ids = outcomes.flatMap((it) => (it.status === "fulfilled" ? it.value.id : []));
+    const reasons = outcomes.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
+    expect(new Set(ids).size).toBe(1);
+    expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
+    await api().createSession(key);
+    await refused(api().createSession(key), "session_quota_reached");
+  });
+
+  describe("the session quota of an application", () => {
+    it("is shown, stays where an update does not give it, and is cleared by one that empties it", async () => {
+      const { root, shop } = await createShop(7);
+      expect(shop.sessionQuota).toBe(7);
+      const update = { id: shop.id, name: "Shop", ...tokenCreate };
+      const quotas = [
+        (await api().getApplication(root.key, shop)).sessionQuota,
+        (await api().listApplications(root.key, { id: [shop.id] })).data[0]?.sessionQuota,
+        (await api().updateApplication(root.key, update)).sessionQuota,
+        (await api().updateApplication(root.key, { ...update, sessionQuota: 8 })).sessionQuota,
+      ];
+      expect(quotas).toEqual([7, 7, 7, 8]);
+      const updateMask = create(FieldMaskSchema, { paths: ["session_quota"] });
+      const cleared = await api().updateApplication(root.key, { ...update, updateMask });
+      expect(cleared.sessionQuota).toBeUndefined();
+      expect((await api().getApplication(root.key, shop)).sessionQuota).toBeUndefined();
+    });
+
+    it("is for public applications only", async () => {
+      const { root, backend } = await fillTenant(server(), api());
+      const request = { name: "Backend", ...tokenCreate, sessionQuota: 5 };
+      for (const type of ["private", "management"]) {
+        const creating = api().createApplication(root.key, { ...request, type });
+        const { errors } = await refused(creating, "invalid_request");
+        expect(errors).toHaveProperty("session_quota");
+      }
+      const updating = api().updateApplication(root.key, { ...request, id: backend.id });
+      expect((await refused(updating, "invalid_request")).errors).toHaveProperty("session_quota");
+    });
+
+    it.each([0, -1, 1_000_001])("refuses a session quota of %i", async (sessionQuota) => {
+      const { root } = await fillTenant(server(), api());
+      const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
+      const { errors } = await refused(
+        api().createApplication(root.key, request),
+        "invalid_request",
+      );
+      expect(errors).toHaveProperty("session_quota");
+    });
+  });
+}

@@ -1,0 +1,205 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../../src/lib/uuid.js";
+import { sessionRule, tokenRead } from "./grants.js";
+import type { ApiSubject } from "./subject.js";
+import { createTenant as fillTenant } from "./tenant.js";
+
+const minute = 60_000;
+
+/** Sessions as operators see and end them. */
+export function describeManagedSessions({ server, api, refused }: ApiSubject): void {
+  const createTenant = () => fillTenant(server(), api());
+
+  async function idsOf(key: string, request = {}) {
+    return (await api().listSessions(key, request)).data.map(({ id }) => id);
+  }
+
+  describe("an operator", () => {
+    it("knows a session by its id, which its opening tells", async () => {
+      const { root, shop } = await createTenant();
+      const { id, sessionKey } = await api().createSession(shop.key);
+      expect((await api().whoAmI(sessionKey)).sessionId).toBe(id);
+      expect(await api().getSession(root.key, { id })).toMatchObject({ id });
+    });
+
+    it("sees all of a session but its key and its nonce", async () => {
+      const { root, shop, backend } = await createTenant();
+      const opened = await api().createSession(shop.key);
+      const { id, nonce } = opened;
+      const now = server().clock.now();
+      const before = await api().getSession(root.key, { id });
+      expect(before).toMatchObject({
+        tenantId: root.tenantId,
+        applicationId: shop.id,
+        state: "unauthorized",
+        permissions: [],
+        rules: [],
+        createdAt: timestampFromMs(now),
+        expiresAt: opened.expiresAt,
+      });
+      expect(before.authorizedAt).toBeUndefined();
+
+      server().clock.advance(1_000);
+      const grants = { permissions: ["token:read"], rules: [sessionRule] };
+      await api().authorizeSession(backend.key, { nonce, ...grants });
+      const after = await api().getSession(root.key, { id });
+      expect(after).toMatchObject({
+        state: "authorized",
+        ...grants,
+        authorizedBy: backend.id,
+        authorizedAt: timestampFromMs(now + 1_000),
+      });
+      const shown = JSON.stringify(after, (_, value) =>
+        typeof value === "bigint" ? String(value) : value,
+      );
+      expect(shown).not.toMatch(/lk_(ses|non)_/);
+    });
+
+    it("lists the sessions of the tenant, newest first, page by page", async () => {
+      const { root, shop } = await createTenant();
+      const opened: string[] = [];
+      for (let count = 0; count < 5; count++) {
+        server().clock.advance(1);
+        opened.unshift((await api().createSession(shop.key)).id);
+      }
+      const seen: string[] = [];
+      let start: string | undefined;
+      do {
+        const page = await api().listSessions(root.key, { size: 2, ...(start && { start }) });
+        expect(page.pagination).toMatchObject({ pageSize: 2 });
+        seen.push(...page.data.map(({ id }) => id));
+        start = page.pagination?.next;
+      } while (start);
+      expect(seen).toEqual(opened);
+    });
+
+    it("finds those of an application, and those in a state", async () => {
+      const { root, shop, make, open } = await createTenant();
+      const other = await make("public", tokenRead);
+      await open(undefined, other);
+      await open(tokenRead);
+      await open(undefined);
+      const listed = (request: object) =>
+        api()
+          .listSessions(root.key, request)
+          .then(({ data }) => data);
+      expect(await listed({})).toHaveLength(3);
+      expect(await listed({ applicationId: shop.id })).toHaveLength(2);
+      expect(await listed({ applicationId: shop.id.toUpperCase() })).toHaveLength(2);
+      expect(await listed({ state: "authorized" })).toMatchObject([{ state: "authorized" }]);
+      expect(await listed({ state: "unauthorized" })).toHaveLength(2);
+      const one = await listed({ applicationId: other.id, state: "unauthorized" });
+      expect(one).toMatchObject([{ applicationId: other.id }]);
+      expect(await listed({ applicationId: newId(0) })).toEqual([]);
+    });
+
+    it("sees no session that has ended", async () => {
+      const { root, shop } = await createTenant();
+      const { id } = await api().createSession(shop.key);
+      server().clock.advance(3 * minute);
+      await refused(api().getSession(root.key, { id }), "session_not_found");
+      expect(await idsOf(root.key)).toEqual([]);
+    });
+
+    it("sees no session of an application that is gone", async () => {
+      const { root, shop } = await createTenant();
+      const { id } = await api().createSession(shop.key);
+      await api().deleteApplication(root.key, shop);
+      await refused(api().getSession(root.key, { id }), "session_not_found");
+      expect(await idsOf(root.key)).toEqual([]);
+    });
+
+    it("sees nothing of other tenants, and ends nothing there", async () => {
+      const { shop } = await createTenant();
+      const { id, sessionKey } = await api().createSession(shop.key);
+      const other = await server().createTenant();
+      expect(await idsOf(other.key)).toEqual([]);
+      expect(await idsOf(other.key, { applicationId: shop.id })).toEqual([]);
+      await refused(api().getSession(other.key, { id }), "session_not_found");
+      await refused(api().deleteSession(other.key, { id }), "session_not_found");
+      const revocation = api().revokeAllSessions(other.key, shop);
+      await refused(revocation, "application_not_found");
+      await expect(api().whoAmI(sessionKey)).resolves.toBeDefined();
+    });
+
+    it("cannot go on from a cursor that was changed, or is another tenant's", async () => {
+      const { root, shop } = await createTenant();
+      const opened = [await api().createSession(shop.key), await api().createSession(shop.key)];
+      expect(opened).toHaveLength(2);
+      const { pagination } = await api().listSessions(root.key, { size: 1 });
+      const start = pagination?.next ?? "";
+      const other = await server().createTenant();
+      for (const [key, cursor] of [
+        [other.key, start],
+        [root.key, `${start}A`],
+        [root.key, "?"],
+      ] as const) {
+        const call = api().listSessions(key, { start: cursor });
+        expect((await refused(call, "invalid_request")).errors).toHaveProperty("start");
+      }
+    });
+
+    it("needs session:read to see sessions, and session:delete to end them", async () => {
+      const { root, shop, make } = await createTenant();
+      const { id } = await api().createSession(shop.key);
+      const reader = await make("private", { permissions: ["session:read"] });
+      const ender = await make("private", { permissions: ["session:delete"] });
+      await expect(api().getSession(reader.key, { id })).resolves.toBeDefined();
+      await refused(api().deleteSession(reader.key, { id }), "permission_denied");
+      await refused(api().revokeAllSessions(reader.key, shop), "permission_denied");
+      await refused(api().getSession(ender.key, { id }), "permission_denied");
+      await refused(api().listSessions(ender.key), "permission_denied");
+      await api().deleteSession(ender.key, { id });
+      expect(await idsOf(root.key)).toEqual([]);
+    });
+
+    it("cannot give these permissions to public applications", async () => {
+      const { root } = await createTenant();
+      for (const permission of ["session:read", "session:delete"]) {
+        const request = { name: "shop", type: "public", permissions: [permission] };
+        await refused(api().createApplication(root.key, request), "invalid_request");
+      }
+    });
+  });
+
+  describe("ending a session", () => {
+    it("ends its key and its nonce at once", async () => {
+      const { root, shop, backend, open } = await createTenant();
+      const authorized = await open(tokenRead);
+      const { id, nonce } = await api().createSession(shop.key);
+      const { sessionId = "" } = await api().whoAmI(authorized.key);
+      await api().deleteSession(root.key, { id: sessionId });
+      await refused(api().whoAmI(authorized.key), "unauthenticated");
+      await api().deleteSession(root.key, { id });
+      const late = api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await refused(late, "nonce_not_found");
+      await refused(api().deleteSession(root.key, { id }), "session_not_found");
+    });
+  });
+
+  describe("revoking all sessions of an application", () => {
+    it("ends those that are open at once, and no others", async () => {
+      const { root, shop, backend, make, open } = await createTenant();
+      const other = await make("public", tokenRead);
+      const untouched = await open(tokenRead, other);
+      const [authorized, pending] = [await open(tokenRead), await open()];
+      await api().revokeAllSessions(root.key, shop);
+      await refused(api().whoAmI(authorized.key), "unauthenticated");
+      await refused(api().whoAmI(pending.key), "unauthenticated");
+      const late = api().authorizeSession(backend.key, { nonce: pending.nonce, ...tokenRead });
+      await refused(late, "nonce_not_found");
+      await expect(api().whoAmI(untouched.key)).resolves.toBeDefined();
+      expect(await idsOf(root.key, { applicationId: shop.id })).toEqual([]);
+    });
+
+    it("lets new ones be opened, and leaves the application's key as it is", async () => {
+      const { root, shop, open } = await createTenant();
+      await api().revokeAllSessions(root.key, shop);
+      const { key } = await open(tokenRead);
+      await expect(api().whoAmI(key)).resolves.toMatchObject({ authorized: true });
+      await expect(api().whoAmI(shop.key)).resolves.toBeDefined();
+      expect(await idsOf(root.key, { applicationId: shop.id })).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,220 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import { makeKey } from "../../../src/auth/keys.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { containerRule, sessionRule, tokenRead, withCondition, without } from "./grants.js";
+import { keyHoldersOf } from "./key-holders.js";
+import type { ApiSubject } from "./subject.js";
+
+const minute = 60_000;
+
+/** Sessions, from the opening to the end. */
+export function describeSessions(subject: ApiSubject): void {
+  const { server, api, refused } = subject;
+  const { createTenant, openSession } = keyHoldersOf(subject);
+
+  describe("opening a session", () => {
+    it("answers with its key, its nonce and its end, 3 minutes ahead", async () => {
+      const { publicKey } = await createTenant();
+      const session = await api().createSession(publicKey);
+      expect(session.sessionKey).toMatch(/^lk_ses_/);
+      expect(session.nonce).toMatch(/^lk_non_/);
+      expect(session.expiresAt).toEqual(timestampFromMs(server().clock.now() + 3 * minute));
+    });
+
+    it("needs the key of a public application", async () => {
+      const { root, privateKey, publicKey } = await createTenant();
+      const { sessionKey } = await api().createSession(publicKey);
+      for (const key of [root.key, privateKey, sessionKey]) {
+        const { message } = await refused(api().createSession(key), "permission_denied");
+        expect(message).toContain("public application");
+      }
+    });
+
+    it("gives no access until it is authorized", async () => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      const { message } = await refused(
+        api().getApplicationByKey(session.key),
+        "permission_denied",
+      );
+      expect(message).toContain("not authorized yet");
+    });
+  });
+
+  describe("authorizing a session", () => {
+    it("gives it the permissions granted and no others", async () => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      const permissions = ["application:read"];
+      await api().authorizeSession(tenant.privateKey, { nonce: session.nonce, permissions });
+      await expect(api().listApplications(session.key)).resolves.toBeDefined();
+      await refused(api().deleteApplication(session.key, tenant.publicOne), "permission_denied");
+    });
+
+    it("counts a permission that a rule grants", async () => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      const rules = [{ ...sessionRule, permissions: ["application:read"] }];
+      await api().authorizeSession(tenant.privateKey, { nonce: session.nonce, rules });
+      await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
+    });
+
+    it("works once for each nonce", async () => {
+      const tenant = await createTenant();
+      const { nonce } = await openSession(tenant);
+      await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
+      await refused(
+        api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead }),
+        "nonce_used",
+      );
+    });
+
+    it("lets one of many win that try the same nonce at once", async () => {
+      const tenant = await createTenant();
+      const { nonce } = await openSession(tenant);
+      const tries = await Promise.allSettled(
+        Array.from({ length: 10 }, () =>
+          api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead }),
+        ),
+      );
+      const losers = tries.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
+      expect(losers).toEqual(Array(9).fill("nonce_used"));
+    });
+
+    it("needs the key of a private application", async () => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      for (const key of [tenant.root.key, tenant.publicKey, session.key]) {
+        const call = api().authorizeSession(key, { nonce: session.nonce, ...tokenRead });
+        expect((await refused(call, "permission_denied")).message).toContain("private application");
+      }
+    });
+
+    it("cannot grant what the authorizer lacks, and leaves the nonce good", async () => {
+      const tenant = await createTenant();
+      const { nonce } = await openSession(tenant);
+      const attempts = [
+        { permissions: ["token:read", "token:delete"] },
+        { rules: [{ ...sessionRule, permissions: ["token:delete"] }] },
+      ];
+      for (const grants of attempts) {
+        const call = api().authorizeSession(tenant.privateKey, { nonce, ...grants });
+        expect((await refused(call, "permission_denied")).message).toContain("token:delete");
+      }
+      await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
+    });
+
+    it("finds no nonce of another tenant, and leaves it good", async () => {
+      const [one, other] = [await createTenant(), await createTenant()];
+      const { nonce } = await openSession(one);
+      const call = api().authorizeSession(other.privateKey, { nonce, ...tokenRead });
+      await refused(call, "nonce_not_found");
+      await api().authorizeSession(one.privateKey, { nonce, ...tokenRead });
+    });
+
+    it("finds no nonce that was made up, mistyped, or is a key", async () => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      const madeUp = makeKey("non", newId(0));
+      for (const nonce of [madeUp, "nonce", `${session.nonce}x`, session.key]) {
+        const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
+        await refused(call, "nonce_not_found");
+      }
+    });
+
+    it("finds no nonce of a session that has expired", async () => {
+      const tenant = await createTenant();
+      const [used, unused] = [await openSession(tenant), await openSession(tenant)];
+      await api().authorizeSession(tenant.privateKey, { nonce: used.nonce, ...tokenRead });
+      server().clock.advance(3 * minute);
+      for (const { nonce } of [used, unused]) {
+        const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
+        await refused(call, "nonce_not_found");
+      }
+    });
+
+    it.each<[what: string, field: string, change: object]>([
+      ["no nonce", "nonce", { nonce: "" }],
+      ["neither permissions nor rules", "request", { permissions: [] }],
+      ["a rule with a container", "rules[0]", { rules: [containerRule] }],
+      ["a rule without conditions", "rules[0]", { rules: [without("container")] }],
+      [
+        "an unknown attribute",
+        "rules[0].conditions[0].attribute",
+        withCondition({ attribute: "name" }),
+      ],
+      [
+        "an unknown operator",
+        "rules[0].conditions[0].operator",
+        withCondition({ operator: "matches" }),
+      ],
+      ["no value", "rules[0].conditions[0].value", withCondition({ value: "" })],
+      ...["/a//b/", "//", "/a/../b/", "./a", "/..", "..", "/a/."].map(
+        (value): [string, string, object] => [
+          `a container that no token is in (${value})`,
+          "rules[0].conditions[0]",
+          withCondition({ operator: "equals", value }),
+        ],
+      ),
+      ...["//", "/a//b", "/a/../b", "./a", "../"].map((value): [string, string, object] => [
+        `a prefix that no container has (${value})`,
+        "rules[0].conditions[0]",
+        withCondition({ value }),
+      ]),
+      ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
+    ])("with %s is refused and leaves the nonce good", async (_what, field, change) => {
+      const tenant = await createTenant();
+      const { nonce } = await openSession(tenant);
+      const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead, ...change });
+      expect(Object.keys((await refused(call, "invalid_request")).errors)).toContain(field);
+      await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
+    });
+  });
+
+  it.each([
+    ["equals", "/pci"],
+    ["equals", "/"],
+    ["equals", "/..."],
+    ["starts_with", "/pci/hi"],
+    ["starts_with", "/pci/."],
+    ["starts_with", "/pci/.."],
+    ["starts_with", ".well-known"],
+    ["starts_with", "/"],
+  ])("authorizing a session takes a container that %s %s", async (operator, value) => {
+    const tenant = await createTenant();
+    const { nonce } = await openSession(tenant);
+    const rules = withCondition({ operator, value });
+    await api().authorizeSession(tenant.privateKey, { nonce, ...rules });
+    const id = withCondition({ attribute: "id", operator, value: "a//../b" });
+    const { nonce: other } = await openSession(tenant);
+    await api().authorizeSession(tenant.privateKey, { nonce: other, ...id });
+  });
+
+  describe("a session that expires", () => {
+    const permissions = ["application:read"];
+
+    it("ends 3 minutes after it was opened, to the millisecond", async () => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      server().clock.advance(minute);
+      await api().authorizeSession(tenant.privateKey, { nonce: session.nonce, permissions });
+      server().clock.advance(2 * minute - 1);
+      await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
+      server().clock.advance(1);
+      await refused(api().getApplicationByKey(session.key), "unauthenticated");
+    });
+
+    it.each([1_000, 10 * minute])("ends %d ms ahead where authorizing says so", async (ahead) => {
+      const tenant = await createTenant();
+      const session = await openSession(tenant);
+      const expiresAt = timestampFromMs(server().clock.now() + ahead);
+      const request = { nonce: session.nonce, permissions, expiresAt };
+      await api().authorizeSession(tenant.privateKey, request);
+      server().clock.advance(ahead - 1);
+      await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
+      server().clock.advance(1);
+      await refused(api().getApplicationByKey(session.key), "unauthenticated");
+    });
+  });
+}

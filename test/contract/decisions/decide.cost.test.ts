@@ -1,0 +1,140 @@
+import { describe, expect, it } from "@jest/globals";
+import {
+  type CompiledGrants,
+  compileGrants,
+  decide,
+} from "../../../src/contract/decisions/decide.js";
+import type { Token } from "../../../src/contract/decisions/scope.js";
+import type { RuleRecord } from "../../../src/contract/grants.js";
+import { conditionOf, ruleOf } from "./grants.js";
+
+/** The same value, which counts each look at a property or entry in it, however deep. */
+function counting<T>(value: T, count: () => void): T {
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
+  return new Proxy(value, {
+    get(target, name) {
+      count();
+      const found: unknown = Reflect.get(target, name);
+      if (!(target instanceof Map || target instanceof Set)) {
+        // Functions of arrays keep the proxy as their `this`, and are counted by what they look at.
+        return counting(found, count);
+      }
+      return typeof found === "function"
+        ? (...given: unknown[]) => counting(onlyLookUps(name, found).apply(target, given), count)
+        : found;
+    },
+    ownKeys(target) {
+      const keys = Reflect.ownKeys(target);
+      keys.forEach(count);
+      return keys;
+    },
+  });
+}
+
+/** To walk through a whole map is not counted, so it is refused. */
+function onlyLookUps<F>(name: string | symbol, method: F): F {
+  if (name !== "get" && name !== "has") {
+    throw new Error(`a decision called ${String(name)} of a map or set`);
+  }
+  return method;
+}
+
+/** How much of the compiled grants a decision looks at. */
+function looksOf(compiled: CompiledGrants, token: Token | undefined): number {
+  // The first one for a permission makes its index.
+  decide(compiled, "token:read", token, false);
+  let looks = 0;
+  const counted = counting(compiled, () => {
+    looks += 1;
+  });
+  expect(decide(counted, "token:read", token, false)).toMatchObject({ reason: "no_rule_matches" });
+  return looks;
+}
+
+const byId = (operator: string, value: string) => conditionOf("id", operator, value);
+const byContainer = (operator: string, value: string) => conditionOf("container", operator, value);
+
+/** Rules by their number, and tokens that they do not match. */
+const shapes: Record<string, { rule(n: number): Partial<RuleRecord>; tokens: Token[] }> = {
+  "different containers": {
+    rule: (n) => ({ container: `/pci/customer-${n}/` }),
+    tokens: [{ container: "/pci/customer-500x/" }, { container: "/" }, { container: "/z" }, {}],
+  },
+  "containers in each other": {
+    rule: (n) => ({ container: `/a/${"b/".repeat(n % 240)}${n}/` }),
+    tokens: [{ container: "/a/" }, { container: `/a/${"b/".repeat(245)}` }],
+  },
+  "different ids": {
+    rule: (n) => ({ conditions: [byId("equals", `card-${n}`)] }),
+    tokens: [{ id: "card-" }, { id: "card-500x", container: "/pci/" }],
+  },
+  "different starts of ids": {
+    rule: (n) => ({ conditions: [byId("starts_with", `card-${n}-`)] }),
+    tokens: [{ id: "card-500" }, { id: "card-500x-" }, { id: "a" }, { id: "z" }],
+  },
+  "starts of ids in each other": {
+    rule: (n) => ({ conditions: [byId("starts_with", `card-${"0".repeat(n % 490)}1`)] }),
+    tokens: [{ id: "card-" }, { id: `card-${"0".repeat(495)}` }, { id: "card-02" }],
+  },
+  "containers to equal": {
+    rule: (n) => ({ conditions: [byContainer("equals", `/pci/${n}/`)] }),
+    tokens: [{ container: "/pci/" }, { container: "/pci/500/high/" }],
+  },
+  "starts of containers": {
+    rule: (n) => ({ conditions: [byContainer("starts_with", `/pci/${n}-`)] }),
+    tokens: [{ container: "/pci/500/" }, { container: "/pci/" }],
+  },
+  "one container and different ids": {
+    rule: (n) => ({ conditions: [byContainer("starts_with", "/pci/"), byId("equals", `${n}`)] }),
+    tokens: [
+      { id: "x", container: "/pci/" },
+      { id: "500", container: "/logs/" },
+    ],
+  },
+  "one start of ids and different containers": {
+    rule: (n) => ({
+      conditions: [byId("starts_with", "card-"), byContainer("starts_with", `/pci/${n}/`)],
+    }),
+    tokens: [
+      { id: "card-1", container: "/pci/500x/" },
+      { id: "a", container: "/pci/500/" },
+    ],
+  },
+  "conditions that exclude each other": {
+    rule: (n) => ({ conditions: [byId("equals", `${n}`), byId("equals", `${n + 1}`)] }),
+    tokens: [{ id: "500" }],
+  },
+};
+
+function compile(count: number, rule: (n: number) => Partial<RuleRecord>): CompiledGrants {
+  const rules = Array.from({ length: count }, (_, n) =>
+    ruleOf({ priority: 1 + (n % 7), ...rule(n) }),
+  );
+  return compileGrants({ permissions: [], rules });
+}
+
+describe("a decision against 1,000 rules", () => {
+  it.each(Object.entries(shapes))("with %s looks at little more than with one", (_, shape) => {
+    const one = compile(1, shape.rule);
+    const many = compile(1_000, shape.rule);
+    for (const token of [undefined, ...shape.tokens]) {
+      const looks = looksOf(one, token);
+      expect(looks).toBeGreaterThan(0);
+      expect(looksOf(many, token)).toBeLessThanOrEqual(10 * looks);
+    }
+  });
+
+  it("would be seen to look at all of them", () => {
+    let looks = 0;
+    const list = counting(
+      Array.from({ length: 1_000 }, (_, n) => ({ n })),
+      () => {
+        looks += 1;
+      },
+    );
+    expect(list.find(({ n }) => n < 0)).toBeUndefined();
+    expect(looks).toBeGreaterThanOrEqual(2_000);
+  });
+});

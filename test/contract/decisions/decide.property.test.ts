@@ -1,0 +1,177 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  compileGrants,
+  type Decision,
+  decide,
+  stricterOf,
+} from "../../../src/contract/decisions/decide.js";
+import type { Token } from "../../../src/contract/decisions/scope.js";
+import type { ConditionRecord, Grants, RuleRecord } from "../../../src/contract/grants.js";
+import { crowd, crowdedContainer, crowdedId, crowdedRule, grants, question } from "./any-grants.js";
+
+/*
+ * The reference: slow, and as the sentences in docs/access.md say it. It shares
+ * no code with what it checks.
+ */
+
+function decideSlowly(
+  { permissions, rules }: Grants,
+  permission: string,
+  token: Token | undefined,
+  ownPermission: boolean,
+): Decision {
+  const listing = rules
+    .map((rule, place) => ({ rule, place }))
+    .filter(({ rule }) => rule.permissions.includes(permission))
+    .sort((a, b) =>
+      a.rule.priority === b.rule.priority ? a.place - b.place : a.rule.priority - b.rule.priority,
+    );
+  const deciding = listing.find(
+    ({ rule }) => (token === undefined && ownPermission) || matches(rule, token),
+  );
+  if (deciding) {
+    const { priority, description, transform } = deciding.rule;
+    const rule = { place: deciding.place, priority };
+    const named = description === undefined ? rule : { ...rule, description };
+    return { allowed: true, transform, decidedBy: { rule: named } };
+  }
+  if (permissions.includes(permission)) {
+    const transform = permission === "token:use" ? "reveal" : "mask";
+    return { allowed: true, transform, decidedBy: { permission } };
+  }
+  return { allowed: false, reason: listing.length > 0 ? "no_rule_matches" : "permission_missing" };
+}
+
+function matches({ container, conditions }: RuleRecord, token: Token | undefined): boolean {
+  if (container === undefined && conditions.length === 0) {
+    return true;
+  }
+  if (token === undefined) {
+    return false;
+  }
+  if (container !== undefined && !isBelow(segments(container), segments(token.container ?? "/"))) {
+    return false;
+  }
+  return conditions.every((condition) => holds(condition, token));
+}
+
+function segments(path: string): string[] {
+  return path.split("/").filter((segment) => segment !== "");
+}
+
+function isBelow(outer: string[], inner: string[]): boolean {
+  return outer.every((segment, at) => inner[at] === segment);
+}
+
+function holds({ attribute, operator, value }: ConditionRecord, token: Token): boolean {
+  if (attribute === "id" && token.id !== undefined) {
+    return compare(operator, token.id, value);
+  }
+  if (attribute === "container" && token.container !== undefined) {
+    const start = value[0] === "/" ? value : `/${value}`;
+    const whole = start[start.length - 1] === "/" ? start : `${start}/`;
+    const path = `/${segments(token.container)
+      .map((segment) => `${segment}/`)
+      .join("")}`;
+    return compare(operator, path, operator === "equals" ? whole : start);
+  }
+  return false;
+}
+
+function compare(operator: string, actual: string, value: string): boolean {
+  if (operator === "equals") {
+    return actual === value;
+  }
+  return operator === "starts_with" && actual.slice(0, value.length) === value;
+}
+
+function kindOf(decision: Decision): string {
+  if (!decision.allowed) {
+    return decision.reason;
+  }
+  return "rule" in decision.decidedBy ? "rule" : "bare";
+}
+
+describe("a decision", () => {
+  it("is the one that a slow and obvious reading of the rules comes to", () => {
+    const counts: Record<string, number> = {};
+    const count = (kind: string) => {
+      counts[kind] = (counts[kind] ?? 0) + 1;
+    };
+    const questions = fc.array(question, { minLength: 5, maxLength: 5 });
+    fc.assert(
+      fc.property(grants, fc.boolean(), questions, (few, isCrowded, asked) => {
+        const given = isCrowded ? crowd(few) : few;
+        const compiled = compileGrants(given);
+        for (const { permission, token, ownPermission } of asked) {
+          const expected = decideSlowly(given, permission, token, ownPermission);
+          expect(decide(compiled, permission, token, ownPermission)).toStrictEqual(expected);
+          count("all");
+          count(kindOf(expected));
+          count(token ? "with token" : `without token, own ${ownPermission}`);
+          if (
+            kindOf(expected) === "rule" &&
+            token?.id !== undefined &&
+            token.container !== undefined
+          ) {
+            count("rule, by both attributes");
+          }
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+    const share = (kind: string) => (counts[kind] ?? 0) / (counts.all ?? 0);
+    expect(counts.all).toBeGreaterThanOrEqual(10_000);
+    expect(share("rule")).toBeGreaterThan(0.2);
+    expect(share("rule, by both attributes")).toBeGreaterThan(0.05);
+    expect(share("bare")).toBeGreaterThan(0.1);
+    expect(share("no_rule_matches")).toBeGreaterThan(0.1);
+    expect(share("permission_missing")).toBeGreaterThan(0.05);
+    expect(share("without token, own true")).toBeGreaterThan(0.03);
+    expect(share("without token, own false")).toBeGreaterThan(0.03);
+  });
+
+  it("of a session is never more than what either side says, and no less than both", () => {
+    const transforms = ["redact", "mask", "reveal"];
+    const shown = (decision: Decision) =>
+      decision.allowed ? transforms.indexOf(decision.transform) : -1;
+    const counts = { limited: 0, allowed: 0, all: 0 };
+    fc.assert(
+      fc.property(grants, grants, question, (session, authorizer, asked) => {
+        const { permission, token, ownPermission } = asked;
+        const [bySession, byAuthorizer] = [session, authorizer].map((given) =>
+          decide(compileGrants(given), permission, token, ownPermission),
+        ) as [Decision, Decision];
+        const { decision, limitedBy } = stricterOf(bySession, byAuthorizer);
+        const sides = [session, authorizer].map((given) =>
+          shown(decideSlowly(given, permission, token, ownPermission)),
+        );
+        expect(shown(decision)).toBe(Math.min(...sides));
+        expect(decision).toBe(limitedBy === "session" ? bySession : byAuthorizer);
+        counts.all++;
+        counts.limited += limitedBy === "authorizer" ? 1 : 0;
+        counts.allowed += decision.allowed ? 1 : 0;
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(counts.limited).toBeGreaterThan(counts.all / 10);
+    expect(counts.allowed).toBeGreaterThan(counts.all / 10);
+  });
+
+  it("is so too where many rules limit both attributes", () => {
+    let byRule = 0;
+    const rules = fc.array(crowdedRule, { minLength: 1, maxLength: 15 });
+    fc.assert(
+      fc.property(rules, crowdedId, crowdedContainer, (given, id, container) => {
+        const grants = crowd({ permissions: [], rules: given });
+        const expected = decideSlowly(grants, "token:read", { id, container }, false);
+        const decided = decide(compileGrants(grants), "token:read", { id, container }, false);
+        expect(decided).toStrictEqual(expected);
+        byRule += expected.allowed ? 1 : 0;
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(byRule).toBeGreaterThan(600);
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { compileGrants, decide } from "../../../src/contract/decisions/decide.js";
+import {
+  type Asked,
+  type Explanation,
+  explainRules,
+} from "../../../src/contract/decisions/explain.js";
+import type { Token } from "../../../src/contract/decisions/scope.js";
+import type { RuleRecord } from "../../../src/contract/grants.js";
+import { crowd, grants, question } from "./any-grants.js";
+import { conditionOf, ruleOf } from "./grants.js";
+
+/** What decides by an explanation: the place of a rule, the bare permission, or nothing. */
+function decidingStep({ rules, bare }: Explanation): number | "bare" | undefined {
+  const deciding = [
+    ...rules.filter(({ outcome }) => outcome === "decides").map(({ place }) => place),
+    ...(bare.outcome === "decides" ? ["bare" as const] : []),
+  ];
+  expect(deciding.length).toBeLessThanOrEqual(1);
+  return deciding[0];
+}
+
+describe("an explanation", () => {
+  it("marks exactly what decides, with all before it that did not match and all after it not reached", () => {
+    const counts = { rule: 0, bare: 0, nothing: 0 };
+    fc.assert(
+      fc.property(grants, fc.boolean(), question, (few, isCrowded, asked) => {
+        const given = isCrowded ? crowd(few) : few;
+        const { permission, token, ownPermission } = asked;
+        const decision = decide(compileGrants(given), permission, token, ownPermission);
+        const explanation = explainRules(given, asked as Asked);
+        const decidedBy = decision.allowed ? decision.decidedBy : undefined;
+        const step = decidingStep(explanation);
+        if (!decidedBy) {
+          expect(step).toBeUndefined();
+          counts.nothing++;
+        } else if ("rule" in decidedBy) {
+          expect(step).toBe(decidedBy.rule.place);
+          counts.rule++;
+        } else {
+          expect(step).toBe("bare");
+          counts.bare++;
+        }
+        const outcomes = [...explanation.rules, explanation.bare].map(({ outcome }) => outcome);
+        expect(outcomes.join(" ")).toMatch(/^(does_not_match ?)*(decides( not_reached)*)?$/);
+        expect(explanation.rules.map(({ place }) => place).sort((a, b) => a - b)).toEqual([
+          ...given.rules.keys(),
+        ]);
+        expect(explanation.decision).toEqual(decision);
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(Math.min(...Object.values(counts))).toBeGreaterThan(50);
+  });
+
+  it("tries rules by priority, then by their place", () => {
+    const rules = [ruleOf({ priority: 2 }), ruleOf({ priority: 1 }), ruleOf({ priority: 2 })];
+    const asked = { permission: "token:read", token: undefined, ownPermission: false };
+    const { rules: steps } = explainRules({ permissions: [], rules }, asked);
+    expect(steps.map(({ place, outcome }) => [place, outcome])).toEqual([
+      [1, "decides"],
+      [0, "not_reached"],
+      [2, "not_reached"],
+    ]);
+  });
+
+  const inPci = ruleOf({ container: "pci" });
+  const cards = ruleOf({ conditions: [conditionOf("id", "starts_with", "card-")] });
+  const oneCard = ruleOf({
+    conditions: [conditionOf("id", "equals", "card-1"), conditionOf("container", "equals", "/a/")],
+  });
+
+  it.each<[why: string[], rule: RuleRecord, token: Token | undefined]>([
+    [["does not list token:read"], ruleOf({ permissions: ["token:use"] }), { id: "a" }],
+    [["lists token:read on everything"], ruleOf(), undefined],
+    [["lists token:read", "container /pci/ covers /pci/high/"], inPci, { container: "pci/high" }],
+    [["container /pci/ does not cover /pcix/"], inPci, { container: "/pcix/" }],
+    [["container /pci/ does not cover a token without one"], inPci, { id: "card-1" }],
+    [["is about certain tokens, and none is named"], inPci, undefined],
+    [["lists token:read", "id card-1 starts with card-"], cards, { id: "card-1" }],
+    [["id bank-1 does not start with card-"], cards, { id: "bank-1" }],
+    [["the token has no id that starts with card-"], cards, { container: "/pci/" }],
+    [["id card-2 is not card-1"], oneCard, { id: "card-2", container: "/a/" }],
+    [
+      ["id card-2 is not card-1", "the token has no container that is /a/"],
+      oneCard,
+      { id: "card-2" },
+    ],
+    [
+      ["id ends_with 1 is a condition that nothing can meet"],
+      ruleOf({ conditions: [conditionOf("id", "ends_with", "1")] }),
+      { id: "card-1" },
+    ],
+  ])("says why: %j", (why, rule, token) => {
+    const asked = { permission: "token:read", token, ownPermission: false };
+    const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
+    expect(rules[0]?.why).toEqual(why);
+  });
+
+  it("says why a rule counts without its token for a permission of this service", () => {
+    const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
+    const asked = { permission: "application:read", token: undefined, ownPermission: true };
+    const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
+    expect(rules[0]?.why).toEqual(["lists application:read, which concerns no token"]);
+  });
+
+  it("comes last to the permission on everything", () => {
+    const asked = { permission: "token:read", token: { id: "a" }, ownPermission: false };
+    const rules = [ruleOf({ container: "/pci/" })];
+    expect(explainRules({ permissions: ["token:read"], rules }, asked).bare).toEqual({
+      outcome: "decides",
+      why: ["token:read is granted on everything"],
+    });
+    expect(explainRules({ permissions: [], rules }, asked).bare).toEqual({
+      outcome: "does_not_match",
+      why: ["token:read is not granted on everything"],
+    });
+  });
+});

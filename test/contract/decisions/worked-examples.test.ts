@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { compileGrants, type Decision, decide } from "../../../src/contract/decisions/decide.js";
+import type { Token } from "../../../src/contract/decisions/scope.js";
+import type { Grants, RuleRecord } from "../../../src/contract/grants.js";
+import { isOwnPermission } from "../../../src/contract/methods.js";
+import { ruleOf } from "./grants.js";
+
+const heading = "| # | Grants | Permission | Token | Answer | Why |";
+
+/** The rows of the table below the heading, each as the texts of its cells. */
+function readRows(page: string): string[][] {
+  const [, table = ""] = page.split(`${heading}\n|---|---|---|---|---|---|\n`);
+  return table
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split("|").map((cell) => cell.trim()));
+}
+
+function readExample(cells: string[]) {
+  const [before, number, grants, permission, token, answer, why, after, ...rest] = cells;
+  if (before !== "" || after !== "" || rest.length > 0 || !why || !/^\d+$/.test(number ?? "")) {
+    throw new Error(`this is no row of the table: ${cells.join("|")}`);
+  }
+  return {
+    number: Number(number),
+    grants: readGrants(JSON.parse(readCode(grants))),
+    permission: readCode(permission),
+    token: token === "none" ? undefined : readToken(JSON.parse(readCode(token))),
+    answer: readCode(answer),
+  };
+}
+
+function readCode(cell: string | undefined): string {
+  const [, code] = /^`([^`]+)`$/.exec(cell ?? "") ?? [];
+  if (code === undefined) {
+    throw new Error(`this cell is not code: ${cell}`);
+  }
+  return code;
+}
+
+/** Names that are not known are mistakes, which would make an example mean something else. */
+function expectNames(value: object, ...known: string[]): void {
+  expect(known).toEqual(expect.arrayContaining(Object.keys(value)));
+}
+
+function readGrants(given: Partial<Grants>): Grants {
+  expectNames(given, "permissions", "rules");
+  return { permissions: given.permissions ?? [], rules: (given.rules ?? []).map(readRule) };
+}
+
+function readRule(given: Partial<RuleRecord>): RuleRecord {
+  expectNames(given, "priority", "container", "conditions", "transform", "permissions");
+  for (const condition of given.conditions ?? []) {
+    expect(Object.keys(condition)).toEqual(["attribute", "operator", "value"]);
+  }
+  return ruleOf(given);
+}
+
+function readToken(given: Token): Token {
+  expectNames(given, "id", "container");
+  return given;
+}
+
+function tell(decision: Decision): string {
+  if (!decision.allowed) {
+    return `denied ${decision.reason}`;
+  }
+  const { transform, decidedBy } = decision;
+  const grant = "rule" in decidedBy ? `rule ${decidedBy.rule.place}` : "permission";
+  return `allowed ${transform} by ${grant}`;
+}
+
+describe("the worked examples in docs/access.md", () => {
+  const rows = readRows(readFileSync("docs/access.md", "utf8"));
+
+  it("are many, and numbered", () => {
+    expect(rows.length).toBeGreaterThanOrEqual(20);
+    expect(rows.map(([, number]) => Number(number))).toEqual(rows.map((_, at) => at + 1));
+  });
+
+  it.each(rows.map((row) => [row[1], row] as const))("are true: %s", (_, row) => {
+    const { grants, permission, token, answer } = readExample(row);
+    const compiled = compileGrants(grants);
+    expect(tell(decide(compiled, permission, token, isOwnPermission(permission)))).toBe(answer);
+  });
+});

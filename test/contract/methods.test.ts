@@ -1,0 +1,167 @@
+import {
+  create,
+  createRegistry,
+  type DescField,
+  type DescMessage,
+  hasOption,
+} from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describe, expect, it } from "@jest/globals";
+import { Health } from "../../gen/grpc/health/v1/health_pb.js";
+import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
+import { access } from "../../gen/latchkey/v1/options_pb.js";
+import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import {
+  accessOf,
+  isOwnPermission,
+  mayHold,
+  otherPermissions,
+  ownPermissions,
+  services,
+  validationRules,
+} from "../../src/contract/methods.js";
+import { newId } from "../../src/lib/uuid.js";
+import { createDecoder } from "../../src/transport/rest/decode.js";
+import { createEncoder } from "../../src/transport/rest/encode.js";
+import { readBinding } from "../../src/transport/rest/router.js";
+
+const methods = services.flatMap((service) => service.methods);
+
+describe("the contract", () => {
+  it.each(methods.map((method) => [method.name, method] as const))(
+    "says of %s who may call it, and where REST finds it unless it streams",
+    (_name, method) => {
+      expect(hasOption(method, access)).toBe(true);
+      expect(() => accessOf(method)).not.toThrow();
+      expect(readBinding(method) !== undefined).toBe(method.methodKind === "unary");
+    },
+  );
+
+  it("lets any key call what tells about the key itself and the catalogue, and nothing else", () => {
+    const open = methods.filter((method) => {
+      const { permission, callers } = accessOf(method);
+      return permission === "" && callers.length === 0;
+    });
+    expect(open.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
+  });
+
+  it("stops a server whose method does not say who may call it", () => {
+    expect(() => accessOf(Health.method.check)).toThrow(
+      "grpc.health.v1.Health.Check does not say who may call it",
+    );
+  });
+
+  it("stops a server that cannot read or write a field of its requests", () => {
+    const [request] = methods.map(({ input }) => input);
+    const odd = { ...(request as DescMessage), fields: [oddField()] };
+    expect(() => createDecoder(odd, [], true)).toThrow("a type that REST does not know");
+    expect(() => createEncoder(odd)).toThrow("a type that REST does not know");
+  });
+
+  it("binds no two methods to one verb and path", () => {
+    const bindings = methods.flatMap((method) => readBinding(method) ?? []);
+    const places = bindings.map(({ verb, segments }) => JSON.stringify([verb, segments]));
+    expect(new Set(places).size).toBe(bindings.length);
+  });
+});
+
+describe("the permissions of this service", () => {
+  it("are declared once each, with what they allow", () => {
+    expect(ownPermissions.map(({ name }) => name)).toEqual([
+      "application:create",
+      "application:read",
+      "application:update",
+      "application:delete",
+      "session:read",
+      "session:delete",
+      "access:check",
+      "event:read",
+    ]);
+    expect(ownPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
+  });
+
+  it("that change applications, or tell about any key, session or deed, are not for public ones", () => {
+    const closed = ownPermissions.filter(({ name }) => !mayHold("public", name));
+    expect(closed.map(({ name }) => name)).toEqual([
+      "application:create",
+      "application:update",
+      "application:delete",
+      "session:read",
+      "session:delete",
+      "access:check",
+      "event:read",
+    ]);
+    for (const { name } of closed) {
+      expect(mayHold("private", name) && mayHold("management", name)).toBe(true);
+    }
+  });
+
+  it("that change applications are not for sessions", () => {
+    const closed = ownPermissions.filter(({ name }) => !mayHold("session", name));
+    expect(closed.map(({ name }) => name)).toEqual([
+      "application:create",
+      "application:update",
+      "application:delete",
+    ]);
+  });
+
+  it("include names in their namespace that mean nothing yet", () => {
+    expect(isOwnPermission("application:purge")).toBe(true);
+    expect(isOwnPermission("application:read:all")).toBe(true);
+    expect(isOwnPermission("access:grant")).toBe(true);
+    expect(isOwnPermission("applications:read")).toBe(false);
+    expect(isOwnPermission("token:read")).toBe(false);
+  });
+
+  it("are none of those that it only knows, which anyone may hold", () => {
+    const names = otherPermissions.map(({ name }) => name);
+    expect(names).toEqual(["token:create", "token:read", "token:use"]);
+    expect(names.filter(isOwnPermission)).toEqual([]);
+    expect(otherPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
+    expect(names.every((name) => mayHold("public", name))).toBe(true);
+  });
+});
+
+describe("the form of a subject's key", () => {
+  const validator = createValidator({ registry: validationRules });
+  const isTaken = (key: string) => {
+    const request = create(CheckAccessRequestSchema, { key, permission: "token:read" });
+    return validator.validate(CheckAccessRequestSchema, request).kind === "valid";
+  };
+
+  it.each(["prv", "pub", "mgt", "ses"] as const)("is that of every key of kind %s", (kind) => {
+    for (let i = 0; i < 20; i++) {
+      expect(isTaken(makeKey(kind, newId(Date.now())))).toBe(true);
+    }
+  });
+
+  it("is not that of a nonce, nor of a key with more or less to it", () => {
+    const key = makeKey("prv", newId(0));
+    const others = [
+      makeKey("non", newId(0)),
+      key.slice(0, -1),
+      `${key}0`,
+      ` ${key}`,
+      `${key}\n`,
+      key.replace("prv", "PRV"),
+      "",
+    ];
+    expect(others.filter(isTaken)).toEqual([]);
+  });
+
+  it("may be any that was made elsewhere and can be looked up", () => {
+    const keyring = createKeyring([""], { foreignKeys: true });
+    const texts = ["a".repeat(15), "a".repeat(16), "a".repeat(200), "a".repeat(201)];
+    const odd = [`lk_${"a".repeat(20)}`, `${"a".repeat(20)} b`, `LK_${"~!".repeat(20)}`];
+    for (const text of [...texts, ...odd]) {
+      expect(isTaken(text)).toBe(keyring.acceptsForeign(text));
+    }
+  });
+});
+
+/** An enum, which no message of REST has. */
+function oddField(): DescField {
+  const registry = createRegistry(Health.file);
+  const response = registry.getMessage("grpc.health.v1.HealthCheckResponse");
+  return response?.fields[0] as DescField;
+}

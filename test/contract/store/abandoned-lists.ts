@@ -1,0 +1,42 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Store } from "../../../src/store/port/store.js";
+import { createBoth } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+type List = (store: Store, tenantId: string, signal: AbortSignal) => Promise<object>;
+
+const lists: readonly (readonly [what: string, list: List])[] = [
+  [
+    "events",
+    ({ events }, tenantId, signal) =>
+      events.list({ tenantId, kind: "application.created", size: 1 }, signal),
+  ],
+  [
+    "applications",
+    ({ applications }, tenantId, signal) =>
+      applications.list({ tenantId, size: 1, from: { page: 1 } }, signal),
+  ],
+  [
+    "applications that are searched for",
+    ({ applications }, tenantId, signal) =>
+      applications.list(
+        { tenantId, filter: { namePrefix: "s" }, size: 1, from: { page: 1 } },
+        signal,
+      ),
+  ],
+  ["sessions", ({ sessions }, tenantId, signal) => sessions.list({ tenantId, size: 1 }, signal)],
+];
+
+export function describeAbandonedLists(subject: () => Subject): void {
+  describe("a list whose caller leaves", () => {
+    it.each(lists)("of %s is not read, and throws why", async (_, list) => {
+      const { store } = subject();
+      const { application } = await createBoth(store);
+      const { tenantId } = application;
+      const reason = new Error("the caller went away");
+      await expect(list(store, tenantId, AbortSignal.abort(reason))).rejects.toBe(reason);
+      const there = new AbortController();
+      expect(await list(store, tenantId, there.signal)).toMatchObject({ items: expect.any(Array) });
+    });
+  });
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from "@jest/globals";
+import { AnswerKept } from "../../../src/store/port/errors.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { listEvents } from "./event-fixtures.js";
+import { anApplication, hour, must, times } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+import { anAnswer, anAnswerId, aTrail, keepAnswer, trailedChanges } from "./trailed-changes.js";
+
+export function describeAnswers(subject: () => Subject): void {
+  async function findBytes({ answers }: Store, id: string) {
+    const sealed = await answers.find(id);
+    return sealed && Buffer.from(sealed);
+  }
+
+  describe("an answer", () => {
+    it("is found until its end, and only then", async () => {
+      const { store, another, clock } = subject();
+      const other = await another();
+      const [id, sealed] = [anAnswerId(), Buffer.from([0, 255, 128, 0])];
+      expect(await store.answers.find(id)).toBeUndefined();
+      await keepAnswer(store, id, anAnswer({ sealed }));
+      clock.advance(hour - 1);
+      for (const reader of [store, other]) {
+        expect(await findBytes(reader, id)).toEqual(sealed);
+        expect(await reader.answers.find(anAnswerId())).toBeUndefined();
+      }
+      clock.advance(1);
+      for (const reader of [store, other]) {
+        expect(await reader.answers.find(id)).toBeUndefined();
+      }
+    });
+
+    it("may be empty, and may be long", async () => {
+      const { store } = subject();
+      for (const size of [0, 300_000]) {
+        const [id, sealed] = [anAnswerId(), Buffer.alloc(size, 7)];
+        await keepAnswer(store, id, anAnswer({ sealed }));
+        // To compare so many bytes one by one would take seconds.
+        expect(must(await findBytes(store, id)).equals(sealed)).toBe(true);
+      }
+    });
+
+    it("gives way to another once it has ended", async () => {
+      const { store, clock } = subject();
+      const id = anAnswerId();
+      await keepAnswer(store, id, anAnswer());
+      clock.advance(hour);
+      const { sealed } = anAnswer();
+      await keepAnswer(store, id, { sealed, ttl: 2 * hour });
+      clock.advance(2 * hour - 1);
+      expect(await findBytes(store, id)).toEqual(Buffer.from(sealed));
+      await expect(keepAnswer(store, id, anAnswer())).rejects.toBeInstanceOf(AnswerKept);
+      clock.advance(1);
+      expect(await store.answers.find(id)).toBeUndefined();
+    });
+
+    it("is kept only where there is one", async () => {
+      const { store } = subject();
+      const id = anAnswerId();
+      const create = (trail: object) =>
+        store.applications.create(anApplication(), {
+          entriesFor: () => ({ events: [] }),
+          ...trail,
+        });
+      await create({ answerId: id });
+      expect(await store.answers.find(id)).toBeUndefined();
+      await create({ answerId: id, entriesFor: () => ({ events: [], answer: anAnswer() }) });
+      expect(await store.answers.find(id)).toBeDefined();
+    });
+  });
+
+  describe.each(Object.entries(trailedChanges))("a %s whose answer is kept", (_, prepare) => {
+    it("is refused before anything of it is tried", async () => {
+      const { store, another } = subject();
+      const change = await prepare(store);
+      const [id, answer] = [anAnswerId(), anAnswer()];
+      await keepAnswer(store, id, answer);
+      const trail = {
+        answerId: id,
+        entriesFor(): never {
+          throw new Error("It was tried.");
+        },
+      };
+      for (const by of [store, await another()]) {
+        await expect(change.make(by, trail)).rejects.toBeInstanceOf(AnswerKept);
+      }
+      for (const attempt of change.refusals) {
+        await expect(attempt(trail)).rejects.toBeInstanceOf(AnswerKept);
+      }
+      expect(await change.tookEffect()).toBe(false);
+      expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
+      expect(await findBytes(store, id)).toEqual(Buffer.from(answer.sealed));
+    });
+  });
+
+  describe("of many changes at once with the same answer", () => {
+    async function race(count: number, make: (store: Store, index: number) => Promise<unknown>) {
+      const { store, another } = subject();
+      const other = await another();
+      const outcomes = await Promise.allSettled(
+        times(count, (index) => make(index % 2 ? other : store, index)),
+      );
+      const kept = outcomes.filter(
+        (outcome) => outcome.status === "rejected" && outcome.reason instanceof AnswerKept,
+      );
+      expect(kept).toHaveLength(count - 1);
+      return outcomes.findIndex(({ status }) => status === "fulfilled");
+    }
+
+    it("one creates its application", async () => {
+      const { store } = subject();
+      const { tenantId } = anApplication();
+      const applications = times(20, () => anApplication({ tenantId }));
+      const answers = times(20, () => anAnswer());
+      const id = anAnswerId();
+      const winner = await race(20, (by, index) =>
+        by.applications.create(must(applications[index]), aTrail(id, must(answers[index]))),
+      );
+      const page = await store.applications.list({ tenantId, size: 20, from: { page: 1 } });
+      expect(page.items).toMatchObject([{ id: must(applications[winner]).id }]);
+      expect(await listEvents(store, { tenantId })).toHaveLength(1);
+      expect(await findBytes(store, id)).toEqual(Buffer.from(must(answers[winner]).sealed));
+    });
+
+    it("one changes an application", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const answerId = anAnswerId();
+      const winner = await race(20, (by, index) =>
+        by.applications.update(
+          tenantId,
+          id,
+          ({ permissions }) => ({
+            permissions: [...permissions, `by:${index}`],
+            modifiedBy: id,
+          }),
+          aTrail(answerId),
+        ),
+      );
+      const found = must(await store.applications.find(id));
+      expect(found.permissions).toEqual([`by:${winner}`]);
+      expect(await listEvents(store, { tenantId })).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,274 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { newId } from "../../../src/lib/uuid.js";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
+import { anyCharacter } from "../../support/any-character.js";
+import { repetitions } from "../../support/suite.js";
+import {
+  aKey,
+  anApplication,
+  contentOf,
+  contentOfNew,
+  createBoth,
+  grants,
+  hour,
+  must,
+  oddTexts,
+  rekey,
+  rule,
+  times,
+} from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+export function describeApplications(subject: () => Subject): void {
+  describe("an application", () => {
+    it("is what it was created as, with the moment of its creation", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
+      const created = await store.applications.create(given);
+      const version = expect.any(Number);
+      expect(contentOf(created)).toEqual({ ...contentOfNew(given, clock.now()), version });
+      clock.advance(1);
+      expect(await store.applications.find(given.id)).toEqual(created);
+    });
+
+    it("lacks what it was not given", async () => {
+      const { store } = subject();
+      const { description, container, ...bare } = rule;
+      const given = anApplication({ rules: [bare], createdBy: undefined, expiresAt: undefined });
+      const created = await store.applications.create(given);
+      const found = must(await store.applications.find(given.id));
+      for (const record of [created, found]) {
+        for (const name of [
+          "createdBy",
+          "expiresAt",
+          "modifiedBy",
+          "modifiedAt",
+          "lastUsedAt",
+        ] as const) {
+          expect(record[name]).toBeUndefined();
+        }
+        expect(record.rules).toStrictEqual([bare]);
+      }
+    });
+
+    it("is not there before it is created", async () => {
+      const { store } = subject();
+      expect(await store.applications.find(newId(Date.now()))).toBeUndefined();
+    });
+
+    it("is never overwritten by another of the same id", async () => {
+      const { store } = subject();
+      const first = await store.applications.create(anApplication());
+      await expect(store.applications.create(anApplication({ id: first.id }))).rejects.toThrow();
+      expect(await store.applications.find(first.id)).toEqual(first);
+    });
+
+    it("keeps odd texts as they are", async () => {
+      const { store } = subject();
+      await Promise.all(oddTexts.map(keepsText));
+      const text = fc.string({ unit: anyCharacter, maxLength: 40 });
+      const numRuns = repetitions({ quick: 10, full: 30 });
+      await fc.assert(fc.asyncProperty(text, keepsText), { numRuns });
+
+      async function keepsText(text: string): Promise<void> {
+        const odd = {
+          name: text,
+          permissions: [text, "token:use"],
+          rules: [
+            {
+              ...rule,
+              description: text,
+              container: text,
+              conditions: [{ attribute: text, operator: text, value: text }],
+              transform: text,
+              permissions: [text],
+            },
+          ],
+        };
+        const { id, tenantId } = await store.applications.create(anApplication(odd));
+        expect(await store.applications.find(id)).toMatchObject(odd);
+        await store.applications.update(tenantId, id, () => ({ ...grants, modifiedBy: id }));
+        await store.applications.update(tenantId, id, () => ({ ...odd, modifiedBy: id }));
+        expect(await store.applications.find(id)).toMatchObject(odd);
+      }
+    });
+
+    it("keeps its hash byte for byte", async () => {
+      const { store } = subject();
+      const every = Uint8Array.from(times(256, (byte) => byte));
+      for (const hash of [every, every.slice(100, 132), new Uint8Array(32), randomBytes(32)]) {
+        const key = aKey({ hash });
+        const application = await store.applications.create(anApplication({ key }));
+        const [found] = must(await store.applications.find(application.id)).keys;
+        expect(found?.hash).toBeInstanceOf(Uint8Array);
+        expect(Buffer.compare(must(found).hash, hash)).toBe(0);
+        const reversed = hash.slice().reverse();
+        const updated = must(await rekey(store, application, { ...key, hash: reversed }));
+        expect(Buffer.compare(must(updated.keys[0]).hash, reversed)).toBe(0);
+      }
+    });
+
+    it("keeps a thousand rules in their order", async () => {
+      const { store } = subject();
+      const rules = times(1_000, (index) => ({ ...rule, priority: index + 1 }));
+      const { id, tenantId } = await store.applications.create(anApplication({ rules }));
+      expect((await store.applications.find(id))?.rules).toEqual(rules);
+      const reversed = rules.toReversed();
+      await store.applications.update(tenantId, id, () => ({ rules: reversed, modifiedBy: id }));
+      expect((await store.applications.find(id))?.rules).toEqual(reversed);
+      const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
+      expect(page.items[0]?.rules).toEqual(reversed);
+    });
+  });
+
+  describe("an update", () => {
+    it("replaces what it is given, and says who made it and when", async () => {
+      const { store, clock } = subject();
+      const created = await store.applications.create(anApplication(grants));
+      const { id, tenantId } = created;
+      clock.advance(5);
+      const change = {
+        name: "till",
+        keys: [{ ...aKey(), createdAt: clock.now() }],
+        disabled: true,
+        sessionEpoch: 1,
+        permissions: [],
+        rules: [rule, rule],
+        allowedOrigins: ["https://shop.example"],
+        allowedCidrs: ["192.0.2.0/24", "2001:db8::/32"],
+        modifiedBy: randomUUID(),
+      };
+      const updated = await store.applications.update(tenantId, id, () => change);
+      const version = expect.any(Number);
+      const modifiedAt = clock.now();
+      expect(contentOf(updated)).toEqual({ ...contentOf(created), ...change, modifiedAt, version });
+      clock.advance(5);
+      expect(await store.applications.find(id)).toEqual(updated);
+    });
+
+    it("leaves what it is not given", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const given = anApplication({
+        ...grants,
+        expiresAt,
+        createdBy: randomUUID(),
+        allowedOrigins: ["https://shop.example"],
+        allowedCidrs: ["192.0.2.0/24"],
+      });
+      const created = await store.applications.create(given);
+      const modifiedBy = randomUUID();
+      await store.applications.update(given.tenantId, given.id, () => ({ modifiedBy }));
+      const modifiedAt = clock.now();
+      const found = await store.applications.find(given.id);
+      const version = expect.any(Number);
+      expect(contentOf(found)).toEqual({ ...contentOf(created), modifiedBy, modifiedAt, version });
+    });
+
+    it("gives the application another version each time, though nothing else differs", async () => {
+      const { store } = subject();
+      const { id, tenantId, version } = await store.applications.create(anApplication());
+      const versions = new Set([version]);
+      for (let count = 1; count < 5; count++) {
+        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+        versions.add(must(await store.applications.find(id)).version);
+      }
+      expect(versions.size).toBe(5);
+    });
+
+    it("is told the time by which it is stamped", async () => {
+      const { store, clock } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      clock.advance(7);
+      const change = (_: ApplicationRecord, now: number) => ({ name: `${now}`, modifiedBy: id });
+      const updated = await store.applications.update(tenantId, id, change);
+      expect(updated).toMatchObject({ name: `${clock.now()}`, modifiedAt: clock.now() });
+    });
+
+    it("is shown the application as it is", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication({ name: "a" }));
+      const append = (current: { name: string }) => ({ name: `${current.name}b`, modifiedBy: id });
+      await store.applications.update(tenantId, id, append);
+      await store.applications.update(tenantId, id, append);
+      expect((await store.applications.find(id))?.name).toBe("abb");
+    });
+
+    it("that throws changes nothing, and its error comes back as it is", async () => {
+      const { store } = subject();
+      const created = await store.applications.create(anApplication());
+      const error = Object.assign(new Error("You may not."), { code: 7 });
+      const refused = store.applications.update(created.tenantId, created.id, () => {
+        throw error;
+      });
+      await expect(refused).rejects.toBe(error);
+      expect(await store.applications.find(created.id)).toEqual(created);
+    });
+
+    it("of an application that is not there calls nothing", async () => {
+      const { store } = subject();
+      let calls = 0;
+      const change = () => ({ name: `${calls++}`, modifiedBy: randomUUID() });
+      expect(await store.applications.update(randomUUID(), randomUUID(), change)).toBeUndefined();
+      expect(calls).toBe(0);
+    });
+  });
+
+  describe("a deletion", () => {
+    it("takes the application away, and says whether it was there", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      expect(await store.applications.delete(tenantId, id)).toBe(true);
+      expect(await store.applications.find(id)).toBeUndefined();
+      expect(await store.applications.delete(tenantId, id)).toBe(false);
+      const change = () => ({ modifiedBy: id });
+      expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
+    });
+
+    it("is checked against the application as it is", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const updated = await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      const seen: unknown[] = [];
+      const check = (current: ApplicationRecord) => void seen.push(contentOf(current));
+      expect(await store.applications.delete(tenantId, id, check)).toBe(true);
+      expect(seen).toEqual([contentOf(updated)]);
+      expect(await store.applications.delete(tenantId, id, check)).toBe(false);
+      expect(await store.applications.delete(randomUUID(), randomUUID(), check)).toBe(false);
+      expect(seen).toHaveLength(1);
+    });
+
+    it("whose check throws changes nothing, and its error comes back as it is", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      const error = Object.assign(new Error("You may not."), { code: 7 });
+      const refused = store.applications.delete(tenantId, id, () => {
+        throw error;
+      });
+      await expect(refused).rejects.toBe(error);
+      expect(await store.applications.find(id)).toEqual(application);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+    });
+
+    it("leaves the others", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const other = await store.applications.create(anApplication({ tenantId }));
+      await store.applications.delete(tenantId, id);
+      expect(await store.applications.find(other.id)).toEqual(other);
+    });
+  });
+
+  describe("the store", () => {
+    it("tells its time, and answers a ping", async () => {
+      const { store, clock } = subject();
+      clock.advance(123);
+      expect(await store.now()).toBe(clock.now());
+      expect(await store.ping()).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,363 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import { changeRetention, largestBatch } from "../../../src/store/port/changes.js";
+import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
+import { useFollowers } from "../../support/follow.js";
+import { repetitions } from "../../support/suite.js";
+import { endsWithSignal } from "./ends-with-signal.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  createBoth,
+  idsOf,
+  must,
+  rekey,
+  times,
+  update,
+} from "./fixtures.js";
+import { followMarked, told } from "./followed.js";
+import type { Subject } from "./subject.js";
+import { anImportedApplication, importAll } from "./transfer-fixtures.js";
+
+const minute = 60_000;
+
+/** What the expiry of a record tells: the moment is that of the record. */
+function toldExpired({ id, expiresAt: at }: ApplicationRecord | SessionRecord, owner?: string) {
+  const subject = owner ? { applicationId: owner, sessionId: id } : { applicationId: id };
+  return { kind: "expired", ...subject, at };
+}
+
+/** That nothing is told is seen by the next change that is: it comes alone. */
+export function describeChanges(subject: () => Subject): void {
+  const follow = useFollowers();
+
+  async function createFollowed() {
+    const { store } = subject();
+    const both = await createBoth(store);
+    const { tenantId } = both.application;
+    const marked = await followMarked(follow, store, tenantId);
+    return { ...subject(), ...both, tenantId, ...marked };
+  }
+
+  describe("one who follows a tenant", () => {
+    it("is answered at once, though nothing has happened", async () => {
+      const { store } = subject();
+      const batch = await follow(store, randomUUID()).next();
+      expect(batch).toMatchObject({ changes: [], missed: false, position: expect.any(String) });
+      expect(batch.completeUntil).toBeLessThanOrEqual(performance.now());
+    });
+
+    it("is not told what happened before", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication());
+      const { id, tenantId } = application;
+      await update(store, application);
+      const follower = follow(store, tenantId);
+      expect((await follower.next()).changes).toEqual([]);
+      await store.applications.delete(tenantId, id);
+      expect((await follower.next()).changes).toEqual([told("deleted", id)]);
+    });
+
+    it("is told what happens to an application, in its order", async () => {
+      const { store, application, tenantId, follower } = await createFollowed();
+      const { id } = application;
+      await update(store, application);
+      await rekey(store, application, aKey());
+      await store.applications.update(tenantId, id, () => ({ rules: [], modifiedBy: id }));
+      await store.applications.delete(tenantId, id);
+      const kinds = ["updated", "regenerated", "updated", "deleted"] as const;
+      const changes = await follower.until(({ kind }) => kind === "deleted");
+      expect(changes).toEqual(kinds.map((kind) => told(kind, id)));
+    });
+
+    it("is told that a session was authorized", async () => {
+      const { store, application, session, mark, marked, untilMarked } = await createFollowed();
+      await store.sessions.authorize(aGrant(session));
+      await mark();
+      expect(await untilMarked()).toEqual([told("authorized", application.id, session.id), marked]);
+    });
+
+    it("is told that a session was deleted", async () => {
+      const { store, application, session, tenantId, mark, marked, untilMarked } =
+        await createFollowed();
+      await store.sessions.delete(tenantId, session.id);
+      await mark();
+      expect(await untilMarked()).toEqual([told("deleted", application.id, session.id), marked]);
+    });
+
+    it("is told nothing of what is created", async () => {
+      const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
+      await store.applications.create(anApplication({ tenantId }));
+      await store.sessions.create(aSession(application));
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+    });
+
+    it("is told nothing of what was refused", async () => {
+      const { store, application, session, follower, mark, marked, untilMarked } =
+        await createFollowed();
+      const { id, tenantId } = application;
+      await store.sessions.authorize(aGrant(session));
+      await follower.until(({ kind }) => kind === "authorized");
+
+      const refuse = () => {
+        throw new Error("You may not.");
+      };
+      await expect(store.applications.update(tenantId, id, refuse)).rejects.toThrow();
+      await update(store, { tenantId: application.tenantId, id: randomUUID() });
+      await store.applications.delete(tenantId, randomUUID());
+      await store.applications.delete(randomUUID(), id);
+      await expect(store.applications.delete(tenantId, id, refuse)).rejects.toThrow();
+      await store.sessions.delete(tenantId, randomUUID());
+      await store.sessions.delete(randomUUID(), session.id);
+      await store.sessions.authorize(aGrant(session));
+      await store.sessions.authorize(aGrant(session, { nonceHashes: [randomBytes(32)] }));
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+    });
+
+    it("is told nothing of other tenants", async () => {
+      const { store, mark, marked, untilMarked } = await createFollowed();
+      const { application, session } = await createBoth(store);
+      await update(store, application);
+      await store.sessions.authorize(aGrant(session));
+      await store.applications.delete(application.tenantId, application.id);
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+    });
+
+    it("is told what another process did", async () => {
+      const { another, application, mark, marked, untilMarked } = await createFollowed();
+      const other = await another();
+      await update(other, application);
+      await mark(other);
+      expect(await untilMarked()).toEqual([told("updated", application.id), marked]);
+    });
+
+    it("is told nothing twice where several follow, and all in the same order", async () => {
+      const { store, another, tenantId, mark, untilMarked } = await createFollowed();
+      const others = [follow(await another(), tenantId), follow(store, tenantId)];
+      for (const other of others) {
+        await other.next();
+      }
+      const create = () => store.applications.create(anApplication({ tenantId }));
+      const created = await Promise.all(times(20, create));
+      await Promise.all(created.map((application) => update(store, application)));
+      await mark();
+      const changes = await untilMarked();
+      const ids = changes.map(({ applicationId }) => applicationId);
+      expect(ids.slice(0, -1).sort()).toEqual(idsOf(created).sort());
+      for (const other of others) {
+        expect(await untilMarked(other)).toEqual(changes);
+      }
+    });
+
+    it("hears from time to time that nothing happened", async () => {
+      const { store } = subject();
+      const follower = follow(store, randomUUID(), { beat: 20 });
+      let last = must((await follower.next()).completeUntil);
+      for (let beats = 0; beats < 3; beats++) {
+        const batch = await follower.next();
+        expect(batch).toMatchObject({ changes: [], missed: false });
+        expect(batch.completeUntil).toBeGreaterThan(last);
+        last = must(batch.completeUntil);
+        expect(last).toBeLessThanOrEqual(performance.now());
+      }
+    });
+
+    it("misses nothing up to the moment that a batch names", async () => {
+      const { store, another, application, tenantId } = await createFollowed();
+      const other = await another();
+      const follower = follow(store, tenantId, { beat: 1 });
+      await follower.next();
+      for (let round = 0; round < repetitions({ quick: 6, full: 20 }); round++) {
+        await update(other, application);
+        const acknowledged = performance.now();
+        let changes = 0;
+        let completeUntil = 0;
+        while (completeUntil < acknowledged) {
+          const batch = await follower.next();
+          changes += batch.changes.length;
+          completeUntil = batch.completeUntil ?? 0;
+        }
+        expect(changes).toBe(1);
+      }
+    });
+
+    it("ends when the signal is given, whether it waits or not", () =>
+      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
+
+    it("may be slow, and holds up no other", async () => {
+      const { store, application, tenantId, follower, mark, untilMarked } = await createFollowed();
+      const slow = follow(store, tenantId);
+      await slow.next();
+      for (let count = 0; count < 50; count++) {
+        await update(store, application);
+      }
+      await mark();
+      const changes = await untilMarked(follower);
+      expect(changes).toHaveLength(51);
+      expect(await untilMarked(slow)).toEqual(changes);
+    });
+  });
+
+  describe("one who comes back with a position", () => {
+    it("is told what happened since, and nothing from before", async () => {
+      const { store, another, application, tenantId, follower, mark, marked, untilMarked } =
+        await createFollowed();
+      await update(store, application);
+      await follower.next();
+      const after = follower.position();
+      follower.stop();
+      await store.applications.delete(tenantId, application.id);
+      await mark();
+      for (const one of [store, await another()]) {
+        const again = follow(one, tenantId, { after });
+        expect(await untilMarked(again)).toEqual([told("deleted", application.id), marked]);
+      }
+    });
+
+    it("is told of no other tenant's changes meanwhile", async () => {
+      const { store, tenantId, follower, mark, marked, untilMarked } = await createFollowed();
+      const { application } = await createBoth(store);
+      await update(store, application);
+      await mark();
+      await update(store, application);
+      const again = follow(store, tenantId, { after: follower.position() });
+      expect(await untilMarked(again)).toEqual([marked]);
+    });
+
+    it("may do so from any batch, one without changes too", async () => {
+      const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
+      await update(store, application);
+      const beaten = follow(store, tenantId, { beat: 1 });
+      await beaten.next();
+      await beaten.next();
+      await mark();
+      const again = follow(store, tenantId, { after: beaten.position() });
+      const first = await again.next();
+      expect(first).toMatchObject({ changes: [marked], missed: false });
+      const last = follow(store, tenantId, { after: first.position });
+      expect(await last.next()).toMatchObject({ changes: [], missed: false });
+      await mark();
+      expect(await untilMarked(last)).toEqual([marked]);
+    });
+
+    it("is told all, in batches, where it is more than one may hold", async () => {
+      const { store, tenantId, follower } = await createFollowed();
+      // An import that replaces records changes them with few writes.
+      const applications = times(largestBatch + 100, () => anImportedApplication({ tenantId }));
+      for (let start = 0; start < applications.length; start += 200) {
+        const some = applications.slice(start, start + 200);
+        await importAll(store, { applications: some });
+        const renamed = some.map((application) => ({ ...application, name: "till" }));
+        await importAll(store, { applications: renamed }, { replace: true });
+      }
+      const missing = new Set(applications.map(({ id }) => id));
+      const acknowledged = performance.now();
+      const again = follow(store, tenantId, { after: follower.position() });
+      while (missing.size > 0) {
+        const { changes, missed, completeUntil } = await again.next();
+        expect(missed).toBe(false);
+        expect(changes.length).toBeLessThanOrEqual(largestBatch);
+        for (const { applicationId } of changes) {
+          missing.delete(applicationId);
+        }
+        if (missing.size > 0) {
+          expect(completeUntil ?? 0).toBeLessThan(acknowledged);
+        }
+      }
+    });
+
+    it("hears where it is too old, and is told what happens from then on", async () => {
+      const { store, clock, application, tenantId, follower, mark, marked } =
+        await createFollowed();
+      await update(store, application);
+      clock.advance(changeRetention + 1);
+      const again = follow(store, tenantId, { after: follower.position() });
+      expect(await again.next()).toMatchObject({ changes: [], missed: true });
+      await mark();
+      expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
+    });
+
+    it("hears where it is none", async () => {
+      const { store, tenantId, mark, marked } = await createFollowed();
+      for (const after of ["", "nonsense", "-1", "1e3", "9".repeat(400)]) {
+        const follower = follow(store, tenantId, { after });
+        expect(await follower.next()).toMatchObject({ changes: [], missed: true });
+        await mark();
+        expect(await follower.next()).toMatchObject({ changes: [marked], missed: false });
+      }
+    });
+  });
+
+  describe("an expiry", () => {
+    async function createEnding() {
+      const followed = await createFollowed();
+      const { store, clock, tenantId } = followed;
+      await followed.sweep?.();
+      const expiresAt = clock.now() + minute;
+      const ending = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      return { ...followed, ending };
+    }
+
+    it("of an application is told when its moment has come", async () => {
+      const { clock, ending, follower, mark, marked, untilMarked } = await createEnding();
+      clock.advance(minute - 1);
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+      clock.advance(1);
+      const { changes, missed } = await follower.next();
+      expect(changes).toEqual([toldExpired(ending)]);
+      expect(missed).toBe(false);
+    });
+
+    it("of a session is told when its moment has come", async () => {
+      const { store, clock, application, follower, mark, marked, untilMarked } =
+        await createEnding();
+      const session = aSession(application, { ttl: minute / 2 });
+      const created = must(await store.sessions.create(session));
+      clock.advance(minute / 2 - 1);
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+      clock.advance(1);
+      const { changes } = await follower.next();
+      expect(changes).toEqual([toldExpired(created, application.id)]);
+    });
+
+    it("is told at the moment that the authorization set", async () => {
+      const { store, clock, application, follower, mark, marked, untilMarked } =
+        await createEnding();
+      const session = aSession(application, { ttl: minute / 4 });
+      await store.sessions.create(session);
+      const expiresAt = clock.now() + minute / 2;
+      await store.sessions.authorize(aGrant(session, { expiresAt }));
+      const authorized = must(await store.sessions.find(session.id)).session;
+      await follower.next();
+      clock.advance(minute / 4);
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+      clock.advance(minute / 4);
+      const { changes } = await follower.next();
+      expect(changes).toEqual([toldExpired(authorized, application.id)]);
+    });
+
+    it("is told to one who comes back later, and to no other tenant", async () => {
+      const { store, clock, ending, tenantId, follower, mark, untilMarked } = await createEnding();
+      const stranger = await store.applications.create(anApplication());
+      const other = follow(store, stranger.tenantId);
+      await other.next();
+      follower.stop();
+      clock.advance(minute);
+      const again = follow(store, tenantId, { after: follower.position() });
+      const changes = await again.until(({ kind }) => kind === "expired");
+      expect(changes).toEqual([toldExpired(ending)]);
+      await mark();
+      await untilMarked(again);
+      await update(store, stranger);
+      expect((await other.next()).changes).toEqual([told("updated", stranger.id)]);
+    });
+  });
+}

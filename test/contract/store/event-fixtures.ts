@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import type { EventQuery, EventRecord, NewEvent } from "../../../src/store/port/events.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { grants, rule, times } from "./fixtures.js";
+
+export const day = 24 * 3_600_000;
+
+/** An event to add, as bare as may be. */
+export function anEvent(fields: Partial<NewEvent> = {}): NewEvent {
+  return {
+    tenantId: randomUUID(),
+    kind: "application.updated",
+    outcome: "success",
+    target: { applicationId: randomUUID() },
+    ...fields,
+  };
+}
+
+/** An event that tells all that one may tell. */
+export function aFullEvent(fields: Partial<NewEvent> = {}): NewEvent {
+  return anEvent({
+    outcome: "denied",
+    actor: { applicationId: randomUUID(), keyId: randomUUID() },
+    target: { applicationId: randomUUID(), sessionId: randomUUID(), keyId: randomUUID() },
+    before: { ...grants, name: "shop", disabled: false },
+    after: {
+      permissions: [],
+      rules: [],
+      name: "till",
+      disabled: true,
+      allowedOrigins: ["https://shop.example"],
+      allowedCidrs: ["10.0.0.0/8"],
+      expiresAt: 4_200_000_000_000,
+    },
+    reason: "PERMISSION_DENIED",
+    method: "latchkey.v1.ApplicationService/UpdateApplication",
+    requestId: randomUUID(),
+    address: "2001:db8::1",
+    count: 12,
+    endsAt: 4_300_000_000_000,
+    ...fields,
+  });
+}
+
+/** What large events are about. */
+export const largeTarget = randomUUID();
+
+/** An event of an application that had so many long rules, and has them still: a thousand of them take a megabyte. */
+export function aLargeEvent(rules: number, fields: Partial<NewEvent> = {}): NewEvent {
+  const long = { ...rule, description: "x".repeat(300) };
+  const state = { permissions: [], rules: times(rules, () => long) };
+  const target = { applicationId: largeTarget };
+  return anEvent({ target, before: state, after: state, ...fields });
+}
+
+/** All events that are asked for, read page by page. */
+export async function listEvents(
+  { events }: Store,
+  query: Omit<EventQuery, "size"> & { readonly size?: number },
+): Promise<EventRecord[]> {
+  const items: EventRecord[] = [];
+  let after = query.after;
+  do {
+    const page = await events.list({ size: 100, ...query, after });
+    items.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return items;
+}

@@ -1,0 +1,400 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import { isId } from "../../../src/lib/uuid.js";
+import type { EventQuery, EventRecord, NewEvent, Party } from "../../../src/store/port/events.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { useEventFollowers } from "../../support/follow.js";
+import { endsWithSignal } from "./ends-with-signal.js";
+import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
+import { must, oddTexts, times } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** What only the store knows of an event. */
+const stamped = { id: expect.any(String), at: expect.any(Number) };
+
+function requestsOf(events: readonly NewEvent[]) {
+  return events.map(({ requestId }) => requestId);
+}
+
+/** What a query asks for, said as plainly as may be. */
+function isAskedFor(event: EventRecord, query: Omit<EventQuery, "size">): boolean {
+  const has = (party: Party | undefined, id: string) =>
+    [party?.applicationId, party?.sessionId, party?.keyId].includes(id);
+  return (
+    event.tenantId === query.tenantId &&
+    (query.target === undefined || has(event.target, query.target)) &&
+    (query.actor === undefined || has(event.actor, query.actor)) &&
+    (query.kind === undefined || event.kind === query.kind) &&
+    (query.since === undefined || event.at >= query.since) &&
+    (query.until === undefined || event.at < query.until)
+  );
+}
+
+export function describeEvents(subject: () => Subject): void {
+  const follow = useEventFollowers();
+
+  /** Adds events one by one, a millisecond apart, each known by its request. */
+  async function addApart(events: readonly NewEvent[], by?: Store): Promise<void> {
+    const { store, clock } = subject();
+    for (const event of events) {
+      await (by ?? store).events.add([event]);
+      clock.advance(1);
+    }
+  }
+
+  function numbered(count: number, fields: Partial<NewEvent>): NewEvent[] {
+    return times(count, (index) => anEvent({ requestId: `request ${index}`, ...fields }));
+  }
+
+  describe("events", () => {
+    it("are listed newest first, with all that was told, an id and their moment", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      const start = clock.now();
+      const events = [aFullEvent({ tenantId }), anEvent({ tenantId }), aFullEvent({ tenantId })];
+      await addApart(events);
+      const { items, next } = await store.events.list({ tenantId, size: 3 });
+      const ids = items.map(({ id }) => id);
+      expect(next).toBeUndefined();
+      expect(ids.every(isId)).toBe(true);
+      expect(ids).toEqual([...ids].sort().reverse());
+      expect(items).toEqual(
+        events
+          .map((event, index) => ({ ...event, id: ids[2 - index], at: start + index }))
+          .reverse(),
+      );
+    });
+
+    it("keep every text as it is", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      for (const text of oddTexts) {
+        const state = { permissions: [text], rules: [], name: text };
+        const event = anEvent({ tenantId, kind: text, reason: text, requestId: text });
+        await store.events.add([{ ...event, address: text, before: state }]);
+        const { items } = await store.events.list({ tenantId, kind: text, size: 9 });
+        expect(items).toEqual([{ ...event, ...stamped, address: text, before: state }]);
+      }
+    });
+
+    it("that are added at once are all there, or none", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      await store.events.add(times(250, () => anEvent({ tenantId })));
+      await store.events.add([]);
+      expect(await listEvents(store, { tenantId })).toHaveLength(250);
+      const wrong = Object.defineProperty(anEvent({ tenantId }), "kind", { get: fail });
+      await expect(store.events.add([anEvent({ tenantId }), wrong])).rejects.toThrow();
+      expect(await listEvents(store, { tenantId })).toHaveLength(250);
+    });
+
+    it("are seen by all that share the data", async () => {
+      const { store, another } = subject();
+      const other = await another();
+      const event = anEvent();
+      await store.events.add([event]);
+      const items = [{ ...event, ...stamped }];
+      expect(await listEvents(other, { tenantId: event.tenantId })).toEqual(items);
+    });
+
+    it("are found by what they are about, by who did it, by kind and by time, together too", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      const start = clock.now();
+      const ids = times(3, () => randomUUID());
+      const kinds = ["application.updated", "application.deleted"];
+      const pick = (from: readonly string[], index: number) => must(from[index % from.length]);
+      await addApart(
+        times(36, (index) => ({
+          ...anEvent({ tenantId, kind: pick(kinds, index) }),
+          target: { applicationId: pick(ids, index), sessionId: pick(ids, index >> 1) },
+          ...(index % 4 > 0 && {
+            actor: { applicationId: pick(ids, index >> 2), keyId: pick(ids, index) },
+          }),
+        })),
+      );
+      const all = await listEvents(store, { tenantId });
+      expect(all).toHaveLength(36);
+
+      const anyId = [undefined, ids[0], ids[2], randomUUID()];
+      for (const target of anyId) {
+        for (const actor of anyId) {
+          for (const kind of [undefined, ...kinds, "application"]) {
+            for (const [since, until] of [
+              [],
+              [start + 7],
+              [undefined, start + 29],
+              [start + 7, start + 29],
+            ]) {
+              const query = { tenantId, target, actor, kind, since, until };
+              const expected = all.filter((event) => isAskedFor(event, query));
+              expect(await listEvents(store, { ...query, size: 15 })).toEqual(expected);
+            }
+          }
+        }
+      }
+    });
+
+    it.each(["applicationId", "sessionId", "keyId"] as const)(
+      "are found by the %s of their target and of their actor, and told apart by it",
+      async (name) => {
+        const { store } = subject();
+        const tenantId = randomUUID();
+        const [target, actor] = [randomUUID(), randomUUID()];
+        await store.events.add([
+          anEvent({ tenantId, target: { [name]: target }, actor: { [name]: actor } }),
+          anEvent({ tenantId, target: { [name]: randomUUID() }, actor: { [name]: randomUUID() } }),
+        ]);
+        for (const query of [{ target }, { actor }, { target, actor }]) {
+          expect(await listEvents(store, { tenantId, ...query })).toHaveLength(1);
+        }
+        for (const query of [{ target: actor }, { actor: target }]) {
+          expect(await listEvents(store, { tenantId, ...query })).toEqual([]);
+        }
+      },
+    );
+
+    it("are listed once, though an id names them twice", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const id = randomUUID();
+      const party = { applicationId: id, sessionId: id, keyId: id };
+      await store.events.add([anEvent({ tenantId, target: party, actor: party })]);
+      for (const query of [{ target: id }, { actor: id }, { target: id, actor: id }]) {
+        expect(await listEvents(store, { tenantId, ...query })).toHaveLength(1);
+      }
+    });
+
+    it("begin at one moment and end before another, to the millisecond", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      const start = clock.now();
+      await addApart(numbered(5, { tenantId }));
+      const listed = async (since?: number, until?: number) =>
+        requestsOf(await listEvents(store, { tenantId, since, until }));
+      expect(await listed(start + 3)).toEqual(["request 4", "request 3"]);
+      expect(await listed(undefined, start + 2)).toEqual(["request 1", "request 0"]);
+      expect(await listed(start + 1, start + 3)).toEqual(["request 2", "request 1"]);
+      expect(await listed(start + 2, start + 2)).toEqual([]);
+      expect(await listed(start + 3, start + 1)).toEqual([]);
+      expect(await listed(start + 5)).toEqual([]);
+      expect(await listed(0, start)).toEqual([]);
+    });
+
+    it("of another tenant are not there, whatever they are about", async () => {
+      const { store } = subject();
+      const [mine, foreign] = [randomUUID(), randomUUID()];
+      const party = { applicationId: randomUUID() };
+      const event = anEvent({ tenantId: foreign, target: party, actor: party });
+      await store.events.add([event]);
+      const { applicationId: id } = party;
+      for (const query of [{}, { target: id }, { actor: id }, { kind: event.kind }]) {
+        expect(await store.events.list({ tenantId: mine, size: 9, ...query })).toEqual({
+          items: [],
+        });
+        expect(await listEvents(store, { tenantId: foreign, ...query })).toHaveLength(1);
+      }
+    });
+  });
+
+  describe("a page of events", () => {
+    const query = { size: 4 };
+
+    it("tells where the next one begins, and the last one tells none", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      await addApart(numbered(8, { tenantId }));
+      const first = await store.events.list({ ...query, tenantId });
+      expect(must(first.next).length).toBeLessThanOrEqual(48);
+      expect(first.items).toHaveLength(4);
+      const second = await store.events.list({ ...query, tenantId, after: first.next });
+      expect(requestsOf(second.items)).toEqual([
+        "request 3",
+        "request 2",
+        "request 1",
+        "request 0",
+      ]);
+      expect(second.next).toBeUndefined();
+    });
+
+    it("follows the one before it though events came between", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const target = { applicationId: randomUUID() };
+      await addApart(numbered(7, { tenantId, target }));
+      const asked = { ...query, tenantId, target: target.applicationId };
+      const { items, next } = await store.events.list(asked);
+      await addApart([anEvent({ tenantId, target }), anEvent({ tenantId, target })]);
+      const following = await store.events.list({ ...asked, after: next });
+      expect(requestsOf([...items, ...following.items])).toEqual(
+        times(7, (index) => `request ${6 - index}`),
+      );
+      expect(following.next).toBeUndefined();
+    });
+
+    it("holds each event once, though many were of the same moment", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const events = numbered(30, { tenantId });
+      await Promise.all(events.map((event) => store.events.add([event])));
+      const listed = requestsOf(await listEvents(store, { tenantId, size: 4 }));
+      expect(listed.sort()).toEqual(requestsOf(events).sort());
+    });
+
+    it("keeps to the time asked for, wherever it begins", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      const start = clock.now();
+      await addApart(numbered(12, { tenantId }));
+      const { next } = await store.events.list({ ...query, tenantId });
+      const asked = { ...query, tenantId, after: next, since: start + 2, until: start + 6 };
+      const { items } = await store.events.list(asked);
+      expect(requestsOf(items)).toEqual(times(4, (index) => `request ${5 - index}`));
+    });
+  });
+
+  describe("one who follows the events of a tenant", () => {
+    it("is answered at once, and is not told what was before", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      await store.events.add([anEvent({ tenantId })]);
+      const follower = follow(store, tenantId);
+      const first = await follower.next();
+      expect(first).toEqual({ events: [], missed: false, position: expect.any(String) });
+      const event = aFullEvent({ tenantId });
+      await store.events.add([event]);
+      const second = await follower.next();
+      expect(second).toMatchObject({ events: [{ ...event, ...stamped }], missed: false });
+      expect(second.events).toEqual(
+        await listEvents(store, { tenantId, size: 1 }).then((all) => all.slice(0, 1)),
+      );
+    });
+
+    it("is told each once, and in the same order as all others, whoever adds them", async () => {
+      const { store, another } = subject();
+      const other = await another();
+      const tenantId = randomUUID();
+      const followers = [follow(store, tenantId), follow(other, tenantId)];
+      for (const follower of followers) {
+        await follower.next();
+      }
+      const events = numbered(30, { tenantId });
+      await Promise.all(
+        events.map((event, index) => (index % 2 ? store : other).events.add([event])),
+      );
+      await store.events.add([anEvent({ tenantId, kind: "last" })]);
+      const [told = [], toldOther] = await Promise.all(
+        followers.map((follower) => follower.until(({ kind }) => kind === "last")),
+      );
+      expect(requestsOf(told.slice(0, -1)).sort()).toEqual(requestsOf(events).sort());
+      expect(toldOther).toEqual(told);
+    });
+
+    it("is told one after the other what happened one after the other", async () => {
+      const { store, another } = subject();
+      const writers = [store, await another()];
+      const tenantId = randomUUID();
+      const follower = follow(store, tenantId);
+      await follower.next();
+      const events = numbered(20, { tenantId });
+      for (const [index, event] of events.entries()) {
+        await must(writers[index % 2]).events.add([event]);
+      }
+      const told = await follower.until(({ requestId }) => requestId === "request 19");
+      expect(requestsOf(told)).toEqual(requestsOf(events));
+    });
+
+    it("is told nothing of other tenants", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const follower = follow(store, tenantId);
+      await follower.next();
+      await store.events.add([anEvent(), anEvent({ tenantId, kind: "last" }), anEvent()]);
+      expect(await follower.until(({ kind }) => kind === "last")).toHaveLength(1);
+    });
+
+    it("hears from time to time that nothing happened", async () => {
+      const { store } = subject();
+      const follower = follow(store, randomUUID(), { beat: 20 });
+      for (let beats = 0; beats < 3; beats++) {
+        expect(await follower.next()).toMatchObject({ events: [], missed: false });
+      }
+    });
+
+    it("ends when the signal is given, whether it waits or not", () =>
+      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
+  });
+
+  describe("one who comes back with a position among events", () => {
+    it("is told what happened since, and nothing from before", async () => {
+      const { store, another } = subject();
+      const tenantId = randomUUID();
+      const first = follow(store, tenantId);
+      await first.next();
+      await store.events.add([anEvent({ tenantId, kind: "told" })]);
+      await first.until(({ kind }) => kind === "told");
+      first.stop();
+      const events = numbered(5, { tenantId });
+      for (const event of events) {
+        await store.events.add([event, anEvent()]);
+      }
+      for (const one of [store, await another()]) {
+        const again = follow(one, tenantId, { after: first.position() });
+        const told = await again.until(({ requestId }) => requestId === "request 4");
+        expect(requestsOf(told)).toEqual(requestsOf(events));
+      }
+    });
+
+    it("may do so from a batch without events, and finds none where there are none", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const beaten = follow(store, tenantId, { beat: 1 });
+      await beaten.next();
+      await store.events.add([anEvent()]);
+      await beaten.next();
+      const again = follow(store, tenantId, { after: beaten.position() });
+      expect(await again.next()).toMatchObject({ events: [], missed: false });
+      await store.events.add([anEvent({ tenantId, kind: "last" })]);
+      expect(await again.until(({ kind }) => kind === "last")).toHaveLength(1);
+    });
+
+    it("is told all in their order, at most a hundred at once", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const first = follow(store, tenantId);
+      await first.next();
+      const events = numbered(350, { tenantId });
+      for (let start = 0; start < events.length; start += 70) {
+        await store.events.add(
+          events.slice(start, start + 70).flatMap((event) => [event, anEvent()]),
+        );
+      }
+      const again = follow(store, tenantId, { after: first.position() });
+      const told: EventRecord[] = [];
+      while (told.length < events.length) {
+        const { events: some, missed } = await again.next();
+        expect(some.length).toBeLessThanOrEqual(100);
+        expect(missed).toBe(false);
+        told.push(...some);
+      }
+      expect(requestsOf(told)).toEqual(requestsOf(events));
+      expect(told.at(-1)).toEqual((await store.events.list({ tenantId, size: 1 })).items[0]);
+    });
+
+    it("hears where it is none, and is told what happens from then on", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      await store.events.add([anEvent({ tenantId })]);
+      for (const after of ["", "nonsense", "-1", "1e3", "9".repeat(400)]) {
+        const follower = follow(store, tenantId, { after });
+        expect((await follower.next()).missed).toBe(true);
+        await store.events.add([anEvent({ tenantId, kind: after })]);
+        await follower.until(({ kind }) => kind === after);
+      }
+    });
+  });
+}
+
+function fail(): never {
+  throw new Error("It cannot be written.");
+}

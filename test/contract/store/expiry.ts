@@ -1,0 +1,184 @@
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../../src/lib/uuid.js";
+import { aGrant, anApplication, aSession, createBoth, hour, idsOf, must } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** Each of these is looked at a millisecond before the end, when all is there, and at the end, when it is gone. */
+export function describeExpiry(subject: () => Subject): void {
+  async function createEnding() {
+    const { store, clock } = subject();
+    const expiresAt = clock.now() + hour;
+    const ending = await store.applications.create(anApplication({ expiresAt }));
+    const { id, tenantId } = ending;
+    const staying = await store.applications.create(anApplication({ tenantId }));
+    const session = aSession(ending, { ttl: 2 * hour });
+    await store.sessions.create(session);
+    clock.advance(hour - 1);
+    return { store, clock, ending, id, tenantId, staying, session };
+  }
+
+  describe("an application that ends", () => {
+    it("is found until then", async () => {
+      const { store, clock, ending, id } = await createEnding();
+      expect(await store.applications.find(id)).toEqual(ending);
+      clock.advance(1);
+      expect(await store.applications.find(id)).toBeUndefined();
+    });
+
+    it("is found as expired from then on", async () => {
+      const { store, clock, ending, id, tenantId, staying } = await createEnding();
+      expect(await store.applications.findExpired(id)).toBeUndefined();
+      clock.advance(1);
+      expect(await store.applications.findExpired(id)).toEqual(ending);
+      await store.applications.delete(tenantId, staying.id);
+      for (const other of [staying.id, newId(Date.now())]) {
+        expect(await store.applications.findExpired(other)).toBeUndefined();
+      }
+    });
+
+    it("is listed and counted until then", async () => {
+      const { store, clock, id, tenantId, staying } = await createEnding();
+      const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+      const look = async () => {
+        const query = { tenantId, size: 9 };
+        const page = await store.applications.list({ ...query, from: { page: 1 } });
+        const after = await store.applications.list({ ...query, from: { after: last } });
+        const ids = [id, staying.id];
+        const some = await store.applications.list({ ...query, ids, from: { page: 1 } });
+        const lists = [page, after, some].map(({ items }) => idsOf(items).sort());
+        return { lists, totals: [page.total, some.total], more: page.more || some.more };
+      };
+      const both = [id, staying.id].sort();
+      expect(await look()).toEqual({ lists: [both, both, both], totals: [2, 2], more: false });
+      clock.advance(1);
+      const one = [staying.id];
+      expect(await look()).toEqual({ lists: [one, one, one], totals: [1, 1], more: false });
+    });
+
+    it("is no reason for another page once it has ended", async () => {
+      const { store, clock, tenantId } = await createEnding();
+      const list = (from: { page: number } | { after: string }) =>
+        store.applications.list({ tenantId, size: 1, from });
+      const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+      expect((await list({ page: 1 })).more).toBe(true);
+      expect((await list({ after: last })).more).toBe(true);
+      clock.advance(1);
+      expect((await list({ page: 1 })).more).toBe(false);
+      expect((await list({ after: last })).more).toBe(false);
+      expect((await list({ page: 2 })).items).toEqual([]);
+    });
+
+    it("can be updated until then", async () => {
+      const { store, clock, id, tenantId } = await createEnding();
+      const update = () => store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      expect(await update()).toBeDefined();
+      clock.advance(1);
+      expect(await update()).toBeUndefined();
+    });
+
+    it("keeps its end through an update", async () => {
+      const { store, clock, id, tenantId } = await createEnding();
+      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      expect(await store.applications.find(id)).toBeDefined();
+      clock.advance(1);
+      expect(await store.applications.find(id)).toBeUndefined();
+    });
+
+    it("can be deleted until then", async () => {
+      const { store, clock, id, tenantId } = await createEnding();
+      const expiresAt = clock.now() + 1;
+      const other = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      expect(await store.applications.delete(tenantId, id)).toBe(true);
+      clock.advance(1);
+      expect(await store.applications.delete(tenantId, other.id)).toBe(false);
+    });
+
+    it("can be given sessions until then", async () => {
+      const { store, clock, ending } = await createEnding();
+      expect(await store.sessions.create(aSession(ending))).toBeDefined();
+      clock.advance(1);
+      expect(await store.sessions.create(aSession(ending))).toBeUndefined();
+    });
+
+    it("takes its sessions with it", async () => {
+      const { store, clock, session } = await createEnding();
+      expect(await store.sessions.find(session.id)).toBeDefined();
+      clock.advance(1);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+    });
+
+    it("is found with its sessions as expired from then on", async () => {
+      const { store, clock, ending, session } = await createEnding();
+      const before = must(await store.sessions.find(session.id));
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+      clock.advance(1);
+      expect(await store.sessions.findExpired(session.id)).toEqual(before);
+      expect(before.application).toEqual(ending);
+    });
+
+    it("that had ended before it was created is not there", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now();
+      const { id } = await store.applications.create(anApplication({ expiresAt }));
+      expect(await store.applications.find(id)).toBeUndefined();
+    });
+  });
+
+  describe("a session that ends", () => {
+    it("is found until then", async () => {
+      const { store, clock } = subject();
+      const { session } = await createBoth(store);
+      clock.advance(hour - 1);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+      clock.advance(1);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+    });
+
+    it("is found as expired from then on, unless its application is gone", async () => {
+      const { store, clock } = subject();
+      const [one, two] = [await createBoth(store), await createBoth(store)];
+      clock.advance(hour - 1);
+      expect(await store.sessions.findExpired(one.session.id)).toBeUndefined();
+      clock.advance(1);
+      const { created: session, application } = one;
+      expect(await store.sessions.findExpired(session.id)).toEqual({ session, application });
+      await store.applications.delete(two.application.tenantId, two.application.id);
+      for (const id of [two.session.id, newId(Date.now())]) {
+        expect(await store.sessions.findExpired(id)).toBeUndefined();
+      }
+    });
+
+    it("can be authorized until then", async () => {
+      const { store, clock } = subject();
+      const [one, two] = [await createBoth(store), await createBoth(store)];
+      clock.advance(hour - 1);
+      expect(await store.sessions.authorize(aGrant(one.session))).toBe("authorized");
+      clock.advance(1);
+      expect(await store.sessions.authorize(aGrant(two.session))).toBe("unknown");
+      expect(await store.sessions.authorize(aGrant(one.session))).toBe("unknown");
+    });
+
+    it.each([
+      { end: "sooner", change: -hour / 2 },
+      { end: "later", change: hour },
+      { end: "as before", change: 0 },
+    ])("ends $end where it was authorized so", async ({ change }) => {
+      const { store, clock } = subject();
+      const { session, created } = await createBoth(store);
+      const expiresAt = created.expiresAt + change;
+      await store.sessions.authorize(aGrant(session, change ? { expiresAt } : {}));
+      clock.advance(hour + change - 1);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+      clock.advance(1);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+    });
+
+    it("leaves its application", async () => {
+      const { store, clock } = subject();
+      const { application } = await createBoth(store);
+      clock.advance(hour);
+      expect(await store.applications.find(application.id)).toEqual(application);
+    });
+  });
+}

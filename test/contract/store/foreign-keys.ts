@@ -1,0 +1,158 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import type { KeyRecord } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { aKey, anApplication, hour, must, times } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
+
+/** A key that was made elsewhere. */
+function aForeignKey(fields: Partial<KeyRecord> = {}): KeyRecord {
+  return { ...aKey(), foreign: true, createdAt: Date.UTC(2026, 0), ...fields };
+}
+
+/** Imports an application with keys that were made elsewhere, and one that was made here. */
+async function importForeignInto(store: Store, fields = {}) {
+  const [older, newest] = [aForeignKey(), aForeignKey()];
+  const own = { ...aKey(), createdAt: Date.UTC(2026, 0) };
+  const application = anImportedApplication({ keys: [newest, own, older], ...fields });
+  const { applications } = await importAll(store, { applications: [application] });
+  expect(applications).toEqual(["added"]);
+  return { store, application, newest, own, older };
+}
+
+export function describeForeignKeys(subject: () => Subject): void {
+  const importForeign = (fields = {}) => importForeignInto(subject().store, fields);
+
+  describe("a key that was made elsewhere", () => {
+    it("leads to its application, among the hashes that it may be stored under", async () => {
+      const { store, application, newest, older } = await importForeign();
+      await importForeign();
+      for (const { hash } of [newest, older]) {
+        expect(await store.applications.findForeign([hash])).toBe(application.id);
+        const hashes = [randomBytes(32), hash, randomBytes(32)];
+        expect(await store.applications.findForeign(hashes)).toBe(application.id);
+      }
+      expect(await store.applications.findForeign([randomBytes(32)])).toBeUndefined();
+      expect(await store.applications.findForeign([])).toBeUndefined();
+    });
+
+    it("is told from those that were made here, which do not lead there", async () => {
+      const { store, application, own } = await importForeign();
+      expect(await store.applications.findForeign([own.hash])).toBeUndefined();
+      const { keys } = must(await store.applications.find(application.id));
+      expect(keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
+    });
+
+    it("is found by many who ask at once", async () => {
+      const { store } = subject();
+      const imported = await Promise.all(times(20, () => importForeign()));
+      const found = await Promise.all(
+        imported.map(({ newest }) => store.applications.findForeign([newest.hash])),
+      );
+      expect(found).toEqual(imported.map(({ application }) => application.id));
+    });
+
+    it("goes when it is replaced, and stays for as long as it is listed", async () => {
+      const { store, application, newest, older } = await importForeign();
+      const { tenantId, id } = application;
+      await store.applications.update(tenantId, id, (_, createdAt) => ({
+        keys: [{ ...aKey(), createdAt }, newest],
+        modifiedBy: id,
+      }));
+      expect(await store.applications.findForeign([newest.hash])).toBe(id);
+      expect(await store.applications.findForeign([older.hash])).toBeUndefined();
+      await store.applications.update(tenantId, id, (_, createdAt) => ({
+        keys: [{ ...aKey(), createdAt }],
+        modifiedBy: id,
+      }));
+      expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
+    });
+
+    it("stays with a change of anything else, and goes with its application", async () => {
+      const { store, application, newest } = await importForeign();
+      const { tenantId, id } = application;
+      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      expect(await store.applications.findForeign([newest.hash])).toBe(id);
+      await store.applications.delete(tenantId, id);
+      expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
+    });
+
+    it("leads to an application that has expired, too, to tell why it is refused", async () => {
+      const { clock } = subject();
+      const { store, application, newest } = await importForeign({
+        expiresAt: clock.now() + hour,
+      });
+      clock.advance(hour);
+      const { id } = application;
+      expect(await store.applications.findForeign([newest.hash])).toBe(id);
+      expect(await store.applications.findExpired(id)).toBeDefined();
+    });
+
+    it("is not taken over by another application", async () => {
+      const { store, application, newest } = await importForeign();
+      const keys = [aForeignKey({ hash: newest.hash })];
+      const [thief, twin] = [anImportedApplication({ keys }), anImportedApplication({ keys })];
+      const both = await importAll(store, { applications: [thief, twin] }, { replace: true });
+      expect(both.applications).toEqual(["taken", "taken"]);
+      expect(await store.applications.findForeign([newest.hash])).toBe(application.id);
+      await store.applications.delete(application.tenantId, application.id);
+      const one = await importAll(store, { applications: [thief, twin] });
+      expect(one.applications).toEqual(["added", "taken"]);
+      expect(await store.applications.findForeign([newest.hash])).toBe(thief.id);
+    });
+
+    it("leads to its application where that has it twice, or under two hashes", async () => {
+      const { store } = subject();
+      const [one, other] = [aForeignKey(), aForeignKey()];
+      const keys = [one, other, aForeignKey({ hash: one.hash })];
+      const { application } = await importForeign({ keys });
+      const { id } = application;
+      expect(await store.applications.findForeign([one.hash])).toBe(id);
+      expect(await store.applications.findForeign([one.hash, other.hash])).toBe(id);
+    });
+
+    it("is given up by an application that has expired", async () => {
+      const { clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const { store, newest } = await importForeign({ expiresAt });
+      clock.advance(hour);
+      const heir = anImportedApplication({ keys: [aForeignKey({ hash: newest.hash })] });
+      const { applications } = await importAll(store, { applications: [heir] });
+      expect(applications).toEqual(["added"]);
+      expect(await store.applications.findForeign([newest.hash])).toBe(heir.id);
+    });
+
+    it("is nobody's where several who have not expired have it", async () => {
+      const { store, newest } = await importForeign();
+      const { newest: other } = await importForeign();
+      const both = [newest.hash, other.hash];
+      expect(await store.applications.findForeign(both)).toBeUndefined();
+    });
+
+    it("is never one of an application that is created", async () => {
+      const { store } = subject();
+      const application = anApplication();
+      await store.applications.create(application);
+      expect(await store.applications.findForeign([application.key.hash])).toBeUndefined();
+    });
+  });
+}
+
+/** Exports all applications, so the store should hold few. */
+export function describeMovedForeignKeys(subject: () => Subject): void {
+  describe("a key that was made elsewhere", () => {
+    it("stays what it is when it is moved to another store or used", async () => {
+      const { store, clock } = subject();
+      const { application, newest } = await importForeignInto(store);
+      const at = clock.now();
+      await store.applications.noteUses([{ applicationId: application.id, keyId: newest.id, at }]);
+      const { applications } = await exportAll(store);
+      const [exported] = applications.filter(({ id }) => id === application.id);
+      expect(exported?.keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
+      expect(exported?.keys[0]?.lastUsedAt).toBe(at);
+      const { applications: outcomes } = await importAll(store, { applications: [application] });
+      expect(outcomes).toEqual(["same"]);
+    });
+  });
+}

@@ -1,0 +1,256 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import type {
+  ApplicationChange,
+  ApplicationRecord,
+  SessionRecord,
+} from "../../../src/store/port/records.js";
+import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
+import { anEvent } from "./event-fixtures.js";
+import { aGrant, anApplication, aSession, contentOf, createBoth, hour, must } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+import { anImportedSession, exportAll, importAll } from "./transfer-fixtures.js";
+
+const minute = 60_000;
+const replacing = { replace: true };
+
+/** What an import does not bring back: it comes from a file that was made before things ended. */
+export function describeImportEnds(subject: () => Subject): void {
+  /** Makes an application, and answers it as an export at that moment has it. */
+  async function createExported(fields: Parameters<typeof anApplication>[0] = {}) {
+    const { store, clock } = subject();
+    const { id } = await store.applications.create(anApplication(fields));
+    clock.advance(minute);
+    return exported(id);
+  }
+
+  /** An application as an object of its own, which one from a store need not be. */
+  async function exported(id: string): Promise<ApplicationRecord> {
+    const { applications } = await exportAll(subject().store);
+    const found = applications.find((application) => application.id === id);
+    return contentOf(found) as unknown as ApplicationRecord;
+  }
+
+  async function change(record: ApplicationRecord, fields: Partial<ApplicationChange>) {
+    const { store, clock } = subject();
+    const { tenantId, id: modifiedBy } = record;
+    clock.advance(minute);
+    await store.applications.update(tenantId, modifiedBy, () => ({ ...fields, modifiedBy }));
+    return must(await store.applications.find(record.id));
+  }
+
+  async function importApplication(record: ImportedApplication, options = replacing) {
+    const { applications } = await importAll(
+      subject().store,
+      { applications: [record] },
+      { ...options },
+    );
+    return must(applications[0]);
+  }
+
+  async function importSession(record: ImportedSession, options = replacing) {
+    const { sessions } = await importAll(subject().store, { sessions: [record] }, { ...options });
+    return must(sessions[0]);
+  }
+
+  const idsOfKeys = async ({ id }: { readonly id: string }) =>
+    must(await subject().store.applications.find(id)).keys.map((key) => key.id);
+
+  const newKey = (createdAt: number) => ({ id: randomUUID(), hash: randomBytes(32), createdAt });
+
+  describe("an import of an older export", () => {
+    it("leaves a disabled application disabled", async () => {
+      const { store } = subject();
+      const before = await createExported();
+      const disabled = await change(before, { disabled: true });
+      expect(await importApplication(before)).toBe("kept");
+      expect(await store.applications.find(before.id)).toEqual(disabled);
+
+      expect(await importApplication({ ...before, name: "till" })).toBe("replaced");
+      expect(await store.applications.find(before.id)).toMatchObject({
+        name: "till",
+        disabled: true,
+      });
+    });
+
+    it("leaves sessions revoked", async () => {
+      const { store } = subject();
+      const before = await createExported();
+      const session = aSession(before);
+      await store.sessions.create(session);
+      const { sessions } = await exportAll(store);
+      await change(before, { sessionEpoch: 1 });
+      expect(await importApplication(before)).toBe("kept");
+      await importAll(store, { sessions }, replacing);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.applications.find(before.id)).toMatchObject({ sessionEpoch: 1 });
+    });
+
+    it("does not bring back a key that was replaced", async () => {
+      const { clock } = subject();
+      const before = await createExported();
+      const made = newKey(clock.now());
+      await change(before, { keys: [made] });
+      expect(await importApplication(before)).toBe("replaced");
+      expect(await idsOfKeys(before)).toEqual([]);
+    });
+
+    it("does not bring back the newest key once it was deleted, however often it is imported", async () => {
+      const { clock } = subject();
+      const created = await createExported();
+      const made = newKey(clock.now() + minute);
+      await change(created, { keys: [made, ...created.keys] });
+      const before = await exported(created.id);
+      await change(before, { keys: created.keys });
+      for (const name of ["till", "desk"]) {
+        expect(await importApplication({ ...before, name })).toBe("replaced");
+        expect(await idsOfKeys(before)).toEqual(created.keys.map((key) => key.id));
+      }
+    });
+
+    it("ends a key when it ends here, or there, whichever is earlier", async () => {
+      const { store, clock } = subject();
+      const before = await createExported();
+      const [key] = before.keys;
+      const { id, hash, createdAt } = must(key);
+      const ending = (expiresAt?: number) => [{ id, hash, createdAt, expiresAt }];
+      const early = clock.now() + hour;
+      await change(before, { keys: ending(early) });
+      for (const later of [undefined, early + hour]) {
+        expect(await importApplication({ ...before, keys: ending(later) })).toBe("kept");
+      }
+      await importApplication({ ...before, keys: ending(early - minute) });
+      const { keys } = must(await store.applications.find(before.id));
+      expect(keys).toMatchObject([{ id, expiresAt: early - minute }]);
+    });
+
+    it("ends an application when it ends here, or there, whichever is earlier", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const before = await createExported({ expiresAt });
+      expect(await importApplication({ ...before, expiresAt: undefined })).toBe("kept");
+      expect(await importApplication({ ...before, expiresAt: expiresAt + 1 })).toBe("kept");
+      expect(await importApplication({ ...before, expiresAt: expiresAt - 1 })).toBe("replaced");
+      expect(await store.applications.find(before.id)).toMatchObject({ expiresAt: expiresAt - 1 });
+      clock.advance(hour);
+      expect(await importApplication({ ...before, expiresAt: undefined })).toBe("kept");
+      expect(await store.applications.find(before.id)).toBeUndefined();
+    });
+
+    it("leaves a nonce spent, with what was granted for it", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const { sessions } = await exportAll(store);
+      const before = must(sessions.find(({ id }) => id === session.id));
+      const grant = aGrant(session);
+      expect(await store.sessions.authorize(grant)).toBe("authorized");
+      const authorized = must(await store.sessions.find(session.id)).session;
+      expect(await importSession(before)).toBe("kept");
+      expect(must(await store.sessions.find(session.id)).session).toEqual(authorized);
+      expect(await store.sessions.authorize(grant)).toBe("used");
+    });
+
+    it("ends a session when it ends here, or there, whichever is earlier", async () => {
+      const { store, clock } = subject();
+      const { application, session } = await createBoth(store, hour);
+      const found = must(await store.sessions.find(session.id)).session;
+      const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
+      const fields = { id, keyHash, nonceHash, createdAt };
+      const ending = (at: number) =>
+        anImportedSession(application, { ...fields, expiresAt: at }) satisfies ImportedSession;
+      expect(await importSession(ending(expiresAt + hour))).toBe("kept");
+      expect(await importSession(ending(expiresAt - 1))).toBe("replaced");
+      expect(await store.sessions.find(id)).toMatchObject({
+        session: { expiresAt: expiresAt - 1 },
+      });
+      clock.advance(hour);
+      expect(await importSession(ending(expiresAt + hour))).toBe("kept");
+      expect(await store.sessions.find(id)).toBeUndefined();
+    });
+
+    it.each([{ replace: false }, replacing])(
+      "does not bring back what was deleted: %j",
+      async (options) => {
+        const { store } = subject();
+        const { application, session } = await createBoth(store);
+        const other = await createBoth(store);
+        const { applications, sessions } = await exportAll(store);
+        await deleteTrailed(application);
+        await deleteTrailed(other.application, other.session.id);
+        const outcomes = await importAll(store, { applications, sessions }, options);
+        const outcomeFor = (id: string) =>
+          [...applications, ...sessions]
+            .map((record, at) => ({
+              record,
+              outcome: [...outcomes.applications, ...outcomes.sessions][at],
+            }))
+            .find(({ record }) => record.id === id)?.outcome;
+        expect(outcomeFor(application.id)).toBe("kept");
+        expect(outcomeFor(session.id)).toBe("ownerless");
+        expect(outcomeFor(other.application.id)).toBe("same");
+        expect(outcomeFor(other.session.id)).toBe("kept");
+        expect(await store.applications.find(application.id)).toBeUndefined();
+        expect(await store.sessions.find(other.session.id)).toBeUndefined();
+      },
+    );
+
+    it("does not bring back the nonce of a session that was authorized and is gone", async () => {
+      const { store } = subject();
+      const { application } = await createBoth(store);
+      const unauthorized = anImportedSession(application);
+      const { id: sessionId } = unauthorized;
+      const { tenantId, id: applicationId } = application;
+      await store.events.add([
+        anEvent({ tenantId, kind: "session.authorized", target: { applicationId, sessionId } }),
+      ]);
+      expect(await importSession(unauthorized)).toBe("kept");
+      const authorized = { authorizedAt: Date.UTC(2026, 1), authorizedBy: applicationId };
+      expect(await importSession({ ...unauthorized, ...authorized })).toBe("added");
+    });
+  });
+
+  describe("an import of a newer export", () => {
+    it("adds the keys that were made since, and ends those that ended since", async () => {
+      const { clock } = subject();
+      const before = await createExported();
+      const made = newKey(clock.now());
+      expect(await importApplication({ ...before, keys: [made] })).toBe("replaced");
+      expect(await idsOfKeys(before)).toEqual([made.id]);
+    });
+
+    it("authorizes a session until the moment that was set with it", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store, hour);
+      const found: SessionRecord = must(await store.sessions.find(session.id)).session;
+      const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
+      const later = expiresAt + hour;
+      const authorized = anImportedSession(application, {
+        ...{ id, keyHash, nonceHash, createdAt, expiresAt: later },
+        ...{
+          permissions: ["token:use"],
+          authorizedAt: createdAt + 1,
+          authorizedBy: application.id,
+        },
+      });
+      expect(await importSession(authorized)).toBe("replaced");
+      expect(await store.sessions.find(id)).toMatchObject({
+        session: { expiresAt: later, permissions: ["token:use"] },
+      });
+    });
+  });
+
+  /** Deletes an application, or one of its sessions, with the event that the service adds. */
+  async function deleteTrailed(
+    { tenantId, id: applicationId }: Pick<ApplicationRecord, "tenantId" | "id">,
+    sessionId?: string,
+  ): Promise<void> {
+    const { store } = subject();
+    const kind = sessionId === undefined ? "application.deleted" : "session.deleted";
+    const target = { applicationId, sessionId };
+    const trail = { entriesFor: () => ({ events: [anEvent({ tenantId, kind, target })] }) };
+    const wasThere = await (sessionId === undefined
+      ? store.applications.delete(tenantId, applicationId, undefined, trail)
+      : store.sessions.delete(tenantId, sessionId, undefined, trail));
+    expect(wasThere).toBe(true);
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, it } from "@jest/globals";
+import { aKey, anApplication, contentOf, createBoth, hour, must, rekey } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+export function describeKeys(subject: () => Subject): void {
+  describe("the keys of an application", () => {
+    it("are at first the one it was created with, of the same moment", async () => {
+      const { store, clock } = subject();
+      const key = aKey();
+      const { id } = await store.applications.create(anApplication({ key }));
+      const { keys } = contentOf(await store.applications.find(id));
+      expect(keys).toEqual([{ ...key, createdAt: clock.now() }]);
+    });
+
+    it("may be several, each with its own moments, in the order that they are given", async () => {
+      const { store, clock } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const now = clock.now();
+      const keys = [
+        { ...aKey(), createdAt: now },
+        { ...aKey(), createdAt: now - 3, expiresAt: now + hour, lastUsedAt: now - 1 },
+        { ...aKey(), createdAt: now - 2, lastUsedAt: now },
+        { ...aKey({ hash: new Uint8Array(0) }), createdAt: now - 9, expiresAt: now + 1 },
+      ];
+      const updated = await store.applications.update(tenantId, id, () => ({
+        keys,
+        modifiedBy: id,
+      }));
+      const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
+      for (const record of [updated, await store.applications.find(id), page.items[0]]) {
+        expect(contentOf(record).keys).toEqual(keys.map((key) => ({ ...key, hash: key.hash })));
+      }
+    });
+
+    it("can be kept as a change is shown them, with another before them", async () => {
+      const { store, clock } = subject();
+      const first = aKey();
+      const { id, tenantId } = await store.applications.create(anApplication({ key: first }));
+      const createdAt = clock.now();
+      clock.advance(5);
+      const second = aKey();
+      await store.applications.update(tenantId, id, ({ keys }, now) => ({
+        keys: [{ ...second, createdAt: now }, ...keys],
+        modifiedBy: id,
+      }));
+      const { keys } = contentOf(await store.applications.find(id));
+      expect(keys).toEqual([
+        { ...second, createdAt: createdAt + 5 },
+        { ...first, createdAt },
+      ]);
+    });
+
+    it("stay through a change that is not about them", async () => {
+      const { store, clock } = subject();
+      const application = await store.applications.create(anApplication());
+      const { id, tenantId } = application;
+      const expiresAt = clock.now() + hour;
+      const ending = { ...aKey(), expiresAt };
+      const before = contentOf(await rekey(store, application, aKey(), ending));
+      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      expect(contentOf(await store.applications.find(id)).keys).toEqual(before.keys);
+    });
+
+    it("may have ended, and leave the application as it is", async () => {
+      const { store, clock } = subject();
+      const application = await store.applications.create(anApplication());
+      const ending = { ...aKey(), expiresAt: clock.now() + hour };
+      await rekey(store, application, ending);
+      clock.advance(hour);
+      const found = must(await store.applications.find(application.id));
+      expect(found.keys).toMatchObject([{ id: ending.id, expiresAt: ending.expiresAt }]);
+    });
+  });
+
+  describe("an application that is disabled", () => {
+    it("is there as before, and so are its sessions", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      for (const disabled of [true, false]) {
+        await store.applications.update(tenantId, id, () => ({ disabled, modifiedBy: id }));
+        expect(await store.applications.find(id)).toMatchObject({ disabled });
+        const found = must(await store.sessions.find(session.id));
+        expect(found.application).toMatchObject({ disabled });
+        // What is not about it leaves it so.
+        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+        expect(await store.applications.find(id)).toMatchObject({ disabled });
+      }
+    });
+  });
+
+  describe("the restrictions of an application", () => {
+    const allowedOrigins = ["https://shop.example", "https://till.example:8443"];
+    const allowedCidrs = ["192.0.2.0/24", "2001:db8::/32"];
+
+    it("are none unless it was given some", async () => {
+      const { store } = subject();
+      const { id } = await store.applications.create(anApplication());
+      const found = must(await store.applications.find(id));
+      expect(found).toMatchObject({ allowedOrigins: [], allowedCidrs: [] });
+    });
+
+    it("are what it was given, of either kind or of both", async () => {
+      const { store } = subject();
+      for (const given of [
+        { allowedOrigins },
+        { allowedCidrs },
+        { allowedOrigins, allowedCidrs },
+      ]) {
+        const { id } = await store.applications.create(anApplication(given));
+        const expected = { allowedOrigins: [], allowedCidrs: [], ...given };
+        expect(await store.applications.find(id)).toMatchObject(expected);
+      }
+    });
+
+    it("can be taken back and given again, one kind at a time", async () => {
+      const { store } = subject();
+      const given = { allowedOrigins, allowedCidrs };
+      const { id, tenantId } = await store.applications.create(anApplication(given));
+      for (const [change, expected] of [
+        [{ allowedOrigins: [] }, { allowedOrigins: [], allowedCidrs }],
+        [{ allowedCidrs: [] }, { allowedOrigins: [], allowedCidrs: [] }],
+        [{ allowedOrigins }, { allowedOrigins, allowedCidrs: [] }],
+      ]) {
+        await store.applications.update(tenantId, id, () => ({ ...change, modifiedBy: id }));
+        expect(await store.applications.find(id)).toMatchObject(must(expected));
+      }
+    });
+  });
+}

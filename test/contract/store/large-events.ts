@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import type { EventRecord, NewEvent } from "../../../src/store/port/events.js";
+import { useEventFollowers } from "../../support/follow.js";
+import { aLargeEvent, anEvent, largeTarget } from "./event-fixtures.js";
+import { times } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** What several events may take together, said in a way that all engines keep to. */
+const largest = 1.5 * 1024 * 1024;
+
+/** Small events and large ones, of one tenant and of others, each known by its request. */
+function mixedEvents(tenantId: string): NewEvent[] {
+  return times(12, (index) => {
+    const fields = {
+      requestId: String(index),
+      tenantId: index % 4 === 1 ? randomUUID() : tenantId,
+    };
+    return index % 3 === 0 ? anEvent(fields) : aLargeEvent(index % 3 === 1 ? 300 : 1_000, fields);
+  });
+}
+
+function requestsOf(events: readonly NewEvent[]) {
+  return events.map(({ requestId }) => requestId);
+}
+
+function expectToBeBounded(events: readonly EventRecord[]): void {
+  const size = Buffer.byteLength(JSON.stringify(events));
+  expect(events.length === 1 || size < largest).toBe(true);
+}
+
+export function describeLargeEvents(subject: () => Subject): void {
+  const follow = useEventFollowers();
+
+  /** Adds large events and small ones, and answers those of the tenant. */
+  async function addMixed(tenantId: string): Promise<NewEvent[]> {
+    const { store, clock } = subject();
+    const mixed = mixedEvents(tenantId);
+    for (const event of mixed) {
+      await store.events.add([event]);
+      clock.advance(1);
+    }
+    return mixed.filter((event) => event.tenantId === tenantId);
+  }
+
+  describe("events that are large", () => {
+    it("are listed few at a time, each once, whatever they are asked for by", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const ofTenant = await addMixed(tenantId);
+      const kind = "application.updated";
+      for (const query of [{}, { kind }, { kind, target: largeTarget }]) {
+        const listed: EventRecord[] = [];
+        let after: string | undefined;
+        do {
+          const page = await store.events.list({ tenantId, ...query, size: 100, after });
+          expect(page.items.length).toBeGreaterThan(0);
+          expectToBeBounded(page.items);
+          listed.push(...page.items);
+          after = page.next;
+        } while (after !== undefined);
+        const isAskedFor = ({ target }: NewEvent) =>
+          !("target" in query) || target.applicationId === query.target;
+        expect(requestsOf(listed)).toEqual(requestsOf(ofTenant.filter(isAskedFor)).reverse());
+      }
+
+      const { items, next } = await store.events.list({ tenantId, size: 1 });
+      const following = await store.events.list({ tenantId, size: 1, after: next });
+      const newest = requestsOf(ofTenant).reverse();
+      expect(requestsOf([...items, ...following.items])).toEqual(newest.slice(0, 2));
+    });
+
+    it("are told few at a time to who was there and to who comes back, from each batch on", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const there = follow(store, tenantId);
+      await there.next();
+      const position = there.position();
+      const ofTenant = await addMixed(tenantId);
+      const back = follow(store, tenantId, { after: position });
+      for (const follower of [there, back]) {
+        const told: EventRecord[] = [];
+        while (told.length < ofTenant.length) {
+          const { events, missed } = await follower.next();
+          expect(missed).toBe(false);
+          expectToBeBounded(events);
+          told.push(...events);
+        }
+        expect(requestsOf(told)).toEqual(requestsOf(ofTenant));
+      }
+
+      const told: EventRecord[] = [];
+      let after = position;
+      while (told.length < ofTenant.length) {
+        const once = follow(store, tenantId, { after });
+        told.push(...(await once.next()).events);
+        after = once.position();
+        once.stop();
+      }
+      expect(requestsOf(told)).toEqual(requestsOf(ofTenant));
+    });
+  });
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import { managerPermissions } from "../../../src/store/port/applications.js";
+import type { Trail } from "../../../src/store/port/audit.js";
+import { LastManager } from "../../../src/store/port/errors.js";
+import type { ApplicationRecord, NewApplication } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { useFollowers } from "../../support/follow.js";
+import { repetitions } from "../../support/suite.js";
+import { anApplication, hour, must, rule, times } from "./fixtures.js";
+import { followMarked, told } from "./followed.js";
+import type { Subject } from "./subject.js";
+
+const trail: Trail<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
+
+type Change = (store: Store, manager: ApplicationRecord) => Promise<unknown>;
+
+const disable: Change = ({ applications }, { id, tenantId }) =>
+  applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }), trail);
+const strip: Change = ({ applications }, { id, tenantId }) =>
+  applications.update(
+    tenantId,
+    id,
+    () => ({ permissions: ["application:create"], rules: [], modifiedBy: id }),
+    trail,
+  );
+const remove: Change = ({ applications }, { id, tenantId }) =>
+  applications.delete(tenantId, id, undefined, trail);
+
+const changes: Readonly<Record<string, Change>> = { disable, strip, delete: remove };
+
+/** A tenant keeps an enabled, unexpired application that can create and update applications. */
+export function describeManagers(subject: () => Subject): void {
+  const follow = useFollowers();
+
+  function manager(fields: Partial<NewApplication> = {}): Promise<ApplicationRecord> {
+    return subject().store.applications.create(
+      anApplication({ type: "management", permissions: managerPermissions, ...fields }),
+    );
+  }
+
+  async function isManaging({ id }: ApplicationRecord): Promise<boolean> {
+    const found = await subject().store.applications.find(id);
+    return found?.disabled === false && found.permissions.includes("application:update");
+  }
+
+  describe.each(Object.entries(changes))(
+    "to %s the application that manages a tenant",
+    (_, change) => {
+      it("is refused where it is the last one, and nothing has changed", async () => {
+        const { store } = subject();
+        const last = await manager();
+        const { tenantId } = last;
+        await store.applications.create(
+          anApplication({ tenantId, permissions: ["application:create"] }),
+        );
+        await store.applications.create(
+          anApplication({ tenantId, permissions: ["application:update"] }),
+        );
+        await manager();
+        await expect(change(store, last)).rejects.toThrow(LastManager);
+        expect((await store.applications.find(last.id))?.version).toBe(last.version);
+      });
+
+      it("is done where another one is left, be it by its rules", async () => {
+        const { store } = subject();
+        const one = await manager();
+        const { tenantId } = one;
+        await store.applications.create(
+          anApplication({
+            tenantId,
+            permissions: ["application:update"],
+            rules: [{ ...rule, permissions: ["application:create"] }],
+          }),
+        );
+        await change(store, one);
+        expect(await isManaging(one)).toBe(false);
+      });
+
+      it("is refused where the others are disabled, expired or of another tenant", async () => {
+        const { store, clock } = subject();
+        const last = await manager();
+        const { tenantId } = last;
+        await disable(store, await manager({ tenantId }));
+        await manager({ tenantId, expiresAt: clock.now() + hour });
+        clock.advance(hour);
+        await expect(change(store, last)).rejects.toThrow(LastManager);
+        await manager({ tenantId, expiresAt: clock.now() + 1 });
+        await change(store, last);
+        expect(await isManaging(last)).toBe(false);
+      });
+    },
+  );
+
+  describe("what manages a tenant", () => {
+    it("allows other changes to the last manager", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await manager();
+      const permissions = [...managerPermissions, "token:read"];
+      const update = { name: "renamed", permissions, rules: [rule], modifiedBy: id };
+      await store.applications.update(tenantId, id, () => update, trail);
+      await store.applications.update(tenantId, id, () => ({ keys: [], modifiedBy: id }), trail);
+      expect(await store.applications.find(id)).toMatchObject({ name: "renamed", permissions });
+    });
+
+    it("counts what was given to manage a tenant, and what was enabled, later", async () => {
+      const { store } = subject();
+      const one = await manager();
+      const { tenantId } = one;
+      const { id } = await store.applications.create(anApplication({ tenantId }));
+      const given = { permissions: managerPermissions, disabled: true, modifiedBy: id };
+      await store.applications.update(tenantId, id, () => given, trail);
+      await expect(remove(store, one)).rejects.toThrow(LastManager);
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ disabled: false, modifiedBy: id }),
+        trail,
+      );
+      expect(await remove(store, one)).toBe(true);
+    });
+
+    it.each(Object.entries(changes))(
+      "leaves one of two that %s each other at once",
+      async (_, change) => {
+        const { store, another } = subject();
+        const other = await another();
+        for (let round = 0; round < repetitions({ quick: 5, full: 20 }); round++) {
+          const tenantId = randomUUID();
+          const [one, two] = await Promise.all([manager({ tenantId }), manager({ tenantId })]);
+          const outcomes = await Promise.allSettled([change(store, one), change(other, two)]);
+          const refusals = outcomes.flatMap((it) => (it.status === "rejected" ? [it.reason] : []));
+          expect(refusals).toEqual([expect.any(LastManager)]);
+          expect([await isManaging(one), await isManaging(two)].sort()).toEqual([false, true]);
+        }
+      },
+    );
+
+    it("leaves one of many that are deleted and disabled at once", async () => {
+      const { store, another } = subject();
+      const other = await another();
+      const tenantId = randomUUID();
+      const managers = await Promise.all(times(8, () => manager({ tenantId })));
+      const outcomes = await Promise.allSettled(
+        managers.map((each, at) => (at % 2 ? disable(store, each) : remove(other, each))),
+      );
+      expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1);
+      const left = await Promise.all(managers.map(isManaging));
+      expect(left.filter(Boolean)).toHaveLength(1);
+    });
+
+    it("tells of no change of the one that is left, and leaves its version alone", async () => {
+      const { store } = subject();
+      const one = await manager();
+      const two = await manager({ tenantId: one.tenantId });
+      const { mark, marked, untilMarked } = await followMarked(follow, store, one.tenantId);
+      await disable(store, one);
+      await mark();
+      expect(await untilMarked()).toEqual([told("updated", one.id), marked]);
+      expect(must(await store.applications.find(two.id)).version).toBe(two.version);
+    });
+  });
+}

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../../src/lib/uuid.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  grants,
+  hour,
+  must,
+  times,
+} from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+export function describeMany(subject: () => Subject): void {
+  describe("many applications", () => {
+    it("are found each at the place of its id, of whichever tenant, and several times too", async () => {
+      const { store } = subject();
+      const { applications } = store;
+      const one = await applications.create(anApplication(grants));
+      const two = await applications.create(anApplication({ name: "till", type: "private" }));
+      expect(await applications.findMany([two.id, one.id])).toEqual([two, one]);
+      const several = [one.id, two.id, one.id, one.id];
+      expect(await applications.findMany(several)).toEqual([one, two, one, one]);
+    });
+
+    it("are none where none are asked for", async () => {
+      const { store } = subject();
+      expect(await store.applications.findMany([])).toEqual([]);
+    });
+
+    it("leave a gap where there is none", async () => {
+      const { store } = subject();
+      const { applications } = store;
+      const there = await applications.create(anApplication());
+      const gone = await applications.create(anApplication());
+      await applications.delete(gone.tenantId, gone.id);
+      const ids = [gone.id, there.id, newId(Date.now()), newId(0)];
+      expect(await applications.findMany(ids)).toEqual([undefined, there, undefined, undefined]);
+    });
+
+    it("are found until they end", async () => {
+      const { store, clock } = subject();
+      const { applications } = store;
+      const expiresAt = clock.now() + hour;
+      const ending = await applications.create(anApplication({ expiresAt }));
+      const staying = await applications.create(anApplication());
+      const ids = [ending.id, staying.id];
+      clock.advance(hour - 1);
+      expect(await applications.findMany(ids)).toEqual([ending, staying]);
+      clock.advance(1);
+      expect(await applications.findMany(ids)).toEqual([undefined, staying]);
+    });
+
+    it("are found as they are now", async () => {
+      const { store } = subject();
+      const { applications } = store;
+      const { id, tenantId } = await applications.create(anApplication());
+      const before = must((await applications.findMany([id]))[0]);
+      await applications.update(tenantId, id, () => ({ name: "another", modifiedBy: id }));
+      const [after] = await applications.findMany([id]);
+      expect(after).toEqual(await applications.find(id));
+      expect([before.name, after?.name]).toEqual(["shop", "another"]);
+    });
+
+    it("may be hundreds", async () => {
+      const { store } = subject();
+      const { applications } = store;
+      const created = await Promise.all(
+        times(300, (index) => applications.create(anApplication({ name: `shop ${index}` }))),
+      );
+      const found = await applications.findMany(created.map(({ id }) => id));
+      expect(found.map((record) => record?.name)).toEqual(created.map(({ name }) => name));
+    });
+  });
+
+  describe("many sessions", () => {
+    it("are found each at the place of its id, with its application, and several times too", async () => {
+      const { store } = subject();
+      const one = await createBoth(store);
+      const two = await createBoth(store);
+      const sibling = aSession(one.application);
+      await store.sessions.create(sibling);
+      await store.sessions.authorize(aGrant(sibling));
+      const ids = [two.session.id, sibling.id, one.session.id, two.session.id];
+      const found = await store.sessions.findMany(ids);
+      const singly = await Promise.all(ids.map((id) => store.sessions.find(id)));
+      expect(found).toEqual(singly);
+      expect(found.map((each) => each?.application.id)).toEqual(
+        [two, one, one, two].map(({ application }) => application.id),
+      );
+      expect(found[1]?.session.permissions).toEqual(grants.permissions);
+    });
+
+    it("are none where none are asked for", async () => {
+      const { store } = subject();
+      expect(await store.sessions.findMany([])).toEqual([]);
+    });
+
+    it("leave a gap where there is none, or its application is gone", async () => {
+      const { store } = subject();
+      const there = await createBoth(store);
+      const gone = await createBoth(store);
+      await store.applications.delete(gone.application.tenantId, gone.application.id);
+      const ids = [gone.session.id, newId(Date.now()), there.session.id];
+      const { created: session, application } = there;
+      const found = { session, application };
+      expect(await store.sessions.findMany(ids)).toEqual([undefined, undefined, found]);
+    });
+
+    it("are found until they end, or their applications do", async () => {
+      const { store, clock } = subject();
+      const { applications, sessions } = store;
+      const owner = await applications.create(anApplication({ expiresAt: clock.now() + hour }));
+      const orphan = aSession(owner, { ttl: 2 * hour });
+      const brief = aSession(await applications.create(anApplication()), { ttl: hour });
+      const lasting = aSession(await applications.create(anApplication()), { ttl: 2 * hour });
+      for (const session of [orphan, brief, lasting]) {
+        await sessions.create(session);
+      }
+      const ids = [orphan.id, brief.id, lasting.id];
+      const look = async () => (await sessions.findMany(ids)).map((found) => found?.session.id);
+      clock.advance(hour - 1);
+      expect(await look()).toEqual(ids);
+      clock.advance(1);
+      expect(await look()).toEqual([undefined, undefined, lasting.id]);
+    });
+  });
+
+  it("an id of an application is none of a session, nor the other way round", async () => {
+    const { store } = subject();
+    const { application, session } = await createBoth(store);
+    expect(await store.applications.findMany([session.id])).toEqual([undefined]);
+    expect(await store.sessions.findMany([application.id])).toEqual([undefined]);
+  });
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from "@jest/globals";
+import { waitForNextTick } from "../../../src/lib/event-loop.js";
+import type { Store } from "../../../src/store/port/store.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  contentOf,
+  createBoth,
+  must,
+  times,
+} from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** Calls at once, through two handles on the same data by turns. */
+export function describeRaces(subject: () => Subject): void {
+  async function race<T>(count: number, call: (store: Store, index: number) => Promise<T>) {
+    const { store, another } = subject();
+    const other = await another();
+    return Promise.all(times(count, (index) => call(index % 2 ? other : store, index)));
+  }
+
+  describe("of many calls at once", () => {
+    it("one authorizes a session, and the others are told that the nonce is used", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const outcomes = await race(50, (store, index) =>
+        store.sessions.authorize(aGrant(session, { permissions: [`by:${index}`], rules: [] })),
+      );
+      expect(outcomes.filter((outcome) => outcome === "used")).toHaveLength(49);
+      const winner = outcomes.indexOf("authorized");
+      const found = must(await store.sessions.find(session.id)).session;
+      expect(found.permissions).toEqual([`by:${winner}`]);
+    });
+
+    it("each update is acknowledged, and the last one to take effect stays whole", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const changes = times(20, (index) => ({
+        name: `by ${index}`,
+        keys: [{ ...aKey(), createdAt: index }],
+        modifiedBy: anApplication().id,
+      }));
+      const outcomes = await race(20, (store, index) =>
+        store.applications.update(tenantId, id, () => must(changes[index])),
+      );
+      for (const [index, outcome] of outcomes.entries()) {
+        expect(contentOf(outcome)).toMatchObject(must(changes[index]));
+      }
+      expect(new Set(outcomes.map((outcome) => outcome?.version)).size).toBe(20);
+      const found = must(await store.applications.find(id));
+      const winner = changes.find(({ name }) => name === found.name);
+      expect(contentOf(found)).toMatchObject(must(winner));
+    });
+
+    it("no update is lost to another that saw the same record", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      await race(20, (store, index) =>
+        store.applications.update(tenantId, id, ({ permissions }) => ({
+          permissions: [...permissions, `by:${index}`],
+          modifiedBy: id,
+        })),
+      );
+      const found = must(await store.applications.find(id));
+      expect([...found.permissions].sort()).toEqual(times(20, (index) => `by:${index}`).sort());
+    });
+
+    it("an update that throws spoils no other", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const error = new Error("You may not.");
+      const outcomes = await race(20, (store, index) =>
+        store.applications
+          .update(tenantId, id, ({ permissions }) => {
+            if (index % 3 === 0) {
+              throw error;
+            }
+            return { permissions: [...permissions, `by:${index}`], modifiedBy: id };
+          })
+          .catch((thrown) => thrown),
+      );
+      const refused = outcomes.filter((outcome) => outcome === error);
+      expect(refused).toHaveLength(7);
+      expect(must(await store.applications.find(id)).permissions).toHaveLength(13);
+    });
+
+    it("one deletes an application", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const outcomes = await race(20, (store) => store.applications.delete(tenantId, id));
+      expect(outcomes.filter(Boolean)).toHaveLength(1);
+      const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
+      expect(page).toEqual({ items: [], more: false, total: 0 });
+    });
+
+    it("none brings back an application that another deletes", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      await race<unknown>(20, (store, index) =>
+        index === 10
+          ? store.applications.delete(tenantId, id)
+          : store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
+      );
+      expect(await store.applications.find(id)).toBeUndefined();
+      const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
+      expect(page).toEqual({ items: [], more: false, total: 0 });
+    });
+
+    it("none leaves a session of an application that another deletes", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication());
+      const { id, tenantId } = application;
+      const sessions = times(20, () => aSession(application));
+      await race(20, async (store, index) => {
+        if (index === 10) {
+          return store.applications.delete(tenantId, id);
+        }
+        const session = must(sessions[index]);
+        await store.sessions.create(session);
+        return store.sessions.authorize(aGrant(session));
+      });
+      for (const session of sessions) {
+        expect(await store.sessions.find(session.id)).toBeUndefined();
+        expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      }
+    });
+
+    it("none finds an application that lists and totals leave out yet", async () => {
+      const { store } = subject();
+      const { tenantId } = anApplication();
+      const all = times(20, () => anApplication({ tenantId }));
+      const ids = all.map(({ id }) => id);
+      const leftOut: string[] = [];
+      let isDone = false;
+      const look = async () => {
+        while (!isDone) {
+          const found = (await store.applications.findMany(ids)).flatMap((one) => one?.id ?? []);
+          const query = { tenantId, size: 100, from: { page: 1 } };
+          const { items, total = 0 } = await store.applications.list(query);
+          const listed = new Set(items.map(({ id }) => id));
+          leftOut.push(...found.filter((id) => !listed.has(id)));
+          if (total < found.length) {
+            leftOut.push(`${found.length - total} of the total`);
+          }
+          await waitForNextTick();
+        }
+      };
+      const looking = look();
+      for (const one of all) {
+        await store.applications.create(one);
+      }
+      isDone = true;
+      await looking;
+      expect(leftOut).toEqual([]);
+    });
+
+    it("each creation is counted", async () => {
+      const { store } = subject();
+      const { tenantId } = await store.applications.create(anApplication());
+      await race(30, (store) => store.applications.create(anApplication({ tenantId })));
+      const page = await store.applications.list({ tenantId, size: 100, from: { page: 1 } });
+      expect(page).toMatchObject({ more: false, total: 31 });
+      expect(page.items).toHaveLength(31);
+    });
+  });
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "@jest/globals";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { aGrant, anApplication, aSession, createBoth, hour, must } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** Revokes all sessions of an application. */
+function revoke(store: Store, { tenantId, id }: ApplicationRecord) {
+  return store.applications.update(tenantId, id, ({ sessionEpoch }) => ({
+    sessionEpoch: sessionEpoch + 1,
+    modifiedBy: id,
+  }));
+}
+
+export function describeRevoking(subject: () => Subject): void {
+  describe("sessions that are revoked", () => {
+    it("are there no more, authorized or not", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const authorized = aSession(application);
+      await store.sessions.create(authorized);
+      await store.sessions.authorize(aGrant(authorized));
+      expect(await revoke(store, application)).toMatchObject({ sessionEpoch: 1 });
+      const { tenantId } = application;
+      for (const gone of [session, authorized]) {
+        expect(await store.sessions.find(gone.id)).toBeUndefined();
+        expect(await store.sessions.findMany([gone.id])).toEqual([undefined]);
+        expect(await store.sessions.authorize(aGrant(gone))).toBe("unknown");
+        expect(await store.sessions.delete(tenantId, gone.id)).toBe(false);
+      }
+      expect(await store.sessions.list({ tenantId, size: 9 })).toEqual({ items: [], more: false });
+    });
+
+    it("are not found as expired, though their time is over, or that of their application", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const ending = await store.applications.create(anApplication({ expiresAt }));
+      const orphan = aSession(ending, { ttl: 2 * hour });
+      await store.sessions.create(orphan);
+      await revoke(store, ending);
+      const { application, session } = await createBoth(store);
+      await revoke(store, application);
+      clock.advance(hour);
+      expect(await store.sessions.findExpired(orphan.id)).toBeUndefined();
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+    });
+
+    it("leave those that are opened after, until these are revoked", async () => {
+      const { store } = subject();
+      const { application } = await createBoth(store);
+      for (const epoch of [1, 2, 3]) {
+        await revoke(store, application);
+        const session = aSession(application);
+        expect(await store.sessions.create(session)).toMatchObject({ epoch });
+        expect(must(await store.sessions.find(session.id)).session.epoch).toBe(epoch);
+        expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
+        expect(must(await store.sessions.find(session.id)).session.epoch).toBe(epoch);
+        await revoke(store, application);
+        expect(await store.sessions.find(session.id)).toBeUndefined();
+        await store.applications.update(application.tenantId, application.id, () => ({
+          sessionEpoch: epoch,
+          modifiedBy: application.id,
+        }));
+      }
+    });
+
+    it("leave those of other applications", async () => {
+      const { store } = subject();
+      const one = await createBoth(store);
+      const other = await createBoth(store);
+      await revoke(store, one.application);
+      expect(await store.sessions.find(other.session.id)).toBeDefined();
+    });
+
+    it("are gone for others that share the data, as soon as it is acknowledged", async () => {
+      const { store, another } = subject();
+      const other = await another();
+      const { application, session } = await createBoth(store);
+      expect(await other.sessions.find(session.id)).toBeDefined();
+      await revoke(store, application);
+      expect(await other.sessions.find(session.id)).toBeUndefined();
+    });
+  });
+}

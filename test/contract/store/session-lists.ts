@@ -1,0 +1,192 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import type { SessionQuery, Store } from "../../../src/store/port/store.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  idsOf,
+  must,
+  newestFirst,
+  times,
+} from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+export function describeSessionLists(subject: () => Subject): void {
+  /** Opens so many sessions of an application, and answers their ids, newest first. */
+  async function openSessions(store: Store, owner: Parameters<typeof aSession>[0], count: number) {
+    const sessions = times(count, () => aSession(owner));
+    await Promise.all(sessions.map((session) => store.sessions.create(session)));
+    return newestFirst(sessions.map(({ id }) => id));
+  }
+
+  async function list({ sessions }: Store, query: Partial<SessionQuery> & { tenantId: string }) {
+    const { items, more } = await sessions.list({ size: 100, ...query });
+    return { ids: idsOf(items), more };
+  }
+
+  describe("a list of sessions", () => {
+    it("is empty where there are none", async () => {
+      const { store } = subject();
+      const { id, tenantId } = await store.applications.create(anApplication());
+      const none = { ids: [], more: false };
+      expect(await list(store, { tenantId })).toEqual(none);
+      expect(await list(store, { tenantId, applicationId: id })).toEqual(none);
+      expect(await list(store, { tenantId, applicationId: randomUUID() })).toEqual(none);
+    });
+
+    it("shows each as it is found", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      await store.sessions.authorize(aGrant(session));
+      const { items } = await store.sessions.list({ tenantId: session.tenantId, size: 1 });
+      expect(items).toEqual([await store.sessions.find(session.id)]);
+    });
+
+    it("is of one tenant, newest first, or of one of its applications", async () => {
+      const { store } = subject();
+      const one = await store.applications.create(anApplication());
+      const { tenantId } = one;
+      const two = await store.applications.create(anApplication({ tenantId }));
+      const stranger = await createBoth(store);
+      const [ofOne, ofTwo] = [await openSessions(store, one, 5), await openSessions(store, two, 4)];
+      const all = newestFirst([...ofOne, ...ofTwo]);
+      expect(await list(store, { tenantId })).toEqual({ ids: all, more: false });
+      for (const [{ id }, ids] of [[one, ofOne] as const, [two, ofTwo] as const]) {
+        expect(await list(store, { tenantId, applicationId: id })).toEqual({ ids, more: false });
+      }
+      const foreign = await list(store, { tenantId, applicationId: stranger.application.id });
+      expect(foreign).toEqual({ ids: [], more: false });
+    });
+
+    it.each(["tenant", "application"])("of a %s is walked page by page", async (of) => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication());
+      const { id, tenantId } = application;
+      const expected = await openSessions(store, application, 7);
+      const owner = { tenantId, ...(of === "application" && { applicationId: id }) };
+      for (const size of [1, 3, 7, 8]) {
+        const walked: string[] = [];
+        let after: string | undefined;
+        let more = true;
+        while (more) {
+          const page = await list(store, { ...owner, size, after });
+          expect(page.ids.length).toBeLessThanOrEqual(size);
+          walked.push(...page.ids);
+          after = page.ids.at(-1);
+          more = page.more;
+        }
+        expect(walked).toEqual(expected);
+      }
+    });
+
+    it("goes on after a session that is gone", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication());
+      const { tenantId } = application;
+      const ids = await openSessions(store, application, 5);
+      const after = must(ids[2]);
+      await store.sessions.delete(tenantId, after);
+      expect(await list(store, { tenantId, after })).toEqual({ ids: ids.slice(3), more: false });
+    });
+
+    it("may be of those that are authorized, or of those that are not", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication());
+      const { id: applicationId, tenantId } = application;
+      const waiting = await openSessions(store, application, 3);
+      const sessions = times(3, () => aSession(application));
+      for (const session of sessions) {
+        await store.sessions.create(session);
+        await store.sessions.authorize(aGrant(session));
+      }
+      const authorized = newestFirst(sessions.map(({ id }) => id));
+      for (const query of [{ tenantId }, { tenantId, applicationId }]) {
+        const look = (isAuthorized: boolean, size: number) =>
+          list(store, { ...query, authorized: isAuthorized, size });
+        expect(await look(true, 3)).toEqual({ ids: authorized, more: false });
+        expect(await look(true, 2)).toEqual({ ids: authorized.slice(0, 2), more: true });
+        expect(await look(false, 3)).toEqual({ ids: waiting, more: false });
+      }
+    });
+
+    it("lists the sessions that one application authorized", async () => {
+      const { store } = subject();
+      const shop = await store.applications.create(anApplication());
+      const { id: applicationId, tenantId } = shop;
+      const other = await store.applications.create(anApplication({ tenantId }));
+      const backends = [
+        await store.applications.create(anApplication({ tenantId })),
+        await store.applications.create(anApplication({ tenantId })),
+      ];
+      await openSessions(store, shop, 2);
+      for (const { id: authorizedBy } of backends) {
+        const sessions = [...times(3, () => aSession(shop)), aSession(other)];
+        for (const session of sessions) {
+          await store.sessions.create(session);
+          await store.sessions.authorize(aGrant(session, { authorizedBy }));
+        }
+        const ids = newestFirst(sessions.map(({ id }) => id));
+        const ofShop = newestFirst(sessions.slice(0, 3).map(({ id }) => id));
+        const by = { tenantId, authorizedBy };
+        expect(await list(store, by)).toEqual({ ids, more: false });
+        expect(await list(store, { ...by, size: 2 })).toEqual({ ids: ids.slice(0, 2), more: true });
+        expect(await list(store, { ...by, size: 2, after: must(ids[1]) })).toEqual({
+          ids: ids.slice(2),
+          more: false,
+        });
+        const both = await list(store, { ...by, applicationId });
+        expect(both).toEqual({ ids: ofShop, more: false });
+        expect(await list(store, { ...by, authorized: false })).toEqual({ ids: [], more: false });
+      }
+      const stranger = await list(store, {
+        tenantId: randomUUID(),
+        authorizedBy: must(backends[0]).id,
+      });
+      expect(stranger.ids).toEqual([]);
+      expect(await list(store, { tenantId, authorizedBy: applicationId })).toEqual({
+        ids: [],
+        more: false,
+      });
+    });
+
+    it("leaves out what is dead, in whichever way it died", async () => {
+      const { store, clock } = subject();
+      const { applications, sessions } = store;
+      const living = await applications.create(anApplication());
+      const { tenantId } = living;
+      const expiresAt = clock.now() + hour;
+      const ended = await applications.create(anApplication({ tenantId, expiresAt }));
+      const [deleted, revoked] = [
+        await applications.create(anApplication({ tenantId })),
+        await applications.create(anApplication({ tenantId })),
+      ];
+      for (const owner of [ended, deleted, revoked]) {
+        await sessions.create(aSession(owner, { ttl: 2 * hour }));
+      }
+      const [brief, removed, lasting] = [
+        aSession(living, { ttl: hour }),
+        aSession(living, { ttl: 2 * hour }),
+        aSession(living, { ttl: 2 * hour }),
+      ];
+      for (const session of [brief, removed, lasting]) {
+        await sessions.create(session);
+      }
+      expect((await list(store, { tenantId })).ids).toHaveLength(6);
+      await applications.delete(tenantId, deleted.id);
+      const revoke = () => ({ sessionEpoch: 1, modifiedBy: living.id });
+      await applications.update(tenantId, revoked.id, revoke);
+      await sessions.delete(tenantId, removed.id);
+      clock.advance(hour);
+      const left = { ids: [lasting.id], more: false };
+      expect(await list(store, { tenantId, size: 1 })).toEqual(left);
+      expect(await list(store, { tenantId, applicationId: living.id, size: 1 })).toEqual(left);
+      for (const { id: applicationId } of [ended, deleted, revoked]) {
+        const ofDead = await list(store, { tenantId, applicationId });
+        expect(ofDead).toEqual({ ids: [], more: false });
+      }
+    });
+  });
+}

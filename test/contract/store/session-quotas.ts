@@ -1,0 +1,168 @@
+import { describe, expect, it } from "@jest/globals";
+import { SessionQuotaReached } from "../../../src/store/port/errors.js";
+import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { aGrant, anApplication, aSession, hour, must, times } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+import { anImportedSession } from "./transfer-fixtures.js";
+
+const quota = 3;
+
+/** Opens a session where the quota allows it, and returns it; otherwise returns the wait. */
+async function openWithin(
+  store: Store,
+  application: ApplicationRecord,
+  fields: Partial<NewSession> = {},
+): Promise<NewSession | number> {
+  const session = aSession(application, { quota, ...fields });
+  try {
+    must(await store.sessions.create(session));
+    return session;
+  } catch (error) {
+    expect(error).toBeInstanceOf(SessionQuotaReached);
+    return (error as SessionQuotaReached).wait;
+  }
+}
+
+/** Opens as many sessions as the quota allows. */
+async function fill(store: Store, application: ApplicationRecord, ttl = hour) {
+  const opened: NewSession[] = [];
+  for (let count = 0; count < quota; count++) {
+    const session = await openWithin(store, application, { ttl });
+    expect(session).toMatchObject({ applicationId: application.id });
+    opened.push(session as NewSession);
+  }
+  return opened;
+}
+
+export function describeSessionQuotas(subject: () => Subject): void {
+  async function createFull(ttl = hour) {
+    const { store, clock } = subject();
+    const application = await store.applications.create(anApplication());
+    return { store, clock, application, opened: await fill(store, application, ttl) };
+  }
+
+  const newest = (opened: readonly NewSession[]) => must(opened.at(-1));
+
+  function change(store: Store, { tenantId, id }: ApplicationRecord, sessionEpoch: number) {
+    return store.applications.update(tenantId, id, () => ({ sessionEpoch, modifiedBy: id }));
+  }
+
+  describe("a quota of sessions", () => {
+    it("refuses one more, tells when the first expires, and adds nothing", async () => {
+      const { store, clock, application } = await createFull();
+      clock.advance(1_000);
+      expect(await openWithin(store, application)).toBe(hour - 1_000);
+      const { tenantId } = application;
+      const { items } = await store.sessions.list({ tenantId, size: 9 });
+      expect(items).toHaveLength(quota);
+    });
+
+    it("is for each application", async () => {
+      const { store, application } = await createFull();
+      const { tenantId } = application;
+      const other = await store.applications.create(anApplication({ tenantId }));
+      await fill(store, other);
+    });
+
+    it("leaves out sessions that have expired, from that moment on", async () => {
+      const { store, clock, application } = await createFull();
+      clock.advance(hour - 1);
+      expect(await openWithin(store, application)).toBe(1);
+      clock.advance(1);
+      await fill(store, application);
+      expect(await openWithin(store, application)).toBe(hour);
+    });
+
+    it("leaves out a session that is deleted", async () => {
+      const { store, application, opened } = await createFull();
+      await store.sessions.delete(application.tenantId, newest(opened).id);
+      expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
+      expect(await openWithin(store, application)).toBe(hour);
+    });
+
+    it("leaves out all that are revoked, and counts those that are opened after", async () => {
+      const { store, application, opened } = await createFull();
+      for (const epoch of [1, 2]) {
+        await change(store, application, epoch);
+        await fill(store, application);
+        expect(await openWithin(store, application)).toBe(hour);
+      }
+      expect(await store.sessions.find(newest(opened).id)).toBeUndefined();
+    });
+
+    it("counts an authorized session once, until it ends", async () => {
+      const { store, clock, application, opened } = await createFull();
+      const [early, late] = [must(opened[0]), must(opened[1])];
+      const sooner = clock.now() + 1_000;
+      await store.sessions.authorize(aGrant(early, { expiresAt: sooner }));
+      await store.sessions.authorize(aGrant(late, { expiresAt: clock.now() + 9 * hour }));
+      expect(await openWithin(store, application)).toBe(1_000);
+      clock.advance(1_000);
+      expect(await openWithin(store, application, { ttl: 9 * hour })).toMatchObject({});
+      clock.advance(hour);
+      // Two are left that live for nine hours.
+      expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
+      expect(await openWithin(store, application)).toBe(hour);
+    });
+
+    it("applies the quota of each call", async () => {
+      const { store, application } = await createFull();
+      expect(await openWithin(store, application, { quota: quota + 1 })).toMatchObject({});
+      expect(await openWithin(store, application, { quota: quota + 1 })).toBe(hour);
+      expect(await openWithin(store, application, { quota: 1 })).toBe(hour);
+      expect(await openWithin(store, application, { quota: undefined })).toMatchObject({});
+    });
+
+    it("counts what others opened and ended that share the data", async () => {
+      const { store, another } = subject();
+      const other = await another();
+      const application = await store.applications.create(anApplication());
+      const first = await openWithin(other, application);
+      await openWithin(store, application);
+      await openWithin(other, application);
+      expect(await openWithin(store, application)).toBe(hour);
+      expect(await openWithin(other, application)).toBe(hour);
+      await other.sessions.delete(application.tenantId, (first as NewSession).id);
+      expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
+      expect(await openWithin(other, application)).toBe(hour);
+    });
+
+    it("is not exceeded by concurrent creates in one process", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication());
+      const outcomes = await Promise.all(times(20, () => openWithin(store, application)));
+      expect(outcomes.filter((outcome) => typeof outcome !== "number")).toHaveLength(quota);
+    });
+
+    it("counts sessions that are imported, and refuses none of them", async () => {
+      const { store, clock, application, opened } = await createFull();
+      const record = anImportedSession(application, { expiresAt: clock.now() + hour });
+      const options = { replace: false, dryRun: false };
+      expect(await store.transfer.importSessions([record], options)).toEqual(["added"]);
+      await store.sessions.delete(application.tenantId, newest(opened).id);
+      expect(await openWithin(store, application)).toBe(hour);
+    });
+  });
+
+  describe("the session quota of an application", () => {
+    it("is kept, changed and taken away", async () => {
+      const { store } = subject();
+      const created = await store.applications.create(anApplication({ sessionQuota: 5 }));
+      const { id, tenantId } = created;
+      const quotaAfter = async (sessionQuota: number | null | undefined) => {
+        await store.applications.update(tenantId, id, () => ({
+          name: "till",
+          ...(sessionQuota !== undefined && { sessionQuota }),
+          modifiedBy: id,
+        }));
+        return (await store.applications.find(id))?.sessionQuota;
+      };
+      expect(created.sessionQuota).toBe(5);
+      expect(await quotaAfter(undefined)).toBe(5);
+      expect(await quotaAfter(1_000_000)).toBe(1_000_000);
+      expect(await quotaAfter(null)).toBeUndefined();
+      expect(await quotaAfter(undefined)).toBeUndefined();
+    });
+  });
+}

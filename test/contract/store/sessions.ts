@@ -1,0 +1,281 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../../src/lib/uuid.js";
+import type { NewApplication } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  contentOf,
+  createBoth,
+  grants,
+  hour,
+  idsOf,
+  must,
+  oddTexts,
+  rekey,
+  rule,
+  times,
+} from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** A session, and the application that authorized it. */
+async function createAuthorized(store: Store, fields: Partial<NewApplication> = {}) {
+  const { application, session } = await createBoth(store);
+  const { tenantId } = application;
+  const authorizer = await store.applications.create(
+    anApplication({ tenantId, type: "private", ...fields }),
+  );
+  await store.sessions.authorize(aGrant(session, { authorizedBy: authorizer.id }));
+  return { application, authorizer, session };
+}
+
+export function describeSessions(subject: () => Subject): void {
+  describe("a session", () => {
+    it("may do nothing at first, and ends after its time to live", async () => {
+      const { store, clock } = subject();
+      const application = await store.applications.create(anApplication(grants));
+      const { ttl, ...given } = aSession(application, { ttl: 180_000 });
+      const created = await store.sessions.create({ ...given, ttl });
+      expect(contentOf(created)).toEqual({
+        ...given,
+        epoch: 0,
+        permissions: [],
+        rules: [],
+        createdAt: clock.now(),
+        expiresAt: clock.now() + ttl,
+        version: expect.any(Number),
+      });
+      clock.advance(1);
+      expect(await store.sessions.find(given.id)).toStrictEqual({ session: created, application });
+    });
+
+    it("is not there before it is created", async () => {
+      const { store } = subject();
+      expect(await store.sessions.find(newId(Date.now()))).toBeUndefined();
+    });
+
+    it("is found with its application as that is now", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      const change = () => ({ name: "another", modifiedBy: id });
+      const updated = await store.applications.update(tenantId, id, change);
+      expect((await store.sessions.find(session.id))?.application).toEqual(updated);
+    });
+
+    it("stays when the key of its application is replaced", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      await rekey(store, application, aKey());
+      expect(await store.sessions.find(session.id)).toBeDefined();
+    });
+
+    it("is not created for an application that is not there", async () => {
+      const { store } = subject();
+      const gone = await store.applications.create(anApplication());
+      await store.applications.delete(gone.tenantId, gone.id);
+      for (const owner of [gone, anApplication()]) {
+        const session = aSession(owner);
+        expect(await store.sessions.create(session)).toBeUndefined();
+        expect(await store.sessions.find(session.id)).toBeUndefined();
+      }
+    });
+
+    it("goes with its application, authorized or not", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const authorized = aSession(application);
+      await store.sessions.create(authorized);
+      await store.sessions.authorize(aGrant(authorized));
+      await store.applications.delete(application.tenantId, application.id);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.sessions.find(authorized.id)).toBeUndefined();
+    });
+
+    it("keeps its hashes byte for byte", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const found = must(await store.sessions.find(session.id)).session;
+      expect(Buffer.compare(found.keyHash, session.keyHash)).toBe(0);
+      expect(Buffer.compare(found.nonceHash, session.nonceHash)).toBe(0);
+    });
+  });
+
+  describe("an authorization", () => {
+    it("gives the session its grants, and says who gave them and when", async () => {
+      const { store, clock } = subject();
+      const { session, created } = await createBoth(store);
+      clock.advance(7);
+      const { tenantId } = session;
+      const { id: authorizedBy } = await store.applications.create(anApplication({ tenantId }));
+      expect(await store.sessions.authorize(aGrant(session, { authorizedBy }))).toBe("authorized");
+      const found = await store.sessions.find(session.id);
+      const authorizedAt = clock.now();
+      const version = expect.any(Number);
+      const given = { ...grants, authorizedAt, authorizedBy, version };
+      expect(contentOf(found?.session)).toEqual({ ...contentOf(created), ...given });
+      expect(found?.session.version).not.toBe(created.version);
+    });
+
+    it("changes the end of the session where it is given one", async () => {
+      const { store, clock } = subject();
+      for (const change of [hour, -hour / 2]) {
+        const { session } = await createBoth(store);
+        const expiresAt = clock.now() + hour + change;
+        await store.sessions.authorize(aGrant(session, { expiresAt }));
+        expect((await store.sessions.find(session.id))?.session.expiresAt).toBe(expiresAt);
+      }
+    });
+
+    it("returns the current authorizer with the session", async () => {
+      const { store } = subject();
+      const { authorizer, session } = await createAuthorized(store);
+      const found = await store.sessions.find(session.id);
+      expect(contentOf(found?.authorizer)).toEqual(contentOf(authorizer));
+      const disable = () => ({ disabled: true, modifiedBy: authorizer.id });
+      await store.applications.update(authorizer.tenantId, authorizer.id, disable);
+      expect((await store.sessions.find(session.id))?.authorizer?.disabled).toBe(true);
+      expect((await store.sessions.findMany([session.id]))[0]?.authorizer?.disabled).toBe(true);
+    });
+
+    it("ends the session when its authorizer is deleted", async () => {
+      const { store } = subject();
+      const { authorizer, application, session } = await createAuthorized(store);
+      await store.applications.delete(authorizer.tenantId, authorizer.id);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.sessions.findMany([session.id])).toEqual([undefined]);
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      expect(await store.sessions.delete(application.tenantId, session.id)).toBe(false);
+      const query = { tenantId: application.tenantId, size: 9 };
+      expect((await store.sessions.list(query)).items).toEqual([]);
+      const other = aSession(application);
+      await store.sessions.create(other);
+      expect(idsOf((await store.sessions.list(query)).items)).toEqual([other.id]);
+    });
+
+    it("ends the session when its authorizer expires", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour / 2;
+      const { authorizer, session } = await createAuthorized(store, { expiresAt });
+      clock.advance(hour / 2 - 1);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+      clock.advance(1);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      const expired = await store.sessions.findExpired(session.id);
+      expect(expired?.authorizer?.id).toBe(authorizer.id);
+    });
+
+    it("spends the nonce", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      await store.sessions.authorize(aGrant(session));
+      const before = await store.sessions.find(session.id);
+      const again = aGrant(session, { permissions: ["token:read"], rules: [] });
+      expect(await store.sessions.authorize(again)).toBe("used");
+      expect(await store.sessions.find(session.id)).toEqual(before);
+    });
+
+    it("accepts the nonce under any of its hashes", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const others = times(3, () => randomBytes(32));
+      const nonceHashes = [...others.slice(0, 2), session.nonceHash, ...others.slice(2)];
+      expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("authorized");
+      expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("used");
+    });
+
+    it("tells a wrong nonce nothing, and changes nothing", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const { nonceHash } = session;
+      const flipped = Uint8Array.from(nonceHash, (byte, index) => (index === 31 ? byte ^ 1 : byte));
+      const wrong = [
+        [],
+        [randomBytes(32)],
+        [flipped],
+        [nonceHash.slice(0, 31)],
+        [Buffer.concat([nonceHash, Buffer.from([0])])],
+        [new Uint8Array(0)],
+        [session.keyHash],
+      ];
+      const before = await store.sessions.find(session.id);
+      for (const nonceHashes of wrong) {
+        expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("unknown");
+      }
+      expect(await store.sessions.find(session.id)).toEqual(before);
+      expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
+      for (const nonceHashes of wrong) {
+        expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("unknown");
+      }
+    });
+
+    it("is unknown for a session that is not there, or whose application is not", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const absent = aGrant(session, { sessionId: newId(Date.now()) });
+      expect(await store.sessions.authorize(absent)).toBe("unknown");
+      await store.applications.delete(application.tenantId, application.id);
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+    });
+
+    it("keeps odd texts, and a thousand rules, as they are", async () => {
+      const { store } = subject();
+      const { session } = await createBoth(store);
+      const conditions = oddTexts.map((value) => ({ attribute: "id", operator: "equals", value }));
+      const { description, container, ...bare } = rule;
+      const rules = times(1_000, (index) => ({
+        ...bare,
+        conditions: [must(conditions[index % conditions.length])],
+        priority: index + 1,
+      }));
+      await store.sessions.authorize(aGrant(session, { permissions: oddTexts, rules }));
+      const found = must(await store.sessions.find(session.id)).session;
+      expect(found.permissions).toEqual(oddTexts);
+      expect(found.rules).toStrictEqual(rules);
+    });
+  });
+
+  describe("the deletion of a session", () => {
+    it("takes it away, authorized or not, and says whether it was there", async () => {
+      const { store, clock } = subject();
+      const { application, session } = await createBoth(store);
+      const { tenantId } = application;
+      const authorized = aSession(application);
+      await store.sessions.create(authorized);
+      await store.sessions.authorize(aGrant(authorized));
+      for (const { id } of [session, authorized]) {
+        expect(await store.sessions.delete(tenantId, id)).toBe(true);
+        expect(await store.sessions.find(id)).toBeUndefined();
+        expect(await store.sessions.delete(tenantId, id)).toBe(false);
+      }
+      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      clock.advance(hour);
+      expect(await store.sessions.findExpired(session.id)).toBeUndefined();
+    });
+
+    it("leaves the others, and the application", async () => {
+      const { store } = subject();
+      const { application, session } = await createBoth(store);
+      const other = aSession(application);
+      await store.sessions.create(other);
+      await store.sessions.delete(application.tenantId, session.id);
+      expect(await store.sessions.find(other.id)).toBeDefined();
+      expect(await store.applications.find(application.id)).toEqual(application);
+    });
+
+    it("finds none that has expired, or whose application is gone", async () => {
+      const { store, clock } = subject();
+      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const { id, tenantId } = two.application;
+      await store.applications.delete(tenantId, id);
+      expect(await store.sessions.delete(tenantId, two.session.id)).toBe(false);
+      clock.advance(hour);
+      const expired = store.sessions.delete(one.application.tenantId, one.session.id);
+      expect(await expired).toBe(false);
+    });
+  });
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@jest/globals";
+import { until } from "../../support/until.js";
+import { aGrant, anApplication, createBoth, hour } from "./fixtures.js";
+import type { Subject } from "./subject.js";
+
+/** What an engine says of all tenants together. */
+export function describeTotals(subject: () => Subject): void {
+  describe("the store", () => {
+    it("is empty until there is an application, and when there is none left", async () => {
+      const { store } = subject();
+      expect(await store.applications.isEmpty()).toBe(true);
+      const [one, two] = [anApplication(), anApplication()];
+      await store.applications.create(one);
+      await store.applications.create(two);
+      expect(await store.applications.isEmpty()).toBe(false);
+      await store.applications.delete(one.tenantId, one.id);
+      expect(await store.applications.isEmpty()).toBe(false);
+      await store.applications.delete(two.tenantId, two.id);
+      expect(await store.applications.isEmpty()).toBe(true);
+    });
+
+    it("is not empty until its last application has expired", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      await store.applications.create(anApplication({ expiresAt }));
+      const { id, tenantId } = await store.applications.create(anApplication());
+      clock.advance(hour - 1);
+      await store.applications.delete(tenantId, id);
+      expect(await store.applications.isEmpty()).toBe(false);
+      clock.advance(1);
+      expect(await store.applications.isEmpty()).toBe(true);
+    });
+
+    it("is empty for all that share the data, as soon as a deletion is acknowledged", async () => {
+      const { store, another } = subject();
+      const other = await another();
+      for (const [writer, reader] of [
+        [store, other],
+        [other, store],
+      ] as const) {
+        const { id, tenantId } = await writer.applications.create(anApplication());
+        expect(await reader.applications.isEmpty()).toBe(false);
+        await writer.applications.delete(tenantId, id);
+        expect(await reader.applications.isEmpty()).toBe(true);
+      }
+    });
+  });
+
+  describe("a session that ends", () => {
+    it("is counted once, whichever process asks, unless it was deleted before", async () => {
+      const { store, clock, another, sweep = another } = subject();
+      const stores = [store];
+      let counted = 0;
+      const take = async () => {
+        const taken = stores.map(({ sessions }) => sessions.takeExpired());
+        for (const count of await Promise.all(taken)) {
+          counted += count;
+        }
+        return counted;
+      };
+      await take();
+      const [, deleted] = [await createBoth(store), await createBoth(store)];
+      const [, longer] = [await createBoth(store), await createBoth(store)];
+      await store.sessions.delete(deleted.session.tenantId, deleted.session.id);
+      const expiresAt = clock.now() + 2 * hour;
+      await store.sessions.authorize(aGrant(longer.session, { expiresAt }));
+      clock.advance(hour - 1);
+      stores.push(await sweep());
+      expect(await take()).toBe(0);
+      clock.advance(1);
+      await until(async () => (await take()) >= 2);
+      clock.advance(hour);
+      await until(async () => (await take()) >= 3);
+      expect(await take()).toBe(3);
+    });
+  });
+}

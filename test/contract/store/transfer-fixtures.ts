@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto";
+import { createKeyring, makeKey } from "../../../src/auth/keys.js";
+import { type KeyKind, kindFor } from "../../../src/contract/key-format.js";
+import { newId } from "../../../src/lib/uuid.js";
+import type { EventRecord } from "../../../src/store/port/events.js";
+import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
+import type { Clock, Store } from "../../../src/store/port/store.js";
+import type {
+  ImportedApplication,
+  ImportedSession,
+  ImportOptions,
+  ImportOutcome,
+} from "../../../src/store/port/transfer.js";
+import { aFullEvent, anEvent } from "./event-fixtures.js";
+import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "./fixtures.js";
+
+export const keyring = createKeyring(["a pepper of these tests"]);
+
+/** All that a store holds. */
+export interface Holdings {
+  readonly applications: readonly ApplicationRecord[];
+  readonly sessions: readonly SessionRecord[];
+  readonly events: readonly EventRecord[];
+}
+
+/** What may be imported. */
+interface Imported {
+  readonly applications?: readonly ImportedApplication[];
+  readonly sessions?: readonly ImportedSession[];
+  readonly events?: readonly EventRecord[];
+}
+
+/** An application as it may come from elsewhere. */
+export function anImportedApplication(
+  fields: Partial<ImportedApplication> = {},
+): ImportedApplication {
+  const { key, ...given } = anApplication();
+  const createdAt = Date.UTC(2026, 0);
+  return {
+    ...given,
+    keys: [{ ...key, createdAt }],
+    disabled: false,
+    sessionEpoch: 0,
+    allowedOrigins: [],
+    allowedCidrs: [],
+    createdAt,
+    ...fields,
+  };
+}
+
+export function anImportedSession(
+  { id: applicationId, tenantId, sessionEpoch }: ImportedApplication,
+  fields: Partial<ImportedSession> = {},
+): ImportedSession {
+  const { id, keyHash, nonceHash } = aSession({ id: applicationId, tenantId });
+  const moments = { createdAt: Date.UTC(2026, 0), expiresAt: Date.UTC(2200, 0) };
+  const grants = { permissions: [], rules: [] };
+  const epoch = sessionEpoch;
+  const ids = { id, tenantId, applicationId };
+  return { ...ids, epoch, keyHash, nonceHash, ...grants, ...moments, ...fields };
+}
+
+/** Exports all that a store holds, in small pages. */
+export async function exportAll({ transfer }: Store, limit = 2): Promise<Holdings> {
+  async function walk<R, P>(
+    read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
+    placeOf: (record: R) => P,
+  ): Promise<R[]> {
+    const records: R[] = [];
+    for (;;) {
+      const last = records.at(-1);
+      const page = await read(last && placeOf(last), limit);
+      if (page.length === 0) {
+        return records;
+      }
+      records.push(...page);
+    }
+  }
+  return {
+    applications: await walk(transfer.exportApplications, ({ id }) => id),
+    sessions: await walk(transfer.exportSessions, ({ id }) => id),
+    events: await walk(transfer.exportEvents, (event) => event),
+  };
+}
+
+export async function importAll(
+  { transfer }: Store,
+  { applications, sessions, events }: Imported,
+  options: Partial<ImportOptions> = {},
+): Promise<Record<keyof Holdings, readonly ImportOutcome[]>> {
+  const chosen = { replace: false, dryRun: false, ...options };
+  return {
+    applications: await transfer.importApplications(applications ?? [], chosen),
+    sessions: await transfer.importSessions(sessions ?? [], chosen),
+    events: await transfer.importEvents(events ?? [], chosen),
+  };
+}
+
+/** What is held, whatever its version and its order. */
+export function contentsOf({ applications, sessions, events }: Holdings) {
+  const unversioned = (record: ApplicationRecord | SessionRecord) => {
+    const { version, ...content } = contentOf(record);
+    return { ...content, ...hashesIn(content), id: record.id };
+  };
+  const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);
+  return {
+    applications: applications.map(unversioned).sort(byId),
+    sessions: sessions.map(unversioned).sort(byId),
+    events: [...events].sort(byId),
+  };
+}
+
+/** Engines answer bytes of different kinds. */
+function hashesIn({ keys, keyHash, nonceHash }: Record<string, unknown>) {
+  const texts = [keyHash, nonceHash].map((hash) => hash && textOf(hash as Uint8Array));
+  const ofKeys = (keys as { hash: Uint8Array }[] | undefined)?.map((key) => ({
+    ...key,
+    hash: textOf(key.hash),
+  }));
+  return { keys: ofKeys, keyHash: texts[0], nonceHash: texts[1] };
+}
+
+const textOf = (hash: Uint8Array) => Buffer.from(hash).toString("hex");
+
+/** Fills a store with one of each, and answers the keys that work there. */
+export async function fill(store: Store, clock: Clock): Promise<string[]> {
+  const keys: string[] = [];
+  const tenantId = randomUUID();
+
+  function newKey(kind: KeyKind, id: string) {
+    const text = makeKey(kind, id);
+    keys.push(text);
+    return { id: newId(clock()), hash: keyring.hash(text) };
+  }
+
+  async function create(fields: Parameters<typeof anApplication>[0] = {}) {
+    const permissions = ["token:use"];
+    const { id, type, ...rest } = anApplication({ tenantId, permissions, ...fields });
+    return store.applications.create({ ...rest, id, type, key: newKey(kindFor(type), id) });
+  }
+
+  const owner = await create({ type: "management", name: "owner" });
+  const { id: createdBy } = owner;
+  const rules = grants.rules.map((rule) => ({ ...rule, conditions: [] }));
+  const rotated = await create({ createdBy, type: "private", permissions: ["a:b"], rules });
+  await store.applications.update(tenantId, rotated.id, ({ keys: [old] }, now) => {
+    const { id, hash, createdAt } = must(old);
+    const older = { id, hash, createdAt, expiresAt: now + hour };
+    const key = { ...newKey("prv", rotated.id), createdAt: now };
+    return { keys: [key, older], modifiedBy: createdBy };
+  });
+  await store.applications.noteUses([
+    { applicationId: rotated.id, keyId: must(rotated.keys[0]).id, at: clock() + 1 },
+  ]);
+  const restricted = await create({
+    createdBy,
+    expiresAt: clock() + 2 * hour,
+    allowedOrigins: ["https://shop.example"],
+    allowedCidrs: ["10.0.0.0/8"],
+    sessionQuota: 5,
+  });
+  const keyless = await create({ createdBy });
+  keys.pop();
+  await store.applications.update(tenantId, keyless.id, () => ({
+    keys: [],
+    modifiedBy: createdBy,
+  }));
+  const disabled = await create({ tenantId: randomUUID() });
+  await store.applications.update(disabled.tenantId, disabled.id, () => ({
+    disabled: true,
+    sessionEpoch: 1,
+    modifiedBy: disabled.id,
+  }));
+  // The key of what is disabled does not work.
+  keys.pop();
+
+  for (const isAuthorized of [true, false]) {
+    const id = newId(clock());
+    const { hash: keyHash } = newKey("ses", id);
+    const session = aSession(restricted, { id, keyHash });
+    await store.sessions.create(session);
+    if (isAuthorized) {
+      const rules = grants.rules.map(({ container, ...rule }) => rule);
+      await store.sessions.authorize(aGrant(session, { permissions: ["token:use"], rules }));
+    }
+  }
+  await store.sessions.create(aSession(disabled));
+  await store.events.add([aFullEvent({ tenantId }), anEvent({ tenantId }), anEvent()]);
+  return keys;
+}

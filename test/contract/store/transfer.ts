@@ -1,0 +1,493 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { createIdentify } from "../../../src/auth/authenticate.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import type { Store } from "../../../src/store/port/store.js";
+import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
+import { useEventFollowers, useFollowers } from "../../support/follow.js";
+import { anEvent, day, listEvents } from "./event-fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  idsOf,
+  must,
+  rule,
+  times,
+} from "./fixtures.js";
+import { followMarked, told } from "./followed.js";
+import type { Subject } from "./subject.js";
+import {
+  anImportedApplication,
+  anImportedSession,
+  contentsOf,
+  exportAll,
+  fill,
+  type Holdings,
+  importAll,
+  keyring,
+} from "./transfer-fixtures.js";
+
+const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+const replacing = { replace: true };
+
+export function describeTransfer(subject: () => Subject): void {
+  const follow = useFollowers();
+  const followEvents = useEventFollowers();
+  /** When events from elsewhere happened. */
+  let at = 0;
+
+  beforeEach(() => {
+    at = subject().clock.now() - day;
+  });
+
+  /** Opens another store, of the embedded kind, by the same clock. */
+  async function withElsewhere<T>(use: (elsewhere: Store) => Promise<T>): Promise<T> {
+    const path = await mkdtemp(join(tmpdir(), "latchkey-elsewhere-"));
+    const { now: clock } = subject().clock;
+    const elsewhere = await openLmdbStore({ path, clock, sweepInterval: 2 ** 30 });
+    try {
+      return await use(elsewhere);
+    } finally {
+      await elsewhere.close();
+      await rm(path, { recursive: true });
+    }
+  }
+
+  async function importApplication(record: ImportedApplication, options = {}) {
+    const { store } = subject();
+    const { applications } = await importAll(store, { applications: [record] }, options);
+    return must(applications[0]);
+  }
+
+  async function importSession(record: ImportedSession, options = {}) {
+    const { store } = subject();
+    const { sessions } = await importAll(store, { sessions: [record] }, options);
+    return must(sessions[0]);
+  }
+
+  describe("an export", () => {
+    it("has every application of every tenant once, in the order of their ids, page by page", async () => {
+      const { store } = subject();
+      const ids = times(7, () => randomUUID());
+      for (const id of ids) {
+        await store.applications.create(anApplication({ id }));
+      }
+      for (const limit of [1, 3, 7, 100]) {
+        const { applications } = await exportAll(store, limit);
+        expect(idsOf(applications)).toEqual([...ids].sort());
+      }
+    });
+
+    it("leaves out what has ended, and the sessions of what was revoked or is gone", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const ending = await store.applications.create(anApplication({ expiresAt }));
+      const [revoked, gone, staying] = [
+        await createBoth(store),
+        await createBoth(store),
+        await createBoth(store, 3 * hour),
+      ];
+      await createBoth(store, hour);
+      await store.sessions.create(aSession(ending, { ttl: 3 * hour }));
+      await store.applications.update(
+        revoked.application.tenantId,
+        revoked.application.id,
+        ({ id, sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1, modifiedBy: id }),
+      );
+      await store.applications.delete(gone.application.tenantId, gone.application.id);
+      clock.advance(hour);
+      for (const limit of [1, 100]) {
+        const { applications, sessions } = await exportAll(store, limit);
+        expect(idsOf(applications)).not.toContain(ending.id);
+        expect(applications).toHaveLength(3);
+        expect(idsOf(sessions)).toEqual([staying.session.id]);
+      }
+    });
+
+    it("reads fewer at a time where they are large, and misses none", async () => {
+      const { store } = subject();
+      const rules = times(150, () => ({ ...rule, description: "d".repeat(1_000) }));
+      const grants = { permissions: [], rules };
+      const applications = times(20, () => anImportedApplication(grants));
+      const sessions = applications.map((owner) =>
+        anImportedSession(owner, { ...grants, authorizedAt: at, authorizedBy: owner.id }),
+      );
+      const events = times(20, () => ({ ...anEvent({ after: grants }), id: newId(at), at }));
+      await importAll(store, { applications, sessions, events });
+      const { transfer } = store;
+      for (const read of [
+        transfer.exportApplications,
+        transfer.exportSessions,
+        transfer.exportEvents,
+      ]) {
+        const page = await read(undefined, 100);
+        expect(page.length).toBeGreaterThan(0);
+        expect(page.length).toBeLessThan(10);
+      }
+      const held = await exportAll(store, 100);
+      const sorted = (records: readonly { readonly id: string }[]) =>
+        records.map(({ id }) => id).sort();
+      expect(sorted(held.applications)).toEqual(sorted(applications));
+      expect(sorted(held.sessions)).toEqual(sorted(sessions));
+      expect(sorted(held.events)).toEqual(sorted(events));
+    });
+
+    it("has each of many events of one moment once, however often they are imported", async () => {
+      const { store } = subject();
+      const { tenantId } = anEvent();
+      const events = times(250, () => ({ ...anEvent({ tenantId }), id: newId(at), at }));
+      const [first] = events;
+      await importAll(store, { events: [...events.slice(0, 150), must(first)] });
+      const rest = await importAll(store, {
+        events: [{ ...must(first), kind: "other" }, ...events],
+      });
+      expect(rest.events.slice(0, 151).every((outcome) => outcome !== "added")).toBe(true);
+      expect(rest.events[0]).toBe("differs");
+      const held = await exportAll(store, 100);
+      const own = held.events.filter((event) => event.tenantId === tenantId);
+      expect(own.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
+    });
+
+    it("goes on after any of its events", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      for (const count of [3, 1, 2]) {
+        await store.events.add(times(count, () => anEvent({ tenantId })));
+        clock.advance(1);
+      }
+      const { events } = await exportAll(store, 1);
+      const own = events.filter((event) => event.tenantId === tenantId);
+      expect(own).toHaveLength(6);
+      for (const [at, event] of own.entries()) {
+        const rest = await store.transfer.exportEvents(event, 100);
+        expect(rest.filter((one) => one.tenantId === tenantId)).toEqual(own.slice(at + 1));
+      }
+    });
+  });
+
+  describe("what is imported from another store", () => {
+    /** Fills another store, and imports what it holds. */
+    async function move(use: (moved: { held: Holdings; keys: string[] }) => Promise<void>) {
+      const { store, clock } = subject();
+      await withElsewhere(async (elsewhere) => {
+        const keys = await fill(elsewhere, clock.now);
+        const held = await exportAll(elsewhere);
+        await importAll(store, held);
+        await use({ held, keys });
+      });
+    }
+
+    it("is all that was there, and is so again when it is moved back", () =>
+      move(async ({ held }) => {
+        expect(held.applications).toHaveLength(5);
+        expect(held.sessions).toHaveLength(3);
+        expect(held.events).toHaveLength(3);
+        const moved = await exportAll(subject().store);
+        expect(contentsOf(moved)).toEqual(contentsOf(held));
+        await withElsewhere(async (elsewhere) => {
+          await importAll(elsewhere, moved);
+          expect(contentsOf(await exportAll(elsewhere))).toEqual(contentsOf(held));
+        });
+      }));
+
+    it("has keys that work: those of applications, older ones, and those of sessions", () =>
+      move(async ({ keys }) => {
+        const identify = createIdentify(subject().store, keyring, "held");
+        expect(keys).toHaveLength(6);
+        for (const key of keys) {
+          expect(await identify(key)).toBeDefined();
+        }
+      }));
+
+    it("is found, listed and counted like what was made here", () =>
+      move(async ({ held }) => {
+        const { store } = subject();
+        for (const { id, tenantId } of held.applications) {
+          const own = held.applications.filter((one) => one.tenantId === tenantId);
+          const query = { tenantId, size: 100 };
+          const page = await store.applications.list({ ...query, from: { page: 1 } });
+          const walked = await store.applications.list({ ...query, from: { after: last } });
+          expect(page.total).toBe(own.length);
+          for (const { items } of [page, walked]) {
+            expect(idsOf(items).sort()).toEqual(idsOf(own));
+          }
+          expect(await store.applications.find(id)).toMatchObject({ id, tenantId });
+          const filter = { namePrefix: "OWN" };
+          const found = await store.applications.list({ ...query, filter, from: { page: 1 } });
+          expect(idsOf(found.items)).toEqual(
+            own.filter(({ name }) => name === "owner").map(({ id }) => id),
+          );
+          const idle = await store.applications.list({
+            ...query,
+            order: "last_used_at",
+            from: { page: 1 },
+          });
+          expect(idle.items).toHaveLength(own.length);
+        }
+        for (const { id, tenantId, applicationId } of held.sessions) {
+          const { items } = await store.sessions.list({ tenantId, applicationId, size: 100 });
+          expect(idsOf(items)).toContain(id);
+          expect(await store.sessions.find(id)).toMatchObject({ session: { id } });
+        }
+        for (const event of held.events) {
+          const target = event.target.applicationId;
+          expect(await listEvents(store, { tenantId: event.tenantId, target })).toEqual([event]);
+        }
+      }));
+
+    it("ends when it would have", () =>
+      move(async ({ held }) => {
+        const { store, clock } = subject();
+        const ending = must(held.applications.find(({ expiresAt }) => expiresAt !== undefined));
+        clock.advance(hour);
+        expect((await exportAll(store)).sessions).toEqual([]);
+        expect(await store.applications.find(ending.id)).toBeDefined();
+        clock.advance(hour);
+        expect(await store.applications.find(ending.id)).toBeUndefined();
+        const { tenantId } = ending;
+        const { total } = await store.applications.list({ tenantId, size: 9, from: { page: 1 } });
+        expect(total).toBe(3);
+      }));
+
+    it("can be changed, authorized and deleted like what was made here", () =>
+      move(async ({ held }) => {
+        const { store } = subject();
+        const waiting = must(held.sessions.find(({ authorizedAt }) => authorizedAt === undefined));
+        const { id: sessionId, tenantId, applicationId, keyHash, nonceHash } = waiting;
+        const session = { id: sessionId, tenantId, applicationId, keyHash, nonceHash, ttl: hour };
+        const before = must(await store.sessions.find(sessionId)).session.version;
+        const grant = aGrant(session);
+        expect(await store.sessions.authorize(grant)).toBe("authorized");
+        expect(must(await store.sessions.find(sessionId)).session.version).not.toBe(before);
+        for (const { id, tenantId } of held.applications) {
+          const imported = must(await store.applications.find(id));
+          const change = () => ({ name: "till", modifiedBy: id });
+          const changed = must(await store.applications.update(tenantId, id, change));
+          expect(changed.name).toBe("till");
+          expect(changed.version).not.toBe(imported.version);
+          expect(await store.applications.delete(tenantId, id)).toBe(true);
+        }
+        expect(await store.applications.isEmpty()).toBe(true);
+        expect(await store.sessions.delete(tenantId, sessionId)).toBe(false);
+      }));
+
+    it("is the same when it is imported again, and nothing of it changes", () =>
+      move(async ({ held }) => {
+        const { store } = subject();
+        const before = await exportAll(store);
+        for (const replace of [false, true]) {
+          const outcomes = await importAll(store, held, { replace });
+          expect(new Set(Object.values(outcomes).flat())).toEqual(new Set(["same"]));
+        }
+        const after = await exportAll(store);
+        expect(after.applications.map(({ version }) => version)).toEqual(
+          before.applications.map(({ version }) => version),
+        );
+        expect(after.events).toEqual(before.events);
+      }));
+  });
+
+  describe("an import", () => {
+    it("takes records in any order", async () => {
+      const { store } = subject();
+      const applications = times(20, () => anImportedApplication({ id: randomUUID() }));
+      for (const half of [applications.slice(10), applications.slice(0, 10)]) {
+        const outcomes = await importAll(store, { applications: half });
+        expect(outcomes.applications).toEqual(times(10, () => "added"));
+      }
+      expect(idsOf((await exportAll(store)).applications)).toEqual(
+        applications.map(({ id }) => id).sort(),
+      );
+    });
+
+    it("adds each record once, however many import it at the same time", async () => {
+      const { store, another } = subject();
+      const application = anImportedApplication();
+      const applications = [application, ...times(20, () => anImportedApplication())];
+      const sessions = times(20, () => anImportedSession(application));
+      const events = times(20, () => ({ ...anEvent(), at, id: newId(at) }));
+      const held = { applications, sessions, events };
+      const handles = [store, await another(), store, await another()];
+      await importAll(store, { applications: [application] });
+      const outcomes = await Promise.all(handles.map((handle) => importAll(handle, held)));
+      expect(new Set(outcomes.flatMap((all) => Object.values(all).flat()))).toEqual(
+        new Set(["added", "same"]),
+      );
+      for (const { tenantId } of events) {
+        expect(await listEvents(store, { tenantId })).toHaveLength(1);
+      }
+      for (const { tenantId } of applications) {
+        const { total } = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
+        expect(total).toBe(1);
+      }
+      expect((await exportAll(store)).sessions).toHaveLength(20);
+    });
+
+    it("leaves what is there and differs as it is, unless it is asked to replace it", async () => {
+      const { store } = subject();
+      const record = anImportedApplication();
+      await importApplication(record);
+      const other = { ...record, name: "till", permissions: ["a:b"] };
+      expect(await importApplication(other)).toBe("differs");
+      const kept = must(await store.applications.find(record.id));
+      expect(kept.name).toBe("shop");
+      expect(await importApplication(other, replacing)).toBe("replaced");
+      const replaced = must(await store.applications.find(record.id));
+      expect(replaced).toMatchObject({ name: "till", permissions: ["a:b"] });
+      expect(replaced.version).not.toBe(kept.version);
+
+      const session = anImportedSession(record);
+      await importSession(session);
+      const before = must(await store.sessions.find(session.id)).session;
+      const shorter = { ...session, expiresAt: session.expiresAt - 1 };
+      expect(await importSession(shorter)).toBe("differs");
+      expect(must(await store.sessions.find(session.id)).session).toEqual(before);
+      expect(await importSession(shorter, replacing)).toBe("replaced");
+      const after = must(await store.sessions.find(session.id)).session;
+      expect(after.expiresAt).toBe(shorter.expiresAt);
+      expect(after.version).not.toBe(before.version);
+
+      const event = { ...anEvent(), at, id: newId(at) };
+      for (const options of [{}, replacing]) {
+        await importAll(store, { events: [event] });
+        const { events } = await importAll(
+          store,
+          { events: [{ ...event, kind: "another.kind" }] },
+          options,
+        );
+        expect(events).toEqual(["differs"]);
+        const { tenantId } = event;
+        expect(await listEvents(store, { tenantId })).toEqual([event]);
+      }
+    });
+
+    it("takes a use for no difference, but replaces it where it is asked to", async () => {
+      const { store } = subject();
+      const record = anImportedApplication();
+      await importApplication(record);
+      const used = { ...record, lastUsedAt: Date.UTC(2026, 1) };
+      expect(await importApplication(used)).toBe("same");
+      expect(must(await store.applications.find(record.id)).lastUsedAt).toBeUndefined();
+      expect(await importApplication(used, replacing)).toBe("replaced");
+      expect(must(await store.applications.find(record.id)).lastUsedAt).toBe(used.lastUsedAt);
+    });
+
+    it("replaces nothing of another tenant, and no session of another application", async () => {
+      const { store } = subject();
+      const [one, other] = [anImportedApplication(), anImportedApplication()];
+      const session = anImportedSession(one);
+      await importAll(store, { applications: [one, other], sessions: [session] });
+      const moved = { ...one, tenantId: other.tenantId };
+      expect(await importApplication(moved, replacing)).toBe("differs");
+      expect(await store.applications.find(one.id)).toMatchObject({ tenantId: one.tenantId });
+      const stolen = { ...session, applicationId: other.id, tenantId: other.tenantId };
+      expect(await importSession(stolen, replacing)).toBe("differs");
+      expect(await store.sessions.find(session.id)).toMatchObject({ application: { id: one.id } });
+    });
+
+    it("passes over sessions whose application is not there", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const [missing, ending] = [anImportedApplication(), anImportedApplication({ expiresAt })];
+      const elsewhere = anImportedSession(ending, { tenantId: randomUUID() });
+      await importApplication(ending);
+      expect(await importSession(anImportedSession(missing))).toBe("ownerless");
+      expect(await importSession(elsewhere)).toBe("ownerless");
+      expect(await importSession(anImportedSession(ending))).toBe("added");
+      clock.advance(hour);
+      expect(await importSession(anImportedSession(ending))).toBe("ownerless");
+      expect((await exportAll(store)).sessions).toEqual([]);
+    });
+
+    it("judges what comes again among the same records by what was written before", async () => {
+      const { store } = subject();
+      const application = anImportedApplication();
+      const session = anImportedSession(application);
+      const event = { ...anEvent(), at, id: newId(at) };
+      const again = {
+        applications: [application, application, { ...application, name: "till" }],
+        sessions: [session, session, { ...session, permissions: ["other:use"] }],
+        events: [event, event, { ...event, kind: "other" }],
+      };
+      const outcomes = ["added", "same", "differs"];
+      expect(await importAll(store, again)).toEqual({
+        applications: outcomes,
+        sessions: outcomes,
+        events: outcomes,
+      });
+      const { applications, sessions } = await importAll(store, again, { replace: true });
+      expect([applications, sessions]).toEqual(times(2, () => ["same", "same", "replaced"]));
+      expect(await store.applications.find(application.id)).toMatchObject({ name: "till" });
+      expect((await exportAll(store)).events).toEqual([event]);
+    });
+
+    it("of a dry run tells what would be, and writes nothing", async () => {
+      const { store } = subject();
+      const [there, added] = [anImportedApplication(), anImportedApplication()];
+      const sessions = [there, added].map((application) => anImportedSession(application));
+      const events = [{ ...anEvent(), at, id: newId(at) }];
+      await importApplication(there);
+      const applications = [{ ...there, name: "till" }, added];
+      const held = { applications, sessions, events };
+      for (const replace of [false, true]) {
+        const outcomes = await importAll(store, held, { dryRun: true, replace });
+        expect(outcomes).toEqual({
+          applications: [replace ? "replaced" : "differs", "added"],
+          sessions: ["added", "ownerless"],
+          events: ["added"],
+        });
+      }
+      expect(idsOf((await exportAll(store)).applications)).toEqual([there.id]);
+      expect(await store.applications.find(there.id)).toMatchObject({ name: "shop" });
+      expect((await exportAll(store)).sessions).toEqual([]);
+      expect(await listEvents(store, { tenantId: must(events[0]).tenantId })).toEqual([]);
+    });
+
+    it("is told to those who follow, where it replaces something", async () => {
+      const { store } = subject();
+      const record = anImportedApplication();
+      const { tenantId, id } = record;
+      const session = anImportedSession(record);
+      await importAll(store, { applications: [record], sessions: [session] });
+      const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
+      await importApplication(anImportedApplication({ tenantId }));
+      await importApplication({ ...record, name: "till" }, replacing);
+      const key = { id: randomUUID(), hash: randomBytes(32), createdAt: record.createdAt + 1 };
+      const keys = [key];
+      await importApplication({ ...record, name: "till", keys }, replacing);
+      const authorized = { authorizedAt: Date.UTC(2026, 1), authorizedBy: id };
+      await importSession({ ...session, ...authorized }, replacing);
+      await mark();
+      expect(await untilMarked()).toEqual([
+        told("updated", id),
+        told("regenerated", id),
+        told("authorized", id, session.id),
+        marked,
+      ]);
+    });
+
+    it("of events is told to those who follow them, each once", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const follower = followEvents(store, tenantId);
+      await follower.next();
+      const events = times(3, (index) => ({
+        ...anEvent({ tenantId }),
+        id: newId(at + index),
+        at: at + index,
+      }));
+      await importAll(store, { events });
+      await importAll(store, { events });
+      await store.events.add([anEvent({ tenantId, kind: "the.last" })]);
+      const heard = await follower.until(({ kind }) => kind === "the.last");
+      expect(heard.slice(0, -1)).toEqual(events);
+    });
+  });
+}

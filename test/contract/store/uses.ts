@@ -1,0 +1,144 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import { placeOf } from "../../../src/store/port/applications.js";
+import type { Place } from "../../../src/store/port/store.js";
+import { useFollowers } from "../../support/follow.js";
+import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
+import { followMarked } from "./followed.js";
+import type { Subject } from "./subject.js";
+
+export function describeUses(subject: () => Subject): void {
+  const follow = useFollowers();
+
+  /** Creates an application with two keys, and tells when it and they were last used. */
+  async function createWithKeys() {
+    const { store, clock } = subject();
+    const created = await store.applications.create(anApplication(grants));
+    const keys = [aKey(), aKey()] as const;
+    const application = must(await rekey(store, created, ...keys));
+    const { id } = application;
+    const uses = async () => {
+      const found = must(await store.applications.find(id));
+      return [found.lastUsedAt, ...found.keys.map(({ lastUsedAt }) => lastUsedAt)];
+    };
+    return { ...subject(), application, id, keys, uses, now: clock.now() };
+  }
+
+  describe("a use", () => {
+    it("is noted with the application and its key, and changes nothing else", async () => {
+      const { store, application, id, keys, now } = await createWithKeys();
+      await store.applications.noteUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
+      const before = contentOf(application);
+      expect(contentOf(await store.applications.find(id))).toEqual({
+        ...before,
+        lastUsedAt: now,
+        keys: [before.keys[0], { ...before.keys[1], lastUsedAt: now }],
+      });
+    });
+
+    it("of the key of a session is noted with the application alone", async () => {
+      const { store, id, uses, now } = await createWithKeys();
+      await store.applications.noteUses([{ applicationId: id, at: now }]);
+      expect(await uses()).toEqual([now, undefined, undefined]);
+    });
+
+    it("that is older than the one that is known is passed over", async () => {
+      const { store, id, keys, uses, now } = await createWithKeys();
+      const [one, other] = keys.map((key) => key.id);
+      const note = (keyId: string | undefined, at: number) =>
+        store.applications.noteUses([{ applicationId: id, keyId, at }]);
+      await note(one, now + 5);
+      await note(one, now + 4);
+      await note(undefined, now + 3);
+      expect(await uses()).toEqual([now + 5, now + 5, undefined]);
+      await note(other, now + 2);
+      expect(await uses()).toEqual([now + 5, now + 5, now + 2]);
+      await note(other, now + 6);
+      expect(await uses()).toEqual([now + 6, now + 5, now + 6]);
+    });
+
+    it("is noted with others at once, in whatever order they are told", async () => {
+      const { store, id, keys, uses, now } = await createWithKeys();
+      const other = await store.applications.create(anApplication());
+      await store.applications.noteUses([
+        { applicationId: id, keyId: keys[0].id, at: now + 2 },
+        { applicationId: other.id, at: now + 9 },
+        { applicationId: id, keyId: keys[1].id, at: now + 3 },
+        { applicationId: id, keyId: keys[0].id, at: now + 1 },
+      ]);
+      expect(await uses()).toEqual([now + 3, now + 2, now + 3]);
+      expect(await store.applications.find(other.id)).toMatchObject({ lastUsedAt: now + 9 });
+      await store.applications.noteUses([]);
+    });
+
+    it("may be one of more than a thousand", async () => {
+      const { store, id, keys, uses, now } = await createWithKeys();
+      const keyId = keys[0].id;
+      await store.applications.noteUses(
+        times(1_200, (index) => ({ applicationId: id, keyId, at: now + index })),
+      );
+      expect(await uses()).toEqual([now + 1_199, now + 1_199, undefined]);
+    });
+
+    it("of what is gone is passed over", async () => {
+      const { store, id, keys, uses, now } = await createWithKeys();
+      const gone = await store.applications.create(anApplication());
+      await store.applications.delete(gone.tenantId, gone.id);
+      await store.applications.noteUses([
+        { applicationId: gone.id, at: now },
+        { applicationId: randomUUID(), keyId: randomUUID(), at: now },
+        { applicationId: id, keyId: keys[0].id, at: now },
+        { applicationId: id, keyId: randomUUID(), at: now },
+      ]);
+      expect(await uses()).toEqual([now, now, undefined]);
+      expect(await store.applications.find(gone.id)).toBeUndefined();
+    });
+
+    it("stays noted through a change", async () => {
+      const { store, application, id, keys, uses, now } = await createWithKeys();
+      await store.applications.noteUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
+      const { tenantId } = application;
+      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      expect(await uses()).toEqual([now, now, undefined]);
+    });
+
+    it("is told to nobody", async () => {
+      const { store, application, id, now } = await createWithKeys();
+      const { tenantId } = application;
+      const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
+      await store.applications.noteUses([{ applicationId: id, at: now }]);
+      await mark();
+      expect(await untilMarked()).toEqual([marked]);
+    });
+
+    it("by a clock that is behind leaves its application in its place, until the next use", async () => {
+      const { store, clock } = subject();
+      const { applications } = store;
+      const tenantId = randomUUID();
+      const first = await applications.create(anApplication({ tenantId }));
+      clock.advance(10);
+      const second = await applications.create(anApplication({ tenantId }));
+      const inOrder = async () => {
+        const found: string[] = [];
+        let from: { page: number } | Place = { page: 1 };
+        for (let pages = 0; pages < 5; pages++) {
+          const query = { tenantId, order: "last_used_at", size: 1, from } as const;
+          const { items, more } = await applications.list(query);
+          found.push(...items.map(({ id }) => id));
+          if (!more) {
+            break;
+          }
+          from = placeOf("last_used_at", must(items[0]));
+        }
+        return found;
+      };
+      const note = (at: number) => applications.noteUses([{ applicationId: first.id, at }]);
+      await note(first.createdAt - 1_000);
+      expect(await inOrder()).toEqual([first.id, second.id]);
+      await note(clock.now() + 1);
+      expect(await inOrder()).toEqual([second.id, first.id]);
+      await applications.delete(tenantId, first.id);
+      expect(await inOrder()).toEqual([second.id]);
+    });
+  });
+}

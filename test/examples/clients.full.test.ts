@@ -1,0 +1,45 @@
+import { expect, it } from "@jest/globals";
+import { createRestApi } from "../support/api-rest.js";
+import { describeWith } from "../support/can-run.js";
+import { useExamples } from "../support/example-process.js";
+import { useService } from "../support/service-for-file.js";
+
+/** The first run fetches and builds what the language needs, which takes minutes on a slow machine. */
+const timeout = 10 * 60_000;
+
+function testClient(name: string, title: string, invalid: string): void {
+  const latchkey = useService();
+  const runExample = useExamples();
+
+  it(
+    "goes the whole way, and explains what is refused",
+    async () => {
+      const { url, firstKey } = latchkey;
+      const example = runExample(name, { SVC_API_KEY: firstKey, LATCHKEY_URL: url });
+      const code = await example.ended();
+      expect({ code, ...(code !== 0 && example.output) }).toEqual({ code: 0 });
+      expect(example.output.stdout.trimEnd().split("\n")).toEqual([
+        "I am Bootstrap, a management application.",
+        `Created ${title}.`,
+        "Its key may read tokens in /pci/: mask.",
+        "Its key may not read tokens in /pii/: no_rule_matches.",
+        `${invalid}: type: must be in list [private, public, management]`,
+        "  reason: invalid_request",
+        "  type: must be in list [private, public, management]",
+        "What happened to it: application.created.",
+        `Deleted ${title}.`,
+      ]);
+      const left = await createRestApi(url).listApplications(firstKey);
+      expect(left.data).toHaveLength(1);
+    },
+    timeout,
+  );
+}
+
+describeWith(["go", "version"], "the example in Go", () =>
+  testClient("go", "Go client", "InvalidArgument"),
+);
+
+describeWith(["python3", "-c", "import ensurepip, venv"], "the example in Python", () =>
+  testClient("python", "Python client", "INVALID_ARGUMENT"),
+);

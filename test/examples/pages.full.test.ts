@@ -1,0 +1,109 @@
+import { expect, it } from "@jest/globals";
+import { createRestApi } from "../support/api-rest.js";
+import { describeInBrowser } from "../support/browser.js";
+import { stopExample, useExamples } from "../support/example-process.js";
+import { lastingPorts } from "../support/lasting-ports.js";
+import { useService } from "../support/service-for-file.js";
+
+/** What starts with npx compiles first, which takes its time where others compile as well. */
+const timeout = 120_000;
+
+describeInBrowser("the example of a page and its backend", (browser) => {
+  let pagePort: string;
+  let otherPort: string;
+  const latchkey = useService(async () => {
+    [pagePort, otherPort] = (await lastingPorts(2)).map(String) as [string, string];
+    return { CORS_ORIGINS: `http://localhost:${pagePort}` };
+  });
+  const runExample = useExamples();
+
+  function start(PAGE_PORT: string) {
+    const { url: LATCHKEY_URL, firstKey: SVC_API_KEY } = latchkey;
+    return runExample("page", { LATCHKEY_URL, SVC_API_KEY, PAGE_PORT });
+  }
+
+  it(
+    "shows customers their own cards, masked, and keeps its keys to itself",
+    async () => {
+      const example = start(pagePort);
+      const [, url = ""] = await example.until(/Open (\S+)/);
+      const { page, faults } = await browser.open(url);
+      const answer = await page.request.get(url);
+      expect(answer.headers()["content-security-policy"]).toMatch(
+        /^default-src 'none'; script-src 'self';/,
+      );
+
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByText("The card of ben").waitFor();
+      expect(await page.getByRole("listitem").allTextContents()).toEqual([
+        "Signed in as anna.",
+        "Opened a session. Its key does nothing yet.",
+        "The backend authorized it.",
+        "The session may: token:read (mask) where container equals /customers/anna/.",
+        "The card of anna: ••••••••••••4242",
+        expect.stringMatching(/^The card of ben: 403, The rules of a session of/),
+      ]);
+
+      const { backend } = await (await page.request.get(`${url}/settings.json`)).json();
+      const isMeant = (fault: string) =>
+        [backend, latchkey.url].some((host) =>
+          fault.startsWith(`request to another host: ${host}/`),
+        );
+      expect(faults.filter((fault) => !isMeant(fault))).toEqual([]);
+      expect(faults.join()).not.toContain("lk_");
+      expect(await page.evaluate("localStorage.length + sessionStorage.length")).toBe(0);
+
+      await stopExample(example);
+      const left = await createRestApi(latchkey.url).listApplications(latchkey.firstKey);
+      expect(left.data.map(({ name }) => name)).toEqual(["Bootstrap"]);
+    },
+    timeout,
+  );
+
+  it(
+    "says what to set where Latchkey refuses the page",
+    async () => {
+      const example = start(otherPort);
+      expect(await example.ended()).toBe(1);
+      expect(example.output.stderr).toContain(
+        `Start it with CORS_ORIGINS=http://localhost:${otherPort}`,
+      );
+    },
+    timeout,
+  );
+});
+
+describeInBrowser("the example with React", (browser) => {
+  const latchkey = useService();
+  const runExample = useExamples();
+
+  it(
+    "lists applications, and again when it has created one",
+    async () => {
+      const { url: LATCHKEY_URL, firstKey } = latchkey;
+      const [port] = await lastingPorts(1);
+      const example = runExample("react", { LATCHKEY_URL, PAGE_PORT: String(port), NO_COLOR: "1" });
+      const [url] = await example.until(/http:\/\/localhost:\d+/);
+      const { page, faults } = await browser.open(url);
+
+      await page.getByLabel("Key").fill(firstKey);
+      await page.getByRole("button", { name: "Use it" }).click();
+      await page.getByText("Bootstrap, a management application.").waitFor();
+      const items = page.getByRole("listitem");
+      await items.first().waitFor();
+      expect(await items.count()).toBe(1);
+
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("alert").getByText("name: ").waitFor();
+      await page.getByLabel("Name").fill("Made by React");
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByText(/shown this once: lk_prv_\w+/).waitFor();
+      await items.getByText("Made by React (private): token:read").waitFor();
+      expect(await items.count()).toBe(2);
+
+      expect(faults).toEqual([]);
+      expect(await page.evaluate("localStorage.length + sessionStorage.length")).toBe(0);
+    },
+    timeout,
+  );
+});

@@ -1,0 +1,63 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { createRestApi } from "../support/api-rest.js";
+import { useService } from "../support/service-for-file.js";
+
+describe("the examples of guarded services", () => {
+  const latchkey = useService();
+
+  /** Runs an example as a reader would, and answers with the lines that it wrote. */
+  async function runExample(name: string): Promise<string[]> {
+    const { url, firstKey: key } = latchkey;
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      ["--import", "tsx", `examples/${name}.ts`],
+      { env: { PATH: process.env.PATH, SVC_API_KEY: key, LATCHKEY_URL: url } },
+    );
+    expect(stderr).toBe("");
+    expect(stdout).not.toContain("lk_");
+    const left = await createRestApi(url).listApplications(key);
+    expect(left.data.map((application) => application.name)).toEqual(["Bootstrap"]);
+    return stdout.trimEnd().split("\n");
+  }
+
+  const wrote = (...starts: string[]) => starts.map((start) => expect.stringContaining(start));
+
+  it.each(["express", "fastify"])("work with %s", async (name) => {
+    expect(await runExample(name)).toEqual(
+      wrote(
+        'GET /pci/card-4242: 200 {"id":"card-4242","shown":"mask"}',
+        'GET /pii/email-7: 403 The rules of the private application "Invoices"',
+        "GET /pci/card-4242: 401 Send the key",
+        "The caller is deleted.",
+        "GET /pci/card-4242: 401 Send the key",
+      ),
+    );
+  });
+
+  it("work with grpc-js", async () => {
+    expect(await runExample("grpc")).toEqual(
+      wrote(
+        'Read card-4242: OK {"id":"card-4242","shown":"mask"}',
+        'Read email-7: PERMISSION_DENIED The rules of the private application "Invoices"',
+        "Read card-4242: UNAUTHENTICATED Send the key",
+        "The caller is deleted.",
+        "Read card-4242: UNAUTHENTICATED Send the key",
+      ),
+    );
+  });
+
+  it("work with Connect", async () => {
+    expect(await runExample("connect")).toEqual(
+      wrote(
+        "What is in /pci/ may be shown: mask",
+        "Check /pci/: good",
+        'Check /pii/: [permission_denied] The rules of the private application "Invoices"',
+        "Check /pci/: [unauthenticated] Send the key",
+        "The caller is deleted.",
+        "Check /pci/: [unauthenticated] Send the key",
+      ),
+    );
+  });
+});

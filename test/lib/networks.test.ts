@@ -1,0 +1,349 @@
+import { BlockList, isIPv6 } from "node:net";
+import { createContextValues } from "@connectrpc/connect";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { callKey } from "../../src/auth/caller.js";
+import { createAddressOf } from "../../src/auth/caller-address.js";
+import { readSettings } from "../../src/config/settings.js";
+import { Cancellation } from "../../src/lib/cancellation.js";
+import {
+  homeOf,
+  isInOneOf,
+  type Network,
+  readAddress,
+  readNetwork,
+  showAddress,
+} from "../../src/lib/networks.js";
+
+function networkOf(text: string): Network {
+  const network = readNetwork(text);
+  if ("fault" in network) {
+    throw new Error(`${text} ${network.fault}`);
+  }
+  return network;
+}
+
+function holds(network: string, address: string): boolean {
+  const read = readAddress(address);
+  return read !== undefined && isInOneOf([networkOf(network)], read);
+}
+
+/** Addresses of both kinds, many of them with zeros to shorten. */
+const byte = fc.oneof(fc.constant(0), fc.nat(255));
+const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join("."));
+const group = fc.oneof(fc.constant(0), fc.nat(0xffff));
+const ipv6 = fc
+  .array(group, { minLength: 8, maxLength: 8 })
+  .map((groups) => groups.map((it) => it.toString(16)).join(":"));
+const spelled = fc.oneof(ipv4, ipv6, fc.ipV4(), fc.ipV6());
+
+describe("an address", () => {
+  it("is read back as it was shown, and has one spelling only", () => {
+    fc.assert(
+      fc.property(spelled, (text) => {
+        const shown = showAddress(readAddress(text) ?? []);
+        expect(readAddress(shown)).toEqual(readAddress(text));
+        expect(readAddress(text.toUpperCase())).toEqual(readAddress(text));
+        expect(shown).toBe(showAddress(readAddress(shown) ?? []));
+      }),
+    );
+  });
+
+  it("is the one that Node takes it for", () => {
+    fc.assert(
+      fc.property(ipv6, (text) => {
+        const list = new BlockList();
+        list.addAddress(text, "ipv6");
+        const shown = showAddress(readAddress(text) ?? []);
+        expect(list.check(shown, isIPv6(shown) ? "ipv6" : "ipv4")).toBe(true);
+      }),
+    );
+  });
+
+  it.each([
+    ["2001:0DB8:0:0:0:0:0:1", "2001:db8::1"],
+    ["::", "::"],
+    ["::1", "::1"],
+    ["1::", "1::"],
+    ["64:ff9b::192.0.2.33", "64:ff9b::c000:221"],
+    ["fe80::1%eth0", "fe80::1"],
+    ["::ffff:192.0.2.33", "192.0.2.33"],
+    ["::FFFF:c000:0221", "192.0.2.33"],
+    ["0:0:0:0:0:ffff:192.0.2.33", "192.0.2.33"],
+    ["::ffff:127.0.0.1%lo", "127.0.0.1"],
+    ["192.0.2.33", "192.0.2.33"],
+  ])("%s is %s", (text, shown) => {
+    expect(showAddress(readAddress(text) ?? [])).toBe(shown);
+  });
+
+  it.each([
+    "",
+    " ",
+    "localhost",
+    "256.0.0.1",
+    "1.2.3",
+    "01.2.3.4",
+    "1.2.3.4 ",
+    "1.2.3.4:80",
+    "1.2.3.4%eth0",
+    "::1::",
+    ":::",
+    "1:2:3:4:5:6:7",
+    "1:2:3:4:5:6:7:8:9",
+    "::ffff:1.2.3.256",
+    "[::1]",
+    "10.0.0.0/8",
+    "unknown",
+  ])("is not %p", (text) => {
+    expect(readAddress(text)).toBeUndefined();
+  });
+
+  it("is never made of anything else, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%[]") }), (text) => {
+        const address = readAddress(text);
+        expect([undefined, 4, 16]).toContain(address?.length);
+        expect(address?.every((byte) => byte >= 0 && byte <= 255)).not.toBe(false);
+      }),
+    );
+  });
+});
+
+describe("the home of an address", () => {
+  const homeIn = (text: string) => homeOf(readAddress(text) ?? []);
+
+  it.each([
+    ["203.0.113.7", "203.0.113.7"],
+    ["::ffff:203.0.113.7", "203.0.113.7"],
+    ["2001:db8:1:2:3:4:5:6", "20010db800010002/64"],
+    ["2001:db8:1:2::1", "20010db800010002/64"],
+    ["2001:db8:1:3::1", "20010db800010003/64"],
+    ["fe80::1%eth0", "fe80000000000000/64"],
+  ])("of %s is %s", (address, home) => {
+    expect(homeIn(address)).toBe(home);
+  });
+
+  it("is shared by all addresses of IPv6 that begin with the same 64 bits, and by no others", () => {
+    fc.assert(
+      fc.property(ipv6, ipv6, (one, other) => {
+        fc.pre(![one, other].some((it) => it.startsWith("0:0:0:0:0:ffff:")));
+        const halfOf = (text: string) => text.split(":").slice(0, 4).join(":");
+        expect(homeIn(one) === homeIn(other)).toBe(halfOf(one) === halfOf(other));
+        const neighbour = `${halfOf(one)}:${other.split(":").slice(4).join(":")}`;
+        fc.pre(!neighbour.startsWith("0:0:0:0:0:ffff:"));
+        expect(homeIn(neighbour)).toBe(homeIn(one));
+      }),
+    );
+  });
+
+  it("is each address of IPv4 itself", () => {
+    fc.assert(fc.property(ipv4, (text) => expect(homeIn(text)).toBe(text)));
+  });
+});
+
+describe("a network", () => {
+  /** An address, cut off after some bits, and another address that is likely to be near. */
+  const cases = fc.oneof(ipv4, ipv6).chain((text) => {
+    const bits = isIPv6(text) ? 128 : 32;
+    const near = (other: string) => [other, text.replace(/[^.:]*$/, "7"), text];
+    return fc.record({
+      start: fc.constant(text),
+      prefix: fc.nat(bits),
+      address: (bits === 32 ? ipv4 : ipv6).chain((it) => fc.constantFrom(...near(it))),
+    });
+  });
+
+  it("holds the addresses that Node finds in it", () => {
+    fc.assert(
+      fc.property(cases, ({ start, prefix, address }) => {
+        // To Node, an address of IPv4 in IPv6 is in the networks of both.
+        fc.pre(![start, address].some((it) => it.startsWith("0:0:0:0:0:ffff:")));
+        const kind = isIPv6(start) ? "ipv6" : "ipv4";
+        const list = new BlockList();
+        list.addSubnet(start, prefix, kind);
+        expect(holds(meantBy(start, prefix), address)).toBe(list.check(address, kind));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  /** The network that the address is in, which the fault of a wrong one names. */
+  function meantBy(start: string, prefix: number): string {
+    const text = `${start}/${prefix}`;
+    const network = readNetwork(text);
+    if (!("fault" in network)) {
+      return text;
+    }
+    const [, meant = ""] = /write (\S+) for the network/.exec(network.fault) ?? [];
+    expect(meant.endsWith(`/${prefix}`)).toBe(true);
+    return meant;
+  }
+
+  it("is refused with bits beyond its prefix, and the one that is meant is named", () => {
+    for (const [text, meant, alone] of [
+      ["10.1.2.3/8", "10.0.0.0/8", "10.1.2.3"],
+      ["10.1.2.3/31", "10.1.2.2/31", "10.1.2.3"],
+      ["10.1.2.3/0", "0.0.0.0/0", "10.1.2.3"],
+      ["2001:db8::1/32", "2001:db8::/32", "2001:db8::1"],
+      ["2001:DB8:ffff::/33", "2001:db8:8000::/33", "2001:db8:ffff::"],
+      ["::ffff:10.1.2.3/104", "10.0.0.0/8", "10.1.2.3"],
+      ["::ffff:10.1.2.3/64", "::/64", "::ffff:a01:203"],
+    ] as const) {
+      const words = `write ${meant} for the network, ${alone} for the address alone`;
+      expect(readNetwork(text)).toEqual({ fault: expect.stringContaining(words) });
+    }
+  });
+
+  it.each([
+    ["203.0.113.7", "203.0.113.7", "203.0.113.6"],
+    ["203.0.113.7/32", "203.0.113.7", "203.0.113.6"],
+    ["2001:db8::7", "2001:DB8:0::7", "2001:db8::6"],
+    ["203.0.113.0/24", "203.0.113.255", "203.0.114.0"],
+    ["203.0.113.128/25", "203.0.113.128", "203.0.113.127"],
+    ["0.0.0.0/0", "255.255.255.255", "::1"],
+    ["::/0", "2001:db8::1", "10.0.0.1"],
+    ["2001:db8::/32", "2001:db8:ffff::", "2001:db9::"],
+    ["10.0.0.0/8", "::ffff:10.1.2.3", "::ffff:11.1.2.3"],
+    ["::ffff:10.0.0.0/104", "10.1.2.3", "11.1.2.3"],
+    ["::ffff:10.1.2.3", "10.1.2.3", "10.1.2.4"],
+    ["::ffff:0:0/96", "10.1.2.3", "::1"],
+    ["fe80::/10", "fe80::1%eth0", "fec0::1"],
+  ])("%s holds %s and not %s", (network, inside, outside) => {
+    expect(holds(network, inside)).toBe(true);
+    expect(holds(network, outside)).toBe(false);
+  });
+
+  it("says which prefixes there are", () => {
+    for (const [text, most] of [
+      ["10.0.0.0/33", 32],
+      ["10.0.0.0/", 32],
+      ["10.0.0.0/08", 32],
+      ["10.0.0.0/-1", 32],
+      ["10.0.0.0/255.0.0.0", 32],
+      ["::/129", 128],
+      ["::/1e1", 128],
+      ["::/ 8", 128],
+    ] as const) {
+      expect(readNetwork(text)).toEqual({ fault: `must have a prefix from /0 to /${most}` });
+    }
+  });
+
+  it.each(["", "/8", "10.0.0/8", "300.0.0.0/8", "10.0.0.0/8/8", "fe80::%eth0/10", "*", ":/0"])(
+    "is not %p",
+    (text) => {
+      expect(readNetwork(text)).toEqual({ fault: expect.stringMatching(/^must be a network/) });
+    },
+  );
+
+  it("is read from any text, or refused with words", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%") }), (text) => {
+        const network = readNetwork(text);
+        expect("fault" in network ? network.fault.length : network.prefix).toBeGreaterThanOrEqual(
+          0,
+        );
+      }),
+    );
+  });
+});
+
+describe("callers", () => {
+  /** Where a call came from, by the connection and the header, to one who trusts these proxies. */
+  function addressOf(address: string, forwarded?: string | string[], trusted = "10.0.0.0/8,::1") {
+    const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
+    const headers = { "x-forwarded-for": forwarded as string };
+    const cancellation = new Cancellation();
+    const peer = { address, headers };
+    const call = { requestId: "", startedAt: 0, peer, cancellation, protocol: "rest" } as const;
+    const values = createContextValues().set(callKey, call);
+    return createAddressOf(trustedProxies)({ values });
+  }
+
+  describe("the address of a caller", () => {
+    it.each([
+      ["203.0.113.7", "203.0.113.7"],
+      ["::ffff:203.0.113.7", "203.0.113.7"],
+      ["2001:DB8::7", "2001:db8::7"],
+      ["fe80::1%eth0", "fe80::1"],
+      ["", ""],
+      ["/run/latchkey.sock", ""],
+    ])("is that of the connection: %p is %p", (address, seen) => {
+      expect(addressOf(address)).toBe(seen);
+      expect(addressOf(address, "198.51.100.1")).toBe(seen);
+    });
+
+    it("is that of the connection where no proxy is trusted, whatever the header says", () => {
+      expect(addressOf("10.0.0.1", "198.51.100.1", "")).toBe("10.0.0.1");
+      expect(addressOf("::1", "198.51.100.1", "")).toBe("::1");
+    });
+
+    it.each([
+      ["10.0.0.1", "198.51.100.1", "198.51.100.1"],
+      ["::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"],
+      ["::1", "2001:DB8::7", "2001:db8::7"],
+      ["::1", "::ffff:198.51.100.1", "198.51.100.1"],
+      ["10.0.0.1", "fe80::7%eth0", "fe80::7"],
+      ["10.0.0.1", "198.51.100.1, 10.0.0.3,10.0.0.2", "198.51.100.1"],
+      ["10.0.0.1", "198.51.100.1:4711", "198.51.100.1"],
+      ["10.0.0.1", "[2001:db8::7]:4711", "2001:db8::7"],
+      ["10.0.0.1", "[2001:db8::7]", "2001:db8::7"],
+      ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
+      ["10.0.0.1", "", "10.0.0.1"],
+      ["10.0.0.1", undefined, "10.0.0.1"],
+    ])("is what a proxy that is trusted says: %s, %p is %s", (address, forwarded, seen) => {
+      expect(addressOf(address, forwarded)).toBe(seen);
+    });
+
+    it("takes lines of the header for one list", () => {
+      expect(addressOf("10.0.0.1", ["198.51.100.1", "198.51.100.2, 10.0.0.2"])).toBe(
+        "198.51.100.2",
+      );
+    });
+
+    it.each([
+      ["198.51.100.1, , 10.0.0.2", "10.0.0.2"],
+      ["198.51.100.1, unknown, 10.0.0.2", "10.0.0.2"],
+      ["198.51.100.1, 10.0.0.256, 10.0.0.2", "10.0.0.2"],
+      ["198.51.100.1, 10.0.0.2;10.0.0.3", "10.0.0.1"],
+      ["198.51.100.1,", "10.0.0.1"],
+      [`198.51.100.1, ${"1".repeat(10_000)}`, "10.0.0.1"],
+      ["198.51.100.1, _hidden, 10.0.0.3, 10.0.0.2", "10.0.0.3"],
+      ["198.51.100.1, 10.0.0.2:port", "10.0.0.1"],
+    ])("believes nothing to the left of what cannot be read: %p is %p", (forwarded, seen) => {
+      expect(addressOf("10.0.0.1", forwarded)).toBe(seen);
+    });
+
+    it("walks back so far and no farther", () => {
+      const proxies = (count: number) => Array<string>(count).fill("10.0.0.2").join(",");
+      expect(addressOf("10.0.0.1", `198.51.100.1,${proxies(31)}`)).toBe("198.51.100.1");
+      expect(addressOf("10.0.0.1", `198.51.100.1,${proxies(32)}`)).toBe("10.0.0.2");
+    });
+
+    const trusted = fc.ipV4().map((it) => it.replace(/^\d+/, "10"));
+    const stranger = fc.nat(255).map((last) => `198.51.100.${last}`);
+
+    it("is never what a caller wrote, who is no proxy itself", () => {
+      fc.assert(
+        fc.property(
+          fc.array(fc.oneof(trusted, fc.ipV4(), fc.ipV6(), fc.string()), { minLength: 1 }),
+          stranger,
+          fc.array(trusted, { maxLength: 5 }),
+          (written, client, proxies) => {
+            const forwarded = [...written, client, ...proxies].join(", ");
+            expect(addressOf("10.0.0.1", forwarded)).toBe(client);
+            expect(addressOf(client, written.join(","))).toBe(client);
+          },
+        ),
+      );
+    });
+
+    it("is one that can be read, or none, whatever comes", () => {
+      fc.assert(
+        fc.property(fc.string(), fc.string(), (address, forwarded) => {
+          expect(addressOf(address, forwarded)).toMatch(/^[0-9a-f.:]*$/);
+          expect(addressOf("10.0.0.1", forwarded)).toMatch(/^[0-9a-f.:]+$/);
+        }),
+      );
+    });
+  });
+});

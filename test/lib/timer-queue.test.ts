@@ -1,0 +1,180 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import fc from "fast-check";
+import { createTimerQueue, type Timeout, type TimerQueue } from "../../src/lib/timeout.js";
+
+const duration = 100;
+
+let timeouts: TimerQueue;
+let expired: string[];
+/** Reads what has come when a time is up. */
+let read: () => void;
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate"] });
+  read = () => {};
+  jest.spyOn(globalThis, "setImmediate").mockImplementation(((expire: () => void) => {
+    read();
+    expire();
+  }) as typeof setImmediate);
+  timeouts = createTimerQueue(duration);
+  expired = [];
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+});
+
+function start(name: string): Timeout {
+  return timeouts.start(() => expired.push(name));
+}
+
+describe("a timeout", () => {
+  it("expires once, after its time and not before", () => {
+    start("a");
+    jest.advanceTimersByTime(duration - 1);
+    expect(expired).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(expired).toEqual(["a"]);
+    jest.advanceTimersByTime(10 * duration);
+    expect(expired).toEqual(["a"]);
+  });
+
+  it("expires at its own time, though one timer serves all", () => {
+    start("a");
+    jest.advanceTimersByTime(60);
+    start("b");
+    jest.advanceTimersByTime(40);
+    expect(expired).toEqual(["a"]);
+    jest.advanceTimersByTime(59);
+    expect(expired).toEqual(["a"]);
+    jest.advanceTimersByTime(1);
+    expect(expired).toEqual(["a", "b"]);
+  });
+
+  it("that is called off does not expire, nor when it is called off again", () => {
+    const [a, b] = [start("a"), start("b"), start("c")];
+    b.cancel();
+    b.cancel();
+    a.cancel();
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["c"]);
+  });
+
+  it("does not expire where what it waited for is read when its time is up", () => {
+    const [a] = [start("a"), start("b")];
+    read = () => a.cancel();
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["b"]);
+  });
+
+  it("expires before its time where there are too many, the first for the last", () => {
+    timeouts = createTimerQueue(duration, 2);
+    const [a] = [start("a"), start("b")];
+    start("c");
+    expect(expired).toEqual(["a"]);
+    a.cancel();
+    start("d").cancel();
+    expect(expired).toEqual(["a", "b"]);
+    start("e");
+    expect(expired).toEqual(["a", "b"]);
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["a", "b", "c", "e"]);
+  });
+
+  it("may be called off after it has expired, and by itself", () => {
+    const late = start("late");
+    const own: Timeout = timeouts.start(() => own.cancel());
+    start("last");
+    jest.advanceTimersByTime(duration);
+    late.cancel();
+    expect(expired).toEqual(["late", "last"]);
+  });
+
+  it("may be called off by one that expires with it", () => {
+    timeouts.start(() => second.cancel());
+    const second = start("second");
+    start("third");
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["third"]);
+  });
+
+  it("that one starts when it expires takes its whole time", () => {
+    timeouts.start(() => start("next"));
+    jest.advanceTimersByTime(2 * duration - 1);
+    expect(expired).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(expired).toEqual(["next"]);
+  });
+});
+
+describe("the timer of all timeouts", () => {
+  it("is one, however many there are", () => {
+    for (let count = 0; count < 1_000; count++) {
+      start("a").cancel();
+      start("b");
+      jest.advanceTimersByTime(0.01);
+    }
+    expect(jest.getTimerCount()).toBe(1);
+  });
+
+  it("is set when there is a timeout, and rests when there is none", () => {
+    expect(jest.getTimerCount()).toBe(0);
+    start("a").cancel();
+    jest.advanceTimersByTime(duration);
+    expect(jest.getTimerCount()).toBe(0);
+    start("b");
+    jest.advanceTimersByTime(duration);
+    expect(expired).toEqual(["b"]);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("does not keep the process alive", () => {
+    jest.useRealTimers();
+    const before = activeTimers();
+    const timeout = createTimerQueue(3_600_000).start(() => {});
+    expect(activeTimers()).toBe(before);
+    timeout.cancel();
+  });
+
+  function activeTimers(): number {
+    return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  }
+});
+
+it("whatever is started, called off and waited for, each that is left expires on time and in order", () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant("start" as const) }),
+    fc.record({ do: fc.constant("cancel" as const), which: fc.nat(20) }),
+    fc.record({ do: fc.constant("wait" as const), for: fc.integer({ min: 1, max: 150 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const started: { at: number; canceledAt?: number; timeout: Timeout }[] = [];
+      const seen: { index: number; at: number }[] = [];
+      const origin = performance.now();
+      const now = () => Math.round(performance.now() - origin);
+      const own = createTimerQueue(duration);
+      for (const one of steps) {
+        if (one.do === "start") {
+          const index = started.length;
+          const timeout = own.start(() => seen.push({ index, at: now() }));
+          started.push({ at: now(), timeout });
+        } else if (one.do === "cancel") {
+          const chosen = started[one.which];
+          chosen?.timeout.cancel();
+          if (chosen) {
+            chosen.canceledAt ??= now();
+          }
+        } else {
+          jest.advanceTimersByTime(one.for);
+        }
+      }
+      jest.advanceTimersByTime(2 * duration);
+      const due = started.flatMap(({ at, canceledAt = Number.POSITIVE_INFINITY }, index) =>
+        canceledAt < at + duration ? [] : { index, at: at + duration },
+      );
+      expect(seen).toEqual(due);
+    }),
+  );
+});

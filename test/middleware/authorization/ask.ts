@@ -1,0 +1,143 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import type { ClientHttp2Session } from "node:http2";
+import { text } from "node:stream/consumers";
+import {
+  type DescMethod,
+  type Message,
+  type MessageShape,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
+import { headerOf } from "../../../src/contract/methods.js";
+import { type ProblemCode, problemCatalogue } from "../../../src/contract/problems.js";
+import type { Binding } from "../../../src/transport/rest/router.js";
+import { envelope, readDetails } from "../../support/raw-grpc.js";
+
+/** How a call was answered. */
+export interface Answer {
+  /** Why it was refused, as a status of HTTP; absent where it was not. */
+  readonly refusal?: number;
+  /** All that was said, as it came. */
+  readonly text: string;
+}
+
+const keyHeader = "svc-api-key";
+
+/** What goes with the message of a call. */
+export interface AskOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called when the server asks for the body, which is sent when this resolves. */
+  readonly beforeBody?: () => Promise<unknown>;
+}
+
+/** Makes a call at the path of its method. */
+export async function askRest(
+  url: string,
+  { method, verb, segments, hasBody, status }: Binding,
+  message: Message,
+  key: string | undefined,
+  { headers = {}, beforeBody }: AskOptions = {},
+): Promise<Answer> {
+  const fields = toJson(method.input, message as MessageShape<typeof method.input>, {
+    useProtoFieldName: true,
+  }) as Record<string, string>;
+  const path = segments.map((it) => ("literal" in it ? it.literal : take(fields, it.field)));
+  const withHeader = method.input.fields.find((field) => headerOf(field) && field.name in fields);
+  if (withHeader) {
+    throw new Error(`${withHeader} goes in a header, which no sample needs yet`);
+  }
+  const query = hasBody ? "" : `?${new URLSearchParams(fields)}`;
+  const outgoing = request(`${url}/${path.join("/")}${query}`, {
+    method: verb,
+    headers: {
+      ...(key !== undefined && { [keyHeader]: key }),
+      ...(hasBody && { "content-type": "application/json" }),
+      ...(beforeBody && { expect: "100-continue" }),
+      ...headers,
+    },
+  });
+  const body = hasBody ? JSON.stringify(fields) : undefined;
+  if (beforeBody) {
+    outgoing.flushHeaders();
+    outgoing.once("continue", () =>
+      beforeBody().then(
+        () => outgoing.end(body),
+        (reason) => outgoing.destroy(reason),
+      ),
+    );
+  } else {
+    outgoing.end(body);
+  }
+  const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+  const answer = await text(incoming);
+  return incoming.statusCode === status
+    ? { text: answer }
+    : { text: answer, refusal: incoming.statusCode ?? 0 };
+}
+
+function take(fields: Record<string, string>, name: string): string {
+  const { [name]: value = "" } = fields;
+  delete fields[name];
+  return value;
+}
+
+/** Makes a call of gRPC. A stream is left with its first message. */
+export function askGrpc(
+  session: ClientHttp2Session,
+  method: DescMethod,
+  message: Message,
+  key: string | undefined,
+  { headers = {}, beforeBody }: AskOptions = {},
+): Promise<Answer> {
+  const isStream =
+    method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
+  const stream = session.request({
+    ":method": "POST",
+    ":path": `/${method.parent.typeName}/${method.name}`,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...(key !== undefined && { [keyHeader]: key }),
+    ...(beforeBody && { expect: "100-continue" }),
+    ...headers,
+  });
+  const body = envelope(toBinary(method.input, message as MessageShape<typeof method.input>));
+  if (beforeBody) {
+    stream.once("continue", () =>
+      beforeBody().then(
+        () => stream.end(body),
+        (reason) => stream.destroy(reason),
+      ),
+    );
+  } else {
+    stream.end(body);
+  }
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const finish = (headers: Record<string, unknown>) => {
+      if (headers["grpc-status"] !== undefined) {
+        resolve({ text, ...refusalIn(headers) });
+      }
+    };
+    stream.on("response", finish);
+    stream.on("trailers", finish);
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (isStream) {
+        resolve({ text });
+        stream.close();
+      }
+    });
+    stream.on("error", reject);
+    stream.on("close", () => reject(new Error(`${method} ended without a status`)));
+  });
+}
+
+function refusalIn(headers: Record<string, unknown>): { refusal?: number } {
+  if (headers["grpc-status"] === "0") {
+    return {};
+  }
+  const details = readDetails(Buffer.from(String(headers["grpc-status-details-bin"]), "base64"));
+  const code = details.info?.reason.toLowerCase() as ProblemCode;
+  return { refusal: problemCatalogue[code].status };
+}

@@ -1,0 +1,141 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { makeKey } from "../../../src/auth/keys.js";
+import type { ApplicationType } from "../../../src/contract/grants.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { welcomeKind } from "./expected-response.js";
+import type { MatrixTenant } from "./tenant.js";
+
+/** A kind of caller: a column of the matrix. */
+export interface CallerColumn {
+  readonly name: string;
+  /** Who that is, for the page. */
+  readonly who: string;
+  /** What its key belongs to, or would if it were one. */
+  kindFor(method: DescMethod): ApplicationType | "session" | undefined;
+  readonly isEnded?: true;
+  readonly isElsewhere?: true;
+  readonly holdsNothing?: true;
+  /** What it is aimed at, where that is not what all others are aimed at. */
+  readonly aim?: "what holds more" | "itself, the last manager";
+  /** Makes the caller's key, with these permissions. What has to end by itself ends with the next hour. */
+  make(
+    tenant: MatrixTenant,
+    type: ApplicationType,
+    permissions: string[],
+  ): Promise<string | undefined>;
+}
+
+/** The tenant's clock is moved on by this before the matrix is called. */
+export const untilExpiry = 3_600_000;
+
+const nobody = () => undefined;
+const ofSession = () => "session" as const;
+
+function living(type: ApplicationType): CallerColumn {
+  return {
+    name: type,
+    who: `a ${type} application`,
+    kindFor: () => type,
+    make: async (tenant, _type, permissions) => (await tenant.application(type, permissions)).key,
+  };
+}
+
+/** A key of an application that would be let in, if something had not ended it. */
+function ended(name: string, who: string, make: CallerColumn["make"]): CallerColumn {
+  return { name, who, kindFor: welcomeKind, isEnded: true, make };
+}
+
+export const callerColumns: readonly CallerColumn[] = [
+  { name: "no key", who: "no key at all", kindFor: nobody, make: async () => undefined },
+  { name: "junk", who: "a text that is no key", kindFor: nobody, make: async () => "secret" },
+  {
+    name: "unknown",
+    who: "a key as they look, that nobody was given",
+    kindFor: nobody,
+    make: async () => makeKey("prv", newId(0)),
+  },
+  living("public"),
+  living("private"),
+  living("management"),
+  {
+    name: "new session",
+    who: "a session that is not authorized yet, and holds nothing",
+    kindFor: ofSession,
+    holdsNothing: true,
+    make: async (tenant) => (await tenant.session()).sessionKey,
+  },
+  {
+    name: "session",
+    who: "an authorized session",
+    kindFor: ofSession,
+    make: async (tenant, _type, permissions) => (await tenant.session(permissions)).sessionKey,
+  },
+  ended("expired", "an application that has expired", async (tenant, type, permissions) => {
+    const expiresAt = timestampFromMs(tenant.now() + untilExpiry);
+    return (await tenant.application(type, permissions, { expiresAt })).key;
+  }),
+  ended("replaced", "a key that was replaced, without grace", async (tenant, type, permissions) => {
+    const { id, key } = await tenant.application(type, permissions);
+    await tenant.api.regenerateApplicationKey(tenant.root.key, { id });
+    return key;
+  }),
+  ended("after grace", "a key that was replaced, whose grace is over", async (tenant, ...made) => {
+    const { id, key } = await tenant.application(...made);
+    const gracePeriod = durationFromMs(untilExpiry);
+    await tenant.api.regenerateApplicationKey(tenant.root.key, { id, gracePeriod });
+    return key;
+  }),
+  ended("deleted", "an application that was deleted", async (tenant, ...made) => {
+    const { id, key } = await tenant.application(...made);
+    await tenant.api.deleteApplication(tenant.root.key, { id });
+    return key;
+  }),
+  ended("disabled", "an application that is disabled", async (tenant, ...made) => {
+    const { id, key } = await tenant.application(...made);
+    await tenant.api.disableApplication(tenant.root.key, { id });
+    return key;
+  }),
+  {
+    name: "expired session",
+    who: "a session that was authorized and has expired",
+    kindFor: ofSession,
+    isEnded: true,
+    make: async (tenant, _type, permissions) => {
+      const expiresAt = timestampFromMs(tenant.now() + untilExpiry);
+      return (await tenant.session(permissions, { expiresAt })).sessionKey;
+    },
+  },
+  {
+    name: "deleted session",
+    who: "a session that was authorized and then deleted",
+    kindFor: ofSession,
+    isEnded: true,
+    make: async (tenant, _type, permissions) => {
+      const { id, sessionKey } = await tenant.session(permissions);
+      await tenant.api.deleteSession(tenant.root.key, { id });
+      return sessionKey;
+    },
+  },
+  {
+    name: "other tenant",
+    who: "an application of another tenant that would be let in",
+    kindFor: welcomeKind,
+    isElsewhere: true,
+    make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
+  },
+  {
+    name: "weaker",
+    who: "an application with the permission of the method, that lacks one of this service which its target holds",
+    kindFor: welcomeKind,
+    aim: "what holds more",
+    make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
+  },
+  {
+    name: "last manager",
+    who: "a management application that holds every permission of this service, aimed at itself, where no other one can create and update applications",
+    kindFor: () => "management",
+    aim: "itself, the last manager",
+    make: async () => undefined,
+  },
+];

@@ -1,0 +1,149 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { isReplayable } from "../../../src/contract/methods.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { type Binding, readBinding } from "../../../src/transport/rest/router.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
+import { engines, startServer, type TestServer } from "../../support/server.js";
+import { isFullSuite } from "../../support/suite.js";
+import { type Answer, type AskOptions, askGrpc, askRest } from "./ask.js";
+import { createChangeGate, type Loss, losses } from "./lost-authority.js";
+import { sampleOf, type Target } from "./samples.js";
+import { createMatrixTenant, type MatrixTenant } from "./tenant.js";
+
+const changes = [ApplicationService, SessionService]
+  .flatMap((service): DescMethod[] => service.methods)
+  .filter(({ idempotency }) => idempotency !== Level.NO_SIDE_EFFECTS);
+
+type Ask = (target: Target, key: string, options?: AskOptions) => Promise<Answer>;
+
+interface Asked {
+  readonly ask: Ask;
+  readonly hasBody: boolean;
+}
+
+describe.each(engines)("a call that changes something, on %s", (engine) => {
+  let server: TestServer;
+  let session: ClientHttp2Session;
+  let tenant: MatrixTenant;
+  /** What refused calls are aimed at: they leave it as it is. */
+  let standing: Target;
+  const gate = createChangeGate();
+
+  beforeAll(async () => {
+    // Tests let minutes go by, which the session of the target has to outlive.
+    const environment = { ...rateLimitsOff, SESSION_TTL: "1d" };
+    server = await startServer(engine, { environment, wrapStore: gate.wrap });
+    session = connect(server.url);
+    tenant = await createMatrixTenant(server);
+    standing = await tenant.target();
+  });
+
+  afterAll(async () => {
+    session?.destroy();
+    await server?.close();
+  });
+
+  function asksOf(method: DescMethod): Asked[] {
+    const binding = readBinding(method) as Binding;
+    return [
+      {
+        hasBody: true,
+        ask: (target, key, options) =>
+          askGrpc(session, method, sampleOf(method, target), key, options),
+      },
+      {
+        hasBody: binding.hasBody,
+        ask: (target, key, options) =>
+          askRest(server.url, binding, sampleOf(method, target), key, options),
+      },
+    ];
+  }
+
+  /** All that a call could have changed. */
+  async function stateOf({ applicationId }: Target): Promise<unknown> {
+    const { api, root } = tenant;
+    const [{ pagination }, { data: sessions }, { version }] = await Promise.all([
+      api.listApplications(root.key, { size: 1 }),
+      api.listSessions(root.key, { applicationId, size: 100 }),
+      api.getApplication(root.key, { id: applicationId }),
+    ]);
+    return {
+      applications: pagination?.totalItems,
+      version,
+      sessions: sessions.map(({ id, state }) => [id, state]),
+    };
+  }
+
+  /** Stops a call for something to happen: before its body is sent, or before the store is asked for the change. */
+  const stops = {
+    beforeBody: (happen: () => Promise<unknown>): AskOptions => ({ beforeBody: happen }),
+    beforeCommit(happen: () => Promise<unknown>): AskOptions {
+      gate.stopNext(happen);
+      return {};
+    },
+  };
+
+  async function expectRefused(
+    ask: Ask,
+    method: DescMethod,
+    loss: Loss,
+    stop: keyof typeof stops,
+  ): Promise<void> {
+    const caller = await loss.make(tenant, method);
+    let before: unknown;
+    const options = stops[stop](async () => {
+      await caller.lose();
+      before = await stateOf(standing);
+    });
+    const { refusal } = await ask(standing, caller.key, options);
+    expect(refusal).toBe(loss.refusal);
+    expect(before).toBeDefined();
+    expect(await stateOf(standing)).toEqual(before);
+  }
+
+  /** On MongoDB, where each takes longer, the quick suite tries one of each kind. */
+  const someLosses = ["is deleted", "is a session that is deleted"];
+  const isTried = ([name]: readonly [string, Loss]) =>
+    isFullSuite || engine === "lmdb" || someLosses.includes(name);
+
+  describe.each(Object.entries(losses).filter(isTried))("whose caller %s", (_name, loss) => {
+    const tried = changes
+      .filter((method) => loss.appliesTo(method))
+      .map((method) => [method.name, method] as const);
+
+    it.each(tried)("before its body arrives is refused: %s", async (_name, method) => {
+      for (const { ask } of asksOf(method).filter(({ hasBody }) => hasBody)) {
+        await expectRefused(ask, method, loss, "beforeBody");
+      }
+    });
+
+    it.each(tried)("before it is committed is refused: %s", async (_name, method) => {
+      for (const { ask } of asksOf(method)) {
+        await expectRefused(ask, method, loss, "beforeCommit");
+      }
+    });
+
+    const repeated = tried.filter(([, method]) => isReplayable(method) && !loss.leavesAnswers);
+    for (const [name, method] of repeated) {
+      it(`before it is answered again is refused: ${name}`, async () => {
+        const [grpc, rest] = asksOf(method) as [Asked, Asked];
+        for (const [{ ask }, stop] of [
+          [grpc, stops.beforeCommit],
+          [rest, rest.hasBody ? stops.beforeBody : stops.beforeCommit],
+        ] as const) {
+          const headers = { "idempotency-key": newId(0) };
+          const [target, caller] = await Promise.all([tenant.target(), loss.make(tenant, method)]);
+          expect(await ask(target, caller.key, { headers })).not.toHaveProperty("refusal");
+          const options = stop(caller.lose);
+          const { refusal } = await ask(target, caller.key, { headers, ...options });
+          expect(refusal).toBe(loss.refusal);
+        }
+      });
+    }
+  });
+});

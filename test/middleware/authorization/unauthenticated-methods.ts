@@ -1,0 +1,72 @@
+import { connect } from "node:http2";
+import { type DescMethod, type DescService, fromBinary } from "@bufbuild/protobuf";
+import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
+import {
+  ServerReflection,
+  ServerReflectionResponseSchema,
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { pageNames } from "../../../src/transport/system/endpoints.js";
+import { messagesIn } from "../../support/http2-wire.js";
+import type { TestServer } from "../../support/server.js";
+import { askGrpc } from "./ask.js";
+import { sampleOf, type Target } from "./samples.js";
+
+/** The services about the server itself. */
+export const openServices: readonly DescService[] = [
+  Health,
+  ServerReflection,
+  ServerReflectionAlpha,
+];
+
+/** The pages that the server has, which ask for no key. */
+const openPages: readonly string[] = pageNames.map((name) => `/${name}`);
+
+const noTarget: Target = { applicationId: "", key: "", keyId: "", sessionId: "", nonce: "" };
+
+/** Calls what asks for no key, with the keys given, and answers whether all were served. */
+export async function areOpen(
+  { url }: TestServer,
+  keys: readonly (string | undefined)[],
+): Promise<Record<string, boolean>> {
+  const session = connect(url);
+  const methods = openServices.flatMap((service) => service.methods);
+  const isServed = async (method: DescMethod, key: string | undefined) => {
+    const { refusal } = await askGrpc(session, method, sampleOf(method, noTarget), key);
+    return refusal === undefined;
+  };
+  const isShown = async (path: string, key: string | undefined) => {
+    const headers = key === undefined ? {} : { "svc-api-key": key };
+    return (await fetch(url + path, { headers })).status === 200;
+  };
+  const all = async (name: string, call: (key: string | undefined) => Promise<boolean>) =>
+    [name, (await Promise.all(keys.map(call))).every(Boolean)] as const;
+  try {
+    return Object.fromEntries(
+      await Promise.all([
+        ...openPages.map((path) => all(path, (key) => isShown(path, key))),
+        ...methods.map((method) =>
+          all(`${method.parent.typeName}/${method.name}`, (key) => isServed(method, key)),
+        ),
+      ]),
+    );
+  } finally {
+    session.destroy();
+  }
+}
+
+/** The names of all services that the server says it has. */
+export async function reflectedServices({ url }: TestServer): Promise<string[]> {
+  const session = connect(url);
+  try {
+    const method = ServerReflection.method.serverReflectionInfo;
+    const { text } = await askGrpc(session, method, sampleOf(method, noTarget), undefined);
+    const [message = Buffer.alloc(0)] = messagesIn(Buffer.from(text, "latin1"));
+    const { messageResponse } = fromBinary(ServerReflectionResponseSchema, message);
+    return messageResponse.case === "listServicesResponse"
+      ? messageResponse.value.service.map(({ name }) => name)
+      : [];
+  } finally {
+    session.destroy();
+  }
+}

@@ -1,0 +1,409 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  CheckAccessRequestSchema,
+  StreamCheckAccessRequestSchema,
+  StreamCheckAccessResponseSchema,
+  WatchCredentialsRequestSchema,
+  WatchCredentialsResponseSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { makeKey } from "../../../src/auth/keys.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { createGrpcApi } from "../../support/api-grpc.js";
+import { useReaders } from "../../support/api-streams.js";
+import { useBadInputTarget } from "../../support/bad-input.js";
+import { send } from "../../support/http.js";
+import { callRaw, detailsOf, envelope, type StreamAnswer } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { changed } from "../../support/store.js";
+import { until } from "../../support/until.js";
+
+const target = useBadInputTarget();
+const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
+
+function framed(request: MessageInitShape<typeof StreamCheckAccessRequestSchema>): Buffer {
+  const message = create(StreamCheckAccessRequestSchema, request);
+  return envelope(toBinary(StreamCheckAccessRequestSchema, message));
+}
+
+const checkOf = (key: string) => ({ key, permission: "token:read" });
+const good = () => framed({ correlationId: "good", check: checkOf(target.privateKey) });
+
+function call(path: string, body: Uint8Array, headers: object = {}): Promise<StreamAnswer> {
+  const key = { "svc-api-key": target.root.key };
+  return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
+}
+
+/** The messages in a body of gRPC. */
+function messagesIn(body: Buffer): Buffer[] {
+  const messages: Buffer[] = [];
+  for (let rest = body; rest.length > 0; ) {
+    const end = 5 + rest.readUInt32BE(1);
+    messages.push(rest.subarray(5, end));
+    rest = rest.subarray(end);
+  }
+  return messages;
+}
+
+function answersIn({ body }: StreamAnswer) {
+  return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
+}
+
+function expectRefusal(answer: StreamAnswer, code: Code, reason: string): void {
+  expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
+  expect(detailsOf(answer).info).toMatchObject({
+    reason,
+    metadata: { request_id: answer.headers["x-request-id"] },
+  });
+}
+
+afterEach(() => {
+  const log = JSON.stringify(target.server.logs);
+  for (const secret of [target.root.key, target.privateKey]) {
+    expect(log).not.toContain(secret.slice(30, 60));
+  }
+});
+
+describe("a stream of checks", () => {
+  it.each<[what: string, bad: Uint8Array]>([
+    ["bytes that are no message", envelope(Buffer.from([0xff, 0xff, 0xff]))],
+    ["a field that is cut short", envelope(Buffer.from([0x0a, 0x7f, 0x61]))],
+    ["text that is not UTF-8", envelope(Buffer.from([0x0a, 0x01, 0xff]))],
+    ["half of a prefix", Buffer.from([0, 0, 0])],
+    ["a message shorter than its prefix says", envelope("abc", 0, 10)],
+    ["a compressed message without a compression", envelope("abc", 1)],
+  ])("ends as INVALID_ARGUMENT at a frame that is none: %s", async (_what, bad) => {
+    const answer = await call(streamRpc, Buffer.concat([good(), bad]));
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+  });
+
+  it("ends as RESOURCE_EXHAUSTED at a message over the limit", async () => {
+    const long = framed({ correlationId: "x".repeat(1024 * 1024 + 1) });
+    expectRefusal(await call(streamRpc, long), Code.ResourceExhausted, "BODY_TOO_LARGE");
+    const lie = envelope("", 0, 0xffff_ffff);
+    expectRefusal(await call(streamRpc, lie), Code.ResourceExhausted, "BODY_TOO_LARGE");
+  });
+
+  it("answers each bad check on its own and goes on to the good ones", async () => {
+    const bad = [
+      framed({ correlationId: "empty" }),
+      envelope(""),
+      framed({ correlationId: "nonce", check: checkOf(makeKey("non", newId(0))) }),
+      framed({ correlationId: "permission", check: { key: target.privateKey } }),
+      framed({
+        correlationId: "container",
+        check: { ...checkOf(target.privateKey), token: { container: "//" } },
+      }),
+    ];
+    const answer = await call(streamRpc, Buffer.concat([...bad.flatMap((one) => [one, good()])]));
+    expect(answer.headers["grpc-status"]).toBe("0");
+    const told = answersIn(answer).map(({ correlationId, result }) => [
+      correlationId,
+      result?.reason ?? result?.allowed,
+    ]);
+    expect(told).toHaveLength(10);
+    expect(told.filter(([, outcome]) => outcome === true)).toHaveLength(5);
+    expect(told).toEqual(
+      expect.arrayContaining(
+        ["empty", "", "nonce", "permission", "container"].map((id) => [id, "invalid_request"]),
+      ),
+    );
+  });
+
+  it("of no checks ends well, with no answers", async () => {
+    const answer = await call(streamRpc, Buffer.alloc(0));
+    expect(answer.headers["grpc-status"]).toBe("0");
+    expect(answer.body).toHaveLength(0);
+  });
+
+  it.each([
+    ["no key", {}, Code.Unauthenticated, "UNAUTHENTICATED"],
+    ["a key that is none", { "svc-api-key": "secret" }, Code.Unauthenticated, "UNAUTHENTICATED"],
+  ])("is refused with %s, as a watch is", async (_what, headers, code, reason) => {
+    for (const path of [streamRpc, watchRpc]) {
+      expectRefusal(await callRaw(target.server, path, { headers, body: good() }), code, reason);
+    }
+  });
+
+  it("is refused without access:check, as a watch is", async () => {
+    for (const path of [streamRpc, watchRpc]) {
+      const answer = await call(path, good(), { "svc-api-key": target.privateKey });
+      expectRefusal(answer, Code.PermissionDenied, "PERMISSION_DENIED");
+    }
+  });
+
+  it("over HTTP/1.1 is refused, which cannot carry it", async () => {
+    const headers = {
+      "svc-api-key": target.root.key,
+      "content-type": "application/connect+json",
+    };
+    const body = envelope("{}");
+    const { status } = await send(target, streamRpc, { method: "POST", headers, body });
+    expect(status).toBe(505);
+  });
+});
+
+describe("a watch", () => {
+  const watchOf = (request: MessageInitShape<typeof WatchCredentialsRequestSchema>) =>
+    envelope(
+      toBinary(
+        WatchCredentialsRequestSchema,
+        create(WatchCredentialsRequestSchema, { ...request }),
+      ),
+    );
+
+  it.each<[field: string, request: MessageInitShape<typeof WatchCredentialsRequestSchema>]>([
+    ["heartbeat_ms", { heartbeatMs: 0 }],
+    ["heartbeat_ms", { heartbeatMs: 49 }],
+    ["heartbeat_ms", { heartbeatMs: 60_001 }],
+    ["heartbeat_ms", { heartbeatMs: -(2 ** 31) }],
+    ["resume_token", { resumeToken: "" }],
+    ["resume_token", { resumeToken: "nonsense" }],
+    ["resume_token", { resumeToken: "x".repeat(1_001) }],
+    ["resume_token", { resumeToken: "\u0000" }],
+  ])("is refused on %s", async (field, request) => {
+    const answer = await call(watchRpc, watchOf(request));
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+    const fields = detailsOf(answer).badRequest?.fieldViolations.map((one) => one.field);
+    expect([...new Set(fields)]).toEqual([field]);
+  });
+
+  it("does not tell back a key that was sent for a token", async () => {
+    const answer = await call(watchRpc, watchOf({ resumeToken: target.privateKey }));
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+    expect(JSON.stringify(answer.headers)).not.toContain(target.privateKey.slice(30, 60));
+  });
+
+  it("ends as DEADLINE_EXCEEDED when the time is up that its caller gave it", async () => {
+    let messages: Buffer[] = [];
+    // A slow machine needs longer to get to the first message.
+    for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
+      const timeout = { "grpc-timeout": `${milliseconds}m` };
+      const answer = await call(watchRpc, watchOf({ heartbeatMs: 50 }), timeout);
+      messages = messagesIn(answer.body);
+      expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+    }
+  });
+
+  it("is refused where its message cannot be read", async () => {
+    const answer = await call(watchRpc, envelope(Buffer.from([0xff, 0xff])));
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+  });
+});
+
+describe("a caller that does not read", () => {
+  const read = useReaders();
+  let base: TestServer;
+  let server: TestServer;
+  let session: ClientHttp2Session;
+  let root: { key: string; tenantId: string; applicationId: string };
+  /** How many keys were looked up. */
+  let finds: number;
+  /** How long the server waits for a caller that does not read. */
+  const cutOffAfter = 500;
+
+  beforeAll(async () => {
+    base = await startServer();
+  });
+
+  afterAll(() => base.close());
+
+  beforeEach(async () => {
+    root = await base.createTenant();
+    finds = 0;
+    const { findMany } = base.store.applications;
+    const counting = changed(base.store, {
+      applications: {
+        findMany: (ids) => {
+          finds += ids.length;
+          return findMany(ids);
+        },
+      },
+    });
+    const environment = { REQUEST_TIMEOUT: `${cutOffAfter}ms` };
+    server = await startServer("lmdb", { environment, store: counting });
+    session = connect(server.url);
+  });
+
+  afterEach(async () => {
+    session.destroy();
+    await server.close();
+  });
+
+  function open(path: string, on = session): ClientHttp2Stream {
+    const stream = on.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      "svc-api-key": root.key,
+    });
+    stream.on("error", () => {});
+    return stream;
+  }
+
+  /** Resolves when a stream is closed, however. */
+  function closeOf(stream: ClientHttp2Stream): Promise<void> {
+    return new Promise((resolve) => stream.on("close", resolve));
+  }
+
+  /** The line about a stream, when it has ended. */
+  async function lineOf(path: string): Promise<Record<string, unknown> | undefined> {
+    const find = () => server.logs.find(({ method }) => `/${method}` === path);
+    await until(async () => find() !== undefined);
+    return find();
+  }
+
+  /** Calls again where the machine was too slow to answer within REQUEST_TIMEOUT. */
+  async function expectOthersServed({ port } = server): Promise<void> {
+    const api = createGrpcApi(`127.0.0.1:${port}`);
+    await until(async () => {
+      const answer = await api.checkAccess(root.key, checkOf(root.key)).catch((failure) => {
+        expect(failure).toMatchObject({ status: Code.DeadlineExceeded });
+      });
+      return answer?.reason === "permission_missing";
+    });
+    api.close();
+  }
+
+  const many = 6_000;
+
+  /** Sends checks. Nobody reads the responses, so the window of the stream is never opened again. */
+  function sendChecks(stream: ClientHttp2Stream): void {
+    const chunk = Buffer.concat(
+      Array.from({ length: 100 }, () => {
+        const check = checkOf(makeKey("prv", newId(0)));
+        return framed({ correlationId: "x".repeat(100), check });
+      }),
+    );
+    for (let sent = 0; sent < many; sent += 100) {
+      stream.write(chunk);
+    }
+  }
+
+  it("does not hold up others", async () => {
+    const patient = connect(base.url);
+    const stream = open(streamRpc, patient);
+    sendChecks(stream);
+    await expectOthersServed(base);
+    expect(stream.closed).toBe(false);
+    patient.destroy();
+  });
+
+  it("of its answers to checks is read from no more, then cut off, and others are served", async () => {
+    const stream = open(streamRpc);
+    const closed = closeOf(stream);
+    sendChecks(stream);
+    await closed;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    expect(finds).toBeGreaterThan(0);
+    expect(finds).toBeLessThan(many / 2);
+    await expectOthersServed();
+    expect(await lineOf(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
+  });
+
+  it("can leave only a few messages with the server, where they are large", async () => {
+    session.destroy();
+    session = connect(server.url, { settings: { initialWindowSize: 0 } });
+    const stream = open("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+    const closed = closeOf(stream);
+    const large = create(ServerReflectionRequestSchema, {
+      host: "x".repeat(900_000),
+      messageRequest: { case: "listServices", value: "" },
+    });
+    const message = envelope(toBinary(ServerReflectionRequestSchema, large));
+    let taken = 0;
+    for (let sent = 0; sent < 100; sent++) {
+      stream.write(message, (error) => {
+        taken += error ? 0 : 1;
+      });
+    }
+    await closed;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    expect(taken).toBeLessThan(10);
+  });
+
+  it("of what it watches is cut off, and may come back", async () => {
+    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const first = await read((signal) => api.watchCredentials(root.key, {}, signal)).next();
+    const { tenantId, applicationId: id } = root;
+    const { applications } = base.store;
+    await Promise.all(
+      Array.from({ length: 900 }, () =>
+        applications.update(tenantId, id, () => ({ modifiedBy: id })),
+      ),
+    );
+    session.destroy();
+    session = connect(server.url, { settings: { initialWindowSize: 0 } });
+    const stream = open(watchRpc);
+    const closed = closeOf(stream);
+    const { resumeToken } = first;
+    const request = create(WatchCredentialsRequestSchema, { resumeToken, heartbeatMs: 50 });
+    stream.end(envelope(toBinary(WatchCredentialsRequestSchema, request)));
+    await closed;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    const back = read((signal) => api.watchCredentials(root.key, { resumeToken }, signal));
+    const { changes, reset } = await back.next();
+    expect(reset).toBe(false);
+    expect(changes.length).toBeGreaterThan(0);
+    api.close();
+  });
+
+  it("that reads after all, if slowly, is not cut off", async () => {
+    const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
+    const count = 2_000;
+    // For a window of 64 KiB a fifth of a second, and for all answers longer than the server waits.
+    const pauseFor = (bytes: number) => (50 * bytes) / 16_384;
+    async function readSlowly() {
+      const stream = open(streamRpc);
+      stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
+      const chunks: Buffer[] = [];
+      const begun = performance.now();
+      try {
+        for await (const chunk of stream) {
+          chunks.push(chunk);
+          await new Promise((resolve) => setTimeout(resolve, pauseFor(chunk.length)));
+        }
+      } catch {
+        // It was cut off, which its code tells.
+      }
+      return { code: stream.rstCode, chunks, took: performance.now() - begun };
+    }
+    let { code, chunks, took } = await readSlowly();
+    // Only where the machine stood still for as long as the server waits may it be cut off.
+    for (let again = 0; again < 5 && code !== constants.NGHTTP2_NO_ERROR; again++) {
+      ({ code, chunks, took } = await readSlowly());
+    }
+    expect(code).toBe(constants.NGHTTP2_NO_ERROR);
+    expect(messagesIn(Buffer.concat(chunks))).toHaveLength(count);
+    expect(took).toBeGreaterThan(cutOffAfter);
+  });
+
+  it("and leaves ends its stream, and the process goes on", async () => {
+    const stream = open(watchRpc);
+    const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
+    stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
+    const [chunk] = await once(stream, "data");
+    const [bytes = Buffer.alloc(0)] = messagesIn(chunk);
+    expect(fromBinary(WatchCredentialsResponseSchema, bytes).resumeToken).not.toBe("");
+    session.destroy();
+    expect(await lineOf(watchRpc)).toMatchObject({ level: 30, code: "canceled" });
+    await expectOthersServed();
+  });
+});
+
+describe("a subject's key", () => {
+  it("is in no line of the log, however it was asked about", async () => {
+    const check = create(CheckAccessRequestSchema, checkOf(target.privateKey));
+    const body = envelope(toBinary(CheckAccessRequestSchema, check));
+    await call("/latchkey.v1.AccessService/CheckAccess", body);
+    await call(streamRpc, Buffer.concat([good(), envelope("x"), good()]));
+    await call(streamRpc, good(), { "svc-api-key": target.privateKey });
+    expect(target.server.logs.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,14 @@
+import { describe } from "@jest/globals";
+import { describeCheckStream } from "../../contract/api/check-stream.js";
+import { clientNamed, duplexClients } from "../../support/api-streams.js";
+import { isFullSuite } from "../../support/suite.js";
+
+// Protocols and stores are independent of each other: each is tried once.
+describe.each([
+  ["lmdb", isFullSuite ? duplexClients : clientNamed("grpc")],
+  ["mongo", clientNamed("connect over HTTP/2")],
+] as const)("store=%s", (engine, clients) => {
+  describe.each(clients)("client=%s", (_client, connect) => {
+    describeCheckStream({ engine, connect });
+  });
+});

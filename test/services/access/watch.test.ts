@@ -1,0 +1,14 @@
+import { describe } from "@jest/globals";
+import { describeWatch } from "../../contract/api/watch.js";
+import { clientNamed, streamClients } from "../../support/api-streams.js";
+import { isFullSuite } from "../../support/suite.js";
+
+// Protocols and stores are independent of each other: each is tried once.
+describe.each([
+  ["lmdb", isFullSuite ? streamClients : clientNamed("grpc-web")],
+  ["mongo", clientNamed("connect over HTTP/2")],
+] as const)("store=%s", (engine, clients) => {
+  describe.each(clients)("client=%s", (_client, connect) => {
+    describeWatch({ engine, connect });
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { createPlaceCheck } from "../../../src/contract/decisions/restrictions.js";
+import type { ApplicationType } from "../../../src/contract/grants.js";
+import { Problem } from "../../../src/errors.js";
+import { checkRestrictions } from "../../../src/validation/restrictions.js";
+
+const nowhere = { allowedOrigins: [], allowedCidrs: [] };
+
+/** What is said about restrictions, by field. */
+function faultsIn(given: Partial<typeof nowhere | Record<string, string[]>>, type = "public") {
+  try {
+    checkRestrictions(type as ApplicationType, { ...nowhere, ...given });
+  } catch (problem) {
+    const { violations } = problem as Problem;
+    expect(problem).toBeInstanceOf(Problem);
+    return Object.fromEntries(violations.map(({ field, message }) => [field, message]));
+  }
+  return {};
+}
+
+describe("the origins of an application", () => {
+  it.each([
+    "https://shop.example.com",
+    "http://localhost:3000",
+    "http://127.0.0.1",
+    "http://[::1]:8080",
+    "https://my_shop.example.com",
+    "https://xn--bcher-kva.example",
+    "https://*.shop.example",
+    "http://*.eu.shop.example:8080",
+  ])("can be %s", (origin) => {
+    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({});
+  });
+
+  it.each([
+    ["https://Shop.example.com", "https://shop.example.com"],
+    ["https://shop.example.com:443", "https://shop.example.com"],
+    ["http://shop.example.com:80", "http://shop.example.com"],
+    ["https://shop.example.com:0443", "https://shop.example.com"],
+    ["https://bücher.example", "https://xn--bcher-kva.example"],
+    ["https://shop.example.com\\", "https://shop.example.com"],
+    ["https://shop.exam\nple.com", "https://shop.example.com"],
+    ["http://0x7f.1", "http://127.0.0.1"],
+    ["http://[0:0::1]", "http://[::1]"],
+  ])("cannot be %p, which browsers send as %s", (origin, sent) => {
+    expect(faultsIn({ allowedOrigins: ["https://a.example", origin] })).toEqual({
+      "allowed_origins[1]": `is sent by browsers as ${sent}: write it so`,
+    });
+  });
+
+  it.each(["https://:80", "https://256.1.1.1", "https://a:99999", "https://a b", "null", "*"])(
+    "cannot be %p",
+    (origin) => {
+      expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+        "allowed_origins[0]": "is no origin that a browser could send",
+      });
+    },
+  );
+
+  it.each([
+    "https://*",
+    "https://*.example",
+    "https://*.example:8080",
+    "https://*shop.a.example",
+    "https://shop*.a.example",
+    "https://shop.*.a.example",
+    "https://*.*.a.example",
+    "https://**.a.example",
+    "https://*.a.example.*",
+    "https://*..a.example",
+  ])("cannot have the wildcard of %s", (origin) => {
+    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+      "allowed_origins[0]": expect.stringContaining("in place of its leftmost label"),
+    });
+  });
+
+  it.each([
+    ["https://*.Shop.example", "https://*.shop.example"],
+    ["https://*.shop.example:443", "https://*.shop.example"],
+  ])("cannot be %s, which is written %s", (origin, written) => {
+    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+      "allowed_origins[0]": `is sent by browsers as ${written}: write it so`,
+    });
+  });
+
+  it.each(["private", "management"])("are none where it is %s, and it is told why", (type) => {
+    const { allowed_origins: why, ...others } = faultsIn(
+      { allowedOrigins: ["https://shop.example.com"] },
+      type,
+    );
+    expect(why).toContain(`a ${type} application, whose keys no web page uses`);
+    expect(why).toContain("allowed_cidrs");
+    expect(others).toEqual({});
+  });
+
+  it("are those that the address of a page has, and no others", () => {
+    fc.assert(
+      fc.property(fc.webUrl({ validSchemes: ["http", "https"] }), (page) => {
+        const { origin } = new URL(page);
+        expect(faultsIn({ allowedOrigins: [origin] })).toEqual({});
+        expect(page === origin || faultsIn({ allowedOrigins: [page] })).not.toEqual({});
+      }),
+    );
+  });
+});
+
+describe("the networks of an application", () => {
+  it.each(["private", "public", "management"])("are checked one by one where it is %s", (type) => {
+    const allowedCidrs = ["10.0.0.0/8", "10.1.2.3/8", "2001:db8::/32", "1.2.3.4", "1.2.3.400"];
+    expect(faultsIn({ allowedCidrs }, type)).toEqual({
+      "allowed_cidrs[1]": expect.stringContaining("write 10.0.0.0/8 for the network"),
+      "allowed_cidrs[4]": expect.stringContaining("must be a network"),
+    });
+  });
+});
+
+describe("what is said of a place", () => {
+  const application = (version: number, allowedCidrs: string[], allowedOrigins: string[] = []) => ({
+    ...{ id: "a", version, allowedCidrs, allowedOrigins },
+  });
+
+  it("follows each version of an application", () => {
+    const { allowsAddress } = createPlaceCheck();
+    for (let version = 1; version < 50; version++) {
+      const allowed = application(version, [`10.0.0.${version}`]);
+      for (let times = 0; times < 3; times++) {
+        expect(allowsAddress(allowed, `10.0.0.${version}`)).toBe(true);
+        expect(allowsAddress(allowed, `10.0.0.${version - 1}`)).toBe(false);
+      }
+    }
+  });
+
+  it("is yes for every subdomain of a wildcard origin, and for nothing else", () => {
+    const { allowsOrigin } = createPlaceCheck();
+    const allowed = ["https://*.a.example", "http://*.b.example:8080", "https://c.example"];
+    const isAllowed = (origin: string) => allowsOrigin(application(1, [], allowed), origin);
+    expect(
+      [
+        "https://www.a.example",
+        "https://eu.www.a.example",
+        "https://my_shop-1.a.example",
+        "https://xn--bcher-kva.a.example",
+        "http://www.b.example:8080",
+        "https://c.example",
+      ].filter((origin) => !isAllowed(origin)),
+    ).toEqual([]);
+    expect(
+      [
+        "https://a.example",
+        "https://.a.example",
+        "https://*.a.example",
+        "https://wwwa.example",
+        "https://www.a.example.evil.example",
+        "https://evil.example/.a.example",
+        "https://evil.example#.a.example",
+        "https://evil@www.a.example",
+        "https://evil.example:1.a.example",
+        "https://www..a.example",
+        "https://WWW.a.example",
+        "https://www.a.example.",
+        "https://www.a.example:8443",
+        "https://www.a.example:443",
+        "http://www.a.example",
+        "http://www.b.example",
+        "https://www.c.example",
+        "null",
+      ].filter(isAllowed),
+    ).toEqual([]);
+  });
+
+  it("is no where the place is not known, but for an application without restrictions", () => {
+    const { allowsAddress, allowsOrigin } = createPlaceCheck();
+    const everywhere = ["0.0.0.0/0", "::/0"];
+    for (const address of [undefined, "", "unknown", "/run/app.sock", "10.0.0.1:80"]) {
+      expect(allowsAddress(application(1, everywhere), address)).toBe(false);
+      expect(allowsAddress(application(2, []), address)).toBe(true);
+    }
+    for (const origin of [undefined, "", "null", "https://a.example/", "https://A.example"]) {
+      expect(allowsOrigin(application(1, [], ["https://a.example"]), origin)).toBe(false);
+      expect(allowsOrigin(application(2, [], []), origin)).toBe(true);
+    }
+    expect(allowsOrigin(application(1, [], ["https://a.example"]), "https://a.example")).toBe(true);
+  });
+});

@@ -1,0 +1,161 @@
+import { randomUUID } from "node:crypto";
+import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import pino from "pino";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { type Caller, callKey } from "../../../src/auth/caller.js";
+import { createKeyring, makeKey } from "../../../src/auth/keys.js";
+import { permissionDenied, unauthenticated } from "../../../src/errors.js";
+import { Cancellation } from "../../../src/lib/cancellation.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { createDenials, type Denials, mostWaiting } from "../../../src/services/events/denials.js";
+import type { NewEvent } from "../../../src/store/port/events.js";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
+
+const keyHeader = "SVC-API-KEY";
+const minute = 60_000;
+const application = { id: newId(1), tenantId: newId(2), type: "private" } as ApplicationRecord;
+
+let denials: Denials;
+let added: NewEvent[];
+let found: string[];
+let lines: Record<string, unknown>[];
+let isBroken: boolean;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  [added, found, lines, isBroken] = [[], [], [], false];
+  const store = {
+    applications: {
+      find(id: string) {
+        found.push(id);
+        return id === application.id ? { ...application, keys: [] } : undefined;
+      },
+      findExpired: () => undefined,
+    },
+    events: {
+      async add(events: readonly NewEvent[]) {
+        if (isBroken) {
+          throw new Error("it is broken");
+        }
+        added.push(...events);
+      },
+    },
+  };
+  denials = createDenials({
+    store: store as never,
+    keyring: createKeyring(),
+    addressOf: () => "192.0.2.1",
+    keyHeader,
+    log: pino({}, { write: (line) => lines.push(JSON.parse(line)) }),
+  });
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** A call by a caller, or with a key. */
+function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
+  const call = {
+    requestId: randomUUID(),
+    startedAt: 0,
+    peer: { address: "", headers: {} },
+    cancellation: new Cancellation(),
+    protocol: "rest",
+    caller: by.caller,
+  } as const;
+  return {
+    method: ApplicationService.method.getApplication,
+    header: new Headers({ [keyHeader]: by.key ?? "" }),
+    contextValues: createContextValues().set(callKey, call),
+  } as never;
+}
+
+const deny = () => denials.note(aRequest({ caller: { application } }), permissionDenied("No."));
+const refuseKey = (key: string) => denials.note(aRequest({ key }), unauthenticated(keyHeader));
+const countOf = (events: readonly NewEvent[]) =>
+  events.reduce((sum, { count = 1 }) => sum + count, 0);
+const warnings = () => lines.filter(({ level }) => level === 40);
+
+describe("refused calls", () => {
+  it("cause no look-up and no write before they are answered", async () => {
+    deny();
+    refuseKey(makeKey("prv", application.id));
+    expect([added, found]).toEqual([[], []]);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(added.map(({ reason }) => reason)).toEqual(["permission_denied", "unknown_key"]);
+    expect(found).toEqual([application.id]);
+  });
+
+  it("that go on and on leave an event every few seconds, which counts all", async () => {
+    for (let second = 0; second < 600; second++) {
+      deny();
+      deny();
+      await jest.advanceTimersByTimeAsync(1_000);
+    }
+    expect(added.length).toBeLessThanOrEqual(600 / 5 + 1);
+    await denials.close();
+    expect(countOf(added)).toBe(1_200);
+  });
+
+  it("are told later where the store fails, and the log tells of that", async () => {
+    isBroken = true;
+    deny();
+    await jest.advanceTimersByTimeAsync(1_000);
+    deny();
+    await jest.advanceTimersByTimeAsync(minute);
+    expect(added).toEqual([]);
+    expect(warnings()).toContainEqual(
+      expect.objectContaining({ err: expect.objectContaining({ message: "it is broken" }) }),
+    );
+    isBroken = false;
+    deny();
+    await jest.advanceTimersByTimeAsync(minute);
+    expect(countOf(added)).toBe(3);
+  });
+
+  it("with made-up keys cause only so many look-ups, and the rest is a number in the log", async () => {
+    for (let at = 0; at < mostWaiting + 100; at++) {
+      refuseKey(makeKey("prv", newId(at)));
+    }
+    await jest.advanceTimersByTimeAsync(1_000);
+    while (found.length < mostWaiting) {
+      await jest.advanceTimersByTimeAsync(1);
+    }
+    await jest.advanceTimersByTimeAsync(1);
+    expect(found).toHaveLength(mostWaiting);
+    expect(warnings()).toMatchObject([{ untold: 100 }]);
+    expect(added).toEqual([]);
+  });
+
+  it("with many keys that name the same cause one look-up, and all are counted", async () => {
+    for (let at = 0; at < 5_000; at++) {
+      refuseKey(makeKey("prv", application.id));
+    }
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(found).toEqual([application.id]);
+    expect(countOf(added)).toBe(5_000);
+    expect(warnings()).toEqual([]);
+  });
+
+  it("leave nothing of their keys in events and log", async () => {
+    const keys = [makeKey("prv", application.id), makeKey("prv", application.id)];
+    keys.forEach(refuseKey);
+    isBroken = true;
+    await jest.advanceTimersByTimeAsync(1_000);
+    isBroken = false;
+    await denials.close();
+    expect(countOf(added)).toBe(2);
+    expect(JSON.stringify([added, lines])).not.toContain("lk_");
+  });
+
+  it("are all told when the server closes, however recent", async () => {
+    deny();
+    await jest.advanceTimersByTimeAsync(1_000);
+    deny();
+    refuseKey(makeKey("prv", application.id));
+    await denials.close();
+    expect(countOf(added)).toBe(3);
+  });
+});

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type DescMessage, getOption } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
+import { field as fieldRules } from "../../../gen/buf/validate/validate_pb.js";
+import {
+  EventSchema,
+  ListEventsRequestSchema,
+  WatchEventsRequestSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
+
+/** The kinds that the `kind` of a message may be. */
+function kindsIn({ field }: DescMessage): readonly string[] {
+  const { type } = getOption(field.kind as NonNullable<typeof field.kind>, fieldRules);
+  return type.case === "string" ? type.value.in : [];
+}
+
+/** The kinds that are written out in the source. Those of ends are put together. */
+function kindsInSource(): string[] {
+  const files = readdirSync("src", { recursive: true, encoding: "utf8" });
+  const kinds = files
+    .filter((file) => file.endsWith(".ts"))
+    .flatMap((file) => [
+      ...readFileSync(join("src", file), "utf8").matchAll(
+        /"((?:application|key|session|access)\.[a-z_]+)"/g,
+      ),
+    ])
+    .map(([, kind = ""]) => kind);
+  return [...new Set(kinds)];
+}
+
+const kindsOfEnds = ["application", "key", "last_manager"].flatMap((what) => [
+  `${what}.expiring`,
+  `${what}.expired`,
+]);
+
+describe("the kinds of events in the contract", () => {
+  it("are those that the service tells of", () => {
+    expect([...kindsInSource(), ...kindsOfEnds].sort()).toEqual([...kindsIn(EventSchema)].sort());
+  });
+
+  it.each([ListEventsRequestSchema, WatchEventsRequestSchema])("are those of %s", (schema) => {
+    expect(kindsIn(schema)).toEqual(kindsIn(EventSchema));
+  });
+});

@@ -1,0 +1,14 @@
+import { describe } from "@jest/globals";
+import { describeWatchEvents } from "../../contract/api/watch-events.js";
+import { clientNamed, streamClients } from "../../support/api-streams.js";
+import { isFullSuite } from "../../support/suite.js";
+
+// Protocols and stores are independent of each other: each is tried once.
+describe.each([
+  ["lmdb", isFullSuite ? streamClients : clientNamed("connect")],
+  ["mongo", clientNamed("grpc")],
+] as const)("store=%s", (engine, clients) => {
+  describe.each(clients)("client=%s", (_client, connect) => {
+    describeWatchEvents({ engine, connect });
+  });
+});

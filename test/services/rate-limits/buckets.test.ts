@@ -1,0 +1,299 @@
+import { createContextValues } from "@connectrpc/connect";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import fc from "fast-check";
+import pino from "pino";
+import { callKey } from "../../../src/auth/caller.js";
+import { createReadAddressOf } from "../../../src/auth/caller-address.js";
+import type { Rate } from "../../../src/config/parsers.js";
+import { Cancellation } from "../../../src/lib/cancellation.js";
+import {
+  createBuckets,
+  createSharedBuckets,
+  createStoreContact,
+  generationSize,
+} from "../../../src/services/rate-limits/buckets.js";
+import { createCountedAddressOf } from "../../../src/services/rate-limits/rate-limits.js";
+import type { Drawn, RateCounts } from "../../../src/store/port/rate-counts.js";
+import { stopTime } from "../../support/stop-time.js";
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const rates = fc.record<Rate>({
+  count: fc.integer({ min: 1, max: 2_000 }),
+  interval: fc.constantFrom(1_000, 60_000, 3_600_000),
+  burst: fc.integer({ min: 1, max: 300 }),
+});
+
+/** Calls, some time after the one before, of which each takes some tokens. */
+const calls = fc.array(
+  fc.record({
+    pause: fc.oneof(
+      fc.constant(0),
+      fc.integer({ min: 0, max: 50 }),
+      fc.integer({ max: 90_000, min: 0 }),
+    ),
+    count: fc.integer({ min: 1, max: 40 }),
+    tokens: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 20 })),
+  }),
+  { maxLength: 60 },
+);
+
+function createTestLog() {
+  const lines: { readonly msg: string }[] = [];
+  return { lines, log: pino({}, { write: (line) => lines.push(JSON.parse(line)) }) };
+}
+
+/** By how many tokens more were given, at these moments, than come in the time from any one to any other. */
+function mostAtOnce(given: readonly number[], { count, interval }: Rate): number {
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (const [before, moment] of given.entries()) {
+    const surplus = before - ((moment - (given[0] as number)) * count) / interval;
+    least = Math.min(least, surplus);
+    most = Math.max(most, surplus - least + 1);
+  }
+  return most;
+}
+
+/** So little is nothing but the error of sums. */
+const error = 1e-6;
+
+describe("a bucket", () => {
+  it("never gives more than its burst and what has come since, whenever one begins to count", () => {
+    const property = fc.property(rates, calls, (rate, calls) => {
+      const { now, skip } = stopTime(1_000);
+      const { take } = createBuckets(rate);
+      const given: number[] = [];
+      for (const { pause, count, tokens } of calls) {
+        skip(pause);
+        for (let i = 0; i < count; i++) {
+          if (tokens <= rate.burst && take("a", tokens) === 0) {
+            given.push(...Array(tokens).fill(now()));
+          }
+        }
+      }
+      expect(mostAtOnce(given, rate)).toBeLessThanOrEqual(rate.burst + error);
+    });
+    fc.assert(property, { numRuns: 60 });
+  });
+
+  it("has a token when it said it would, and not sooner", () => {
+    const property = fc.property(rates, (rate) => {
+      const { skip } = stopTime(1_000);
+      const { take } = createBuckets(rate);
+      const waits = Array.from({ length: rate.burst }, () => take("a"));
+      expect(Math.max(...waits)).toBe(0);
+      const wait = take("a");
+      expect(wait).toBeGreaterThanOrEqual(1);
+      skip(wait - 1);
+      expect(take("a")).toBeGreaterThan(0);
+      // What comes in parts may add up to a trace less than a token.
+      skip(2);
+      expect(take("a")).toBe(0);
+    });
+    fc.assert(property, { numRuns: 100 });
+  });
+
+  it("gives many at once when it said it would, and keeps what it has until then", () => {
+    const { skip } = stopTime(1_000);
+    const { take } = createBuckets({ count: 1, interval: 1_000, burst: 10 });
+    expect([take("a", 8), take("a", 8)]).toEqual([0, 6_000]);
+    expect(take("a", 2)).toBe(0);
+    skip(6_000);
+    expect([take("a", 7), take("a", 6)]).toEqual([1_000, 0]);
+  });
+
+  it("is a bucket for each name", () => {
+    stopTime(1_000);
+    const { take } = createBuckets({ count: 1, interval: 1_000, burst: 1 });
+    expect([take("a"), take("b"), take("a")]).toEqual([0, 0, 1_000]);
+  });
+
+  it("that is in use stays, however many others come", () => {
+    stopTime(1_000);
+    const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
+    expect(take("busy")).toBe(0);
+    for (let i = 0; i < 5 * generationSize; i++) {
+      take(String(i));
+      if (i % (generationSize / 2) === 0) {
+        expect(take("busy")).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it("that nobody asks for is forgotten for others, and full again", () => {
+    stopTime(1_000);
+    const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
+    expect(take("idle")).toBe(0);
+    for (let i = 0; i < 2 * generationSize; i++) {
+      take(String(i));
+    }
+    expect(take("idle")).toBe(0);
+  });
+});
+
+/** What the store does, by the same clock. */
+function createModelCounts(now: () => number) {
+  const buckets = new Map<string, { tokens: number; at: number }>();
+  let draws = 0;
+  const counts: RateCounts = {
+    async draw(name, { count, interval, burst }, most, least = 1): Promise<Drawn> {
+      draws++;
+      const bucket = buckets.get(name) ?? { tokens: burst, at: now() };
+      const held = Math.min(burst, bucket.tokens + ((now() - bucket.at) * count) / interval);
+      const tokens = held < least ? 0 : Math.min(most, Math.floor(held));
+      buckets.set(name, { tokens: held - tokens, at: now() });
+      return { tokens, wait: Math.max(1, Math.ceil(((least - held) * interval) / count)) };
+    },
+  };
+  return { counts, draws: () => draws };
+}
+
+describe("buckets that processes share", () => {
+  const rate: Rate = { count: 1_000, interval: 1_000, burst: 2_000 };
+
+  it("never give more in all than the burst and what has come since, and a second before", async () => {
+    const property = fc.asyncProperty(rates, calls, async (rate, calls) => {
+      const { now, skip } = stopTime(1_000);
+      const { counts } = createModelCounts(now);
+      const { log } = createTestLog();
+      const processes = [0, 1, 2].map(() =>
+        createSharedBuckets("kind", rate, counts, createStoreContact(log)),
+      );
+      const given: number[] = [];
+      for (const { pause, count, tokens } of calls) {
+        skip(pause);
+        const take = (_: unknown, i: number) =>
+          tokens > rate.burst ? 1 : processes[i % 3]?.take("a", tokens);
+        for (const wait of await Promise.all(Array.from({ length: count }, take))) {
+          if (wait === 0) {
+            given.push(...Array(tokens).fill(now()));
+          }
+        }
+      }
+      const aSecond = (1_000 * rate.count) / rate.interval;
+      expect(mostAtOnce(given, rate)).toBeLessThanOrEqual(rate.burst + aSecond + error);
+    });
+    await fc.assert(property, { numRuns: 60 });
+  });
+
+  it("ask the store for few of many calls, and for none while there is nothing to draw", async () => {
+    const { now, skip } = stopTime(1_000);
+    const { counts, draws } = createModelCounts(now);
+    const { log } = createTestLog();
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    const waits = await Promise.all(Array.from({ length: 3_000 }, () => take("a")));
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(rate.burst);
+    expect(draws()).toBe(rate.burst / 100 + 1);
+    expect(take("a")).toBe(1);
+    expect(draws()).toBe(rate.burst / 100 + 1);
+    skip(1);
+    expect(await take("a")).toBe(0);
+  });
+
+  it("give many at once when they said they would, also where some of them came one by one", async () => {
+    const { now, skip } = stopTime(1_000);
+    const { counts } = createModelCounts(now);
+    const { log } = createTestLog();
+    const slow: Rate = { count: 10, interval: 1_000, burst: 100 };
+    const { take } = createSharedBuckets("kind", slow, counts, createStoreContact(log));
+    expect(await take("a", 60)).toBe(0);
+    expect(await take("a", 60)).toBe(2_000);
+    expect(await take("a")).toBe(0);
+    skip(1_999);
+    expect(await take("a", 60)).toBeGreaterThan(0);
+    skip(102);
+    expect(await take("a", 60)).toBe(0);
+  });
+
+  it("give many of those that a process has drawn and not given", async () => {
+    const { now } = stopTime(1_000);
+    const { counts, draws } = createModelCounts(now);
+    const { log } = createTestLog();
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    expect(await take("a")).toBe(0);
+    expect(await take("a", 99)).toBe(0);
+    expect(draws()).toBe(1);
+  });
+
+  it("are not saved up by processes that have drawn and not given", async () => {
+    const { now, skip } = stopTime(1_000);
+    const { counts } = createModelCounts(now);
+    const { log } = createTestLog();
+    const processes = Array.from({ length: 20 }, () =>
+      createSharedBuckets("kind", rate, counts, createStoreContact(log)),
+    );
+    const takeFromEach = async () => {
+      const waits = await Promise.all(processes.map(({ take }) => take("a")));
+      return waits.filter((wait) => wait === 0).length;
+    };
+    expect(await takeFromEach()).toBe(processes.length);
+    skip(10_000);
+    let given = 0;
+    for (let round = 0; round < 200; round++) {
+      given += await takeFromEach();
+    }
+    expect(given).toBe(rate.burst);
+  });
+
+  it("make no queue of calls where tokens come one by one", async () => {
+    let now = 1_000;
+    // Each look at the clock takes a while.
+    jest.spyOn(performance, "now").mockImplementation(() => {
+      now += 0.05;
+      return now;
+    });
+    const { counts, draws } = createModelCounts(() => now);
+    const { log } = createTestLog();
+    const { take } = createSharedBuckets(
+      "kind",
+      { ...rate, burst: 100 },
+      counts,
+      createStoreContact(log),
+    );
+    await Promise.all(Array.from({ length: 500 }, () => take("a")));
+    expect(draws()).toBe(2);
+  });
+
+  it("are counted here while the store does not answer, which is told once", async () => {
+    const { skip } = stopTime(1_000);
+    let isAway = true;
+    const counts: RateCounts = {
+      draw: () =>
+        isAway ? Promise.reject(new Error("away")) : Promise.resolve({ tokens: 1, wait: 1 }),
+    };
+    const { log, lines } = createTestLog();
+    const few = { ...rate, burst: 2 };
+    const { take } = createSharedBuckets("kind", few, counts, createStoreContact(log));
+    expect(await take("a")).toBe(0);
+    expect([take("a"), take("a")]).toEqual([0, 1]);
+    skip(1_500);
+    expect(await take("a")).toBe(0);
+    isAway = false;
+    skip(1_500);
+    expect(await take("a")).toBe(0);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      "rate limits cannot be counted together: this process counts by itself",
+      "rate limits are counted together again",
+    ]);
+  });
+});
+
+describe("an address", () => {
+  const countedAddressOf = createCountedAddressOf(createReadAddressOf([]));
+
+  it.each([
+    ["203.0.113.7", "203.0.113.7"],
+    ["2001:db8:1:2::1", "20010db800010002/64"],
+    ["", ""],
+  ])("%s is counted as %s, each time", (address, counted) => {
+    const call = {
+      requestId: "",
+      peer: { address, headers: {} },
+      cancellation: new Cancellation(),
+    };
+    const values = createContextValues().set(callKey, call);
+    expect([countedAddressOf(values), countedAddressOf(values)]).toEqual([counted, counted]);
+  });
+});

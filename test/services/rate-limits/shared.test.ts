@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { createTenant, type Tenant } from "../../contract/api/tenant.js";
+import { createRestApi } from "../../support/api-rest.js";
+import { type FailingMongo, startFailingMongo } from "../../support/failing-mongo.js";
+import { send } from "../../support/http.js";
+import { useMongo } from "../../support/mongo.js";
+import { uri } from "../../support/mongo-uri.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+const hour = 3_600_000;
+const started: TestServer[] = [];
+
+afterAll(() => Promise.all(started.map((server) => server.close())));
+
+/** Starts an instance that counts with others. */
+async function start(store: TestServer["store"], limits: Record<string, string>) {
+  const environment = {
+    ...{ MONGODB_URI: uri, RATE_LIMIT_SCOPE: "shared", TRUSTED_PROXIES: "127.0.0.1" },
+    ...limits,
+  };
+  const server = await startServer("mongo", { environment, store });
+  started.push(server);
+  return server;
+}
+
+async function ask(server: TestServer, key: string, address = "203.0.113.1"): Promise<number> {
+  const { status, headers } = await send(server, "/whoami", {
+    headers: { "svc-api-key": key, "x-forwarded-for": address },
+  });
+  if (status === 429) {
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  }
+  return status;
+}
+
+/** Whether a line of the log tells that an instance counts by itself, or no longer does. */
+const isAboutContact = ({ msg }: Record<string, unknown>) => /^rate limits /.test(String(msg));
+
+describe("buckets in MongoDB", () => {
+  const mongo = useMongo();
+
+  it("give as many tokens as they hold, and say when there will be another", async () => {
+    // So far ahead that MongoDB, by its own clock, does not remove a bucket that is in use.
+    let now = Date.UTC(2100, 0);
+    const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
+    const rate = { count: 10, interval: 1_000, burst: 5 };
+    const draw = (most: number) => rateCounts?.draw("a", rate, most);
+    expect(await draw(3)).toMatchObject({ tokens: 3 });
+    expect(await draw(3)).toMatchObject({ tokens: 2 });
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
+    now += 40;
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 60 });
+    now += 60;
+    expect(await draw(3)).toMatchObject({ tokens: 1 });
+    now -= 500;
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
+    now += hour;
+    expect(await draw(9)).toMatchObject({ tokens: 5 });
+  });
+
+  it("give all of many tokens or none, and say when there will be enough", async () => {
+    const now = Date.UTC(2100, 0);
+    const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
+    const rate = { count: 10, interval: 1_000, burst: 5 };
+    const draw = (count: number) => rateCounts?.draw("many", rate, count, count);
+    expect(await draw(3)).toMatchObject({ tokens: 3 });
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
+    expect(await draw(2)).toMatchObject({ tokens: 2 });
+    expect(await draw(3)).toEqual({ tokens: 0, wait: 300 });
+  });
+
+  it("give no token twice, however many draw at once and whatever their clocks say", async () => {
+    const db = mongo.createDatabase();
+    const stores = [await mongo.open(db), await mongo.open(db)];
+    const rate = { count: 1, interval: hour, burst: 50 };
+    const now = Date.now();
+
+    const drawTogether = (bucket: string) =>
+      Array.from({ length: 100 }, (_, i) => {
+        clock.mockReturnValue(i % 2 === 0 ? now + hour : now - hour);
+        return stores[i % 2]?.rateCounts?.draw(bucket, rate, 3);
+      });
+
+    const clock = jest.spyOn(Date, "now");
+    try {
+      // A draw fails after half a second, which a busy machine can take: then another bucket is tried.
+      for (let attempt = 0; ; attempt++) {
+        const draws = await Promise.allSettled(drawTogether(`b${attempt}`));
+        const tokens = draws.map((it) => (it.status === "fulfilled" ? (it.value?.tokens ?? 0) : 0));
+        const drawn = tokens.reduce((sum, count) => sum + count, 0);
+        expect(drawn).toBeLessThanOrEqual(50);
+        if (draws.every(({ status }) => status === "fulfilled")) {
+          expect(drawn).toBe(50);
+          return;
+        }
+      }
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it("are swept when they are full again", async () => {
+    const db = mongo.createDatabase();
+    const store = await mongo.open(db);
+    await store.rateCounts?.draw("c", { count: 2, interval: 1_000, burst: 10 }, 1);
+    const [document] = await db.collection("rate_counts").find().toArray();
+    expect(document?.expires_at - document?.at).toBe(5_000);
+    const [, index] = await db.collection("rate_counts").indexes();
+    expect(index).toMatchObject({ key: { expires_at: 1 }, expireAfterSeconds: 0 });
+  });
+});
+
+describe("two instances that count together", () => {
+  const mongo = useMongo();
+  const limits = { RATE_LIMIT_PRIVATE: "1/h:10", RATE_LIMIT_FAILURES: "1/h:6" };
+  let instances: TestServer[];
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    const db = mongo.createDatabase();
+    instances = [
+      await start(await mongo.open(db), limits),
+      await start(await mongo.open(db), limits),
+    ];
+    const [first] = instances as [TestServer, TestServer];
+    tenant = await createTenant(first, createRestApi(first.url));
+  });
+
+  /** Asks each instance in turn, so many times, and answers how often each status came. */
+  async function askInTurn(key: string, address: string, count: number) {
+    const counts: Record<number, number> = {};
+    for (let i = 0; i < count; i++) {
+      const status = await ask(instances[i % 2] as TestServer, key, address);
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  /**
+   * Does something again until no instance has lost MongoDB meanwhile: one that
+   * waits for it for half a second, as on a slow machine, counts by itself.
+   */
+  async function whileInContact<T>(attempt: (index: number) => Promise<T>): Promise<T> {
+    const lines = () => instances.map(({ logs }) => logs.filter(isAboutContact));
+    for (let index = 1; ; index++) {
+      const before = lines().flat().length;
+      const result = await attempt(index);
+      const isLost = lines().some((told) => told.at(-1)?.level === 40);
+      if (!isLost && lines().flat().length === before) {
+        return result;
+      }
+    }
+  }
+
+  it("let a key be used as often as one may", async () => {
+    const counts = await whileInContact(async () => {
+      const { key } = await tenant.make("private", { permissions: ["access:check"] });
+      return askInTurn(key, "203.0.113.1", 16);
+    });
+    expect(counts).toEqual({ 200: 10, 429: 6 });
+  });
+
+  it("count the checks of batches together, and refuse one that is too large for what is left", async () => {
+    const statuses = await whileInContact(async () => {
+      const { key } = await tenant.make("private", { permissions: ["access:check"] });
+      const checkBatch = async (at: number, size: number) => {
+        const answer = await send(instances[at] as TestServer, "/access/check-batch", {
+          method: "POST",
+          headers: { "svc-api-key": key, "content-type": "application/json" },
+          body: JSON.stringify({ checks: Array(size).fill({ key, permission: "access:check" }) }),
+        });
+        return answer.status;
+      };
+      // The call that is refused takes the one token of every call.
+      return [
+        await checkBatch(0, 4),
+        await checkBatch(1, 4),
+        await checkBatch(0, 3),
+        await checkBatch(1, 1),
+        await checkBatch(0, 1),
+      ];
+    });
+    expect(statuses).toEqual([200, 200, 429, 200, 429]);
+  });
+
+  it("refuse as many wrong keys as one does, before they say that there are too many", async () => {
+    const counts = await whileInContact((index) => askInTurn("guess", `198.51.100.${index}`, 10));
+    expect(counts).toEqual({ 401: 6, 429: 4 });
+    expect(await ask(instances[0] as TestServer, tenant.root.key)).toBe(200);
+  });
+});
+
+describe("an instance that cannot count with others", () => {
+  let mongo: FailingMongo;
+
+  beforeAll(async () => {
+    mongo = await startFailingMongo();
+  });
+
+  afterAll(async () => {
+    await Promise.all(started.splice(0).map((server) => server.close()));
+    await mongo.stop();
+  });
+
+  it.each<[what: string, data: object]>([
+    ["fails", { failCommands: ["findAndModify"], errorCode: 10107 }],
+    [
+      "does not answer",
+      { failCommands: ["findAndModify"], blockConnection: true, blockTimeMS: 10_000 },
+    ],
+  ])("counts by itself where MongoDB %s, and says so once", async (_, data) => {
+    const server = await start(mongo.store, { ...rateLimitsOff, RATE_LIMIT_PRIVATE: "1/h:3" });
+    const { backend } = await createTenant(server, createRestApi(server.url));
+    await mongo.fail("alwaysOn", data);
+    const statuses: number[] = [];
+    for (let i = 0; i < 6; i++) {
+      statuses.push(await ask(server, backend.key));
+    }
+    await mongo.fail("off");
+    expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
+    expect(server.logs.filter(isAboutContact)).toMatchObject([
+      { level: 40, msg: expect.stringMatching(/^rate limits cannot/) },
+    ]);
+  });
+});

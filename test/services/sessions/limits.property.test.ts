@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { createTenant, type GrantsInit, type Tenant } from "../../contract/api/tenant.js";
+import type { Api } from "../../support/api.js";
+import { createRestApi } from "../../support/api-rest.js";
+import { rateLimitsOff } from "../../support/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { repetitions } from "../../support/suite.js";
+
+const permissions = ["token:read", "token:use", "token:create"];
+const anyPermissions = fc.uniqueArray(fc.constantFrom(...permissions), { maxLength: 2 });
+const somePermissions = fc.uniqueArray(fc.constantFrom(...permissions), {
+  minLength: 1,
+  maxLength: 2,
+});
+const container = fc.constantFrom("/", "/a/", "/a/b/", "/b/");
+const transform = fc.constantFrom("redact", "mask", "reveal");
+const priority = fc.integer({ min: 1, max: 3 });
+
+const applicationRule = fc.record({ priority, container, transform, permissions: somePermissions });
+const condition = fc.oneof(
+  fc.record({
+    attribute: fc.constant("container"),
+    operator: fc.constantFrom("starts_with", "equals"),
+    value: container,
+  }),
+  fc.record({
+    attribute: fc.constant("id"),
+    operator: fc.constantFrom("starts_with", "equals"),
+    value: fc.constantFrom("x", "xy"),
+  }),
+);
+const sessionRule = fc.record({
+  priority,
+  transform,
+  permissions: somePermissions,
+  conditions: fc.array(condition, { minLength: 1, maxLength: 2 }),
+});
+
+const ofApplication = fc
+  .record({ permissions: anyPermissions, rules: fc.array(applicationRule, { maxLength: 3 }) })
+  .filter(({ permissions, rules }) => permissions.length + rules.length > 0);
+const ofSession = fc
+  .record({ permissions: anyPermissions, rules: fc.array(sessionRule, { maxLength: 3 }) })
+  .filter(({ permissions, rules }) => permissions.length + rules.length > 0);
+const token = fc.record({ id: fc.constantFrom("x", "xy", "z"), container });
+
+let server: TestServer;
+let api: Api;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  server = await startServer("lmdb", { environment: rateLimitsOff });
+  api = createRestApi(server.url);
+  tenant = await createTenant(server, api);
+});
+
+afterAll(() => server.close());
+
+function shownBy({ allowed, transform = "" }: CheckAccessResponse): number {
+  return allowed ? ["redact", "mask", "reveal"].indexOf(transform) : -1;
+}
+
+/** Of what is to be granted, as much as the authorizer holds by name: more is refused. */
+function heldOf(wanted: GrantsInit, held: GrantsInit): GrantsInit | undefined {
+  const names = new Set(
+    [held, ...(held.rules ?? [])].flatMap(({ permissions = [] }) => permissions),
+  );
+  const kept = (list: readonly string[] = []) => list.filter((name) => names.has(name));
+  const rules = (wanted.rules ?? [])
+    .map((rule) => ({ ...rule, permissions: kept(rule.permissions) }))
+    .filter((rule) => rule.permissions.length > 0);
+  const grants = { permissions: kept(wanted.permissions), rules };
+  return grants.permissions.length + rules.length > 0 ? grants : undefined;
+}
+
+describe("a session of a service", () => {
+  it("may do only what its authorizer may do now, and sees no more of a token", async () => {
+    let allowed = 0;
+    let limited = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        ofApplication,
+        ofSession,
+        ofApplication,
+        fc.array(token, { minLength: 3, maxLength: 3 }),
+        async (held, wanted, later, tokens) => {
+          const grants = heldOf(wanted, held);
+          fc.pre(grants !== undefined);
+          const backend = await tenant.make("private", held);
+          const { sessionKey, nonce } = await api.createSession(tenant.shop.key);
+          await api.authorizeSession(backend.key, { nonce, ...grants });
+
+          for (const change of [undefined, later]) {
+            if (change) {
+              await api.updateApplication(tenant.root.key, {
+                id: backend.id,
+                name: "changed",
+                ...change,
+              });
+            }
+            for (const permission of permissions) {
+              for (const token of tokens) {
+                const [bySession, byAuthorizer] = await Promise.all(
+                  [sessionKey, backend.key].map((key) =>
+                    api.checkAccess(tenant.root.key, { key, permission, token }),
+                  ),
+                );
+                const shown = shownBy(bySession as CheckAccessResponse);
+                expect(shown).toBeLessThanOrEqual(shownBy(byAuthorizer as CheckAccessResponse));
+                allowed += shown >= 0 ? 1 : 0;
+                limited += bySession?.limitedBy === "authorizer" ? 1 : 0;
+              }
+            }
+          }
+        },
+      ),
+      { numRuns: repetitions({ quick: 15, full: 30 }) },
+    );
+    expect(allowed).toBeGreaterThan(0);
+    expect(limited).toBeGreaterThan(0);
+  });
+});

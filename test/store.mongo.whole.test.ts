@@ -1,4 +1,0 @@
-import { describeWholeStore } from "./store-contract.js";
-import { useContractStores } from "./support/mongo-contract.js";
-
-describeWholeStore("MongoDB", useContractStores().openEmpty);

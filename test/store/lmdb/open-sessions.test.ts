@@ -1,0 +1,66 @@
+import { describe, expect, it } from "@jest/globals";
+import { open } from "lmdb";
+import { SessionQuotaReached } from "../../../src/store/port/errors.js";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { aGrant, anApplication, aSession, hour, must } from "../../contract/store/fixtures.js";
+import { createTestClock } from "../../support/clock.js";
+import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { until } from "../../support/until.js";
+
+const folder = useLmdbFolder();
+const quota = 3;
+
+/** Opens sessions until the quota is reached, and returns them. */
+async function fill(store: Store, application: ApplicationRecord, ttl = hour) {
+  const opened = [];
+  for (;;) {
+    const session = aSession(application, { quota, ttl });
+    try {
+      await store.sessions.create(session);
+      opened.push(session);
+    } catch (error) {
+      expect(error).toBeInstanceOf(SessionQuotaReached);
+      return opened;
+    }
+  }
+}
+
+describe("the count of open sessions in LMDB", () => {
+  it("is right after sessions were swept that expired, were revoked or lost their application", async () => {
+    const clock = createTestClock(Date.UTC(2100, 0));
+    const store = await folder.open({ clock: clock.now, sweepInterval: 5 });
+    const [one, other] = [
+      await store.applications.create(anApplication()),
+      await store.applications.create(anApplication()),
+    ];
+    const opened = await fill(store, one, 1_000);
+    await store.sessions.authorize(aGrant(must(opened[0]), { expiresAt: clock.now() + 2 * hour }));
+    await fill(store, other);
+    clock.advance(1_000);
+    await until(async () => (await store.sessions.takeExpired()) > 0);
+    expect(await fill(store, one)).toHaveLength(quota - 1);
+
+    await store.applications.update(one.tenantId, one.id, () => ({
+      sessionEpoch: 1,
+      modifiedBy: one.id,
+    }));
+    expect(await fill(store, one)).toHaveLength(quota);
+    await store.applications.delete(other.tenantId, other.id);
+    expect(await fill(store, one)).toHaveLength(0);
+  });
+
+  it("is taken of sessions that an older version opened", async () => {
+    const before = await folder.open();
+    const application = await before.applications.create(anApplication());
+    await before.sessions.create(aSession(application));
+    await before.sessions.create(aSession(application));
+    await before.close();
+    const root = open({ path: folder.path(), noSubdir: false, maxDbs: 32 });
+    await root.openDB("open-sessions", {}).clearAsync();
+    await root.openDB("meta", { encoding: "string" }).put("schema", "4");
+    await root.close();
+    const store = await folder.open();
+    expect(await fill(store, application)).toHaveLength(quota - 2);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it, jest } from "@jest/globals";
+import { open } from "lmdb";
+import { newId } from "../../../src/lib/uuid.js";
+import { anApplication, times } from "../../contract/store/fixtures.js";
+import { useChildren } from "../../support/child.js";
+import { useFollowers } from "../../support/follow.js";
+import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { openLog } from "../../support/lmdb-log.js";
+import { useLmdbProcesses } from "../../support/lmdb-processes.js";
+import { hangTimeout } from "../../support/until.js";
+
+jest.setTimeout(2 * hangTimeout);
+
+const folder = useLmdbFolder();
+const start = useChildren();
+const follow = useFollowers();
+const { child, run } = useLmdbProcesses(folder);
+
+describe("what LMDB acknowledged", () => {
+  it("was told in the log of changes, and nothing else was, when the process was killed", async () => {
+    const writer = start(child("churn"));
+    await writer.line(200);
+    await writer.kill();
+    const told = (what: string): string[] => writer.lines().flatMap((line) => line[what] ?? []);
+    const opened = openLog(folder.path());
+    const log = opened.entries();
+    await opened.close();
+    expect(log.map(({ number }) => number)).toEqual(times(log.length, (index) => index + 1));
+    const store = await folder.open();
+
+    const deleted = log.filter(({ kind }) => kind === "deleted");
+    const deletedIds = new Set(deleted.map(({ applicationId }) => applicationId));
+    for (const { applicationId } of deleted) {
+      expect(await store.applications.find(applicationId)).toBeUndefined();
+    }
+    for (const id of told("created")) {
+      expect((await store.applications.find(id)) === undefined).toBe(deletedIds.has(id));
+    }
+
+    const authorized = log.filter(({ kind }) => kind === "authorized");
+    expect(authorized.map(({ sessionId }) => sessionId)).toEqual(
+      expect.arrayContaining(told("authorized")),
+    );
+    for (const { applicationId, sessionId = "" } of authorized) {
+      const found = await store.sessions.find(sessionId);
+      expect(found?.session.authorizedAt !== undefined).toBe(!deletedIds.has(applicationId));
+    }
+  });
+});
+
+describe("processes that share the data in LMDB", () => {
+  it("are told what they missed where others prune the log under them", async () => {
+    const store = await folder.open();
+    const { id } = await store.applications.create(anApplication());
+    const follower = follow(store, anApplication().tenantId);
+    await follower.next();
+    const waited = follower.next();
+    expect(run("outlive", id).status).toBe(0);
+    expect(await waited).toMatchObject({ changes: [], missed: true, position: "4" });
+  });
+
+  it("need not close the store to end", async () => {
+    const id = newId(Date.now());
+    expect(run("leave", id).status).toBe(0);
+    expect(run("follow", id).status).toBe(0);
+    const store = await folder.open();
+    expect(await store.applications.find(id)).toBeDefined();
+  });
+});
+
+describe("a folder of the first schema", () => {
+  it("is given what it lacks by the first of those that open it, and keeps what it has", async () => {
+    const store = await folder.open();
+    const created = await store.applications.create(anApplication());
+    await store.close();
+    const database = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
+    const meta = database.openDB({ name: "meta", encoding: "string" });
+    await meta.put("schema", "1");
+    await meta.remove("id");
+    await database.openDB({ name: "changes" }).drop();
+    await database.close();
+
+    const others = times(4, () => start(child("identify")));
+    const told = await Promise.all(others.map((other) => other.line(0)));
+    const next = await folder.open();
+    expect(next.id).not.toBe(store.id);
+    expect(told).toEqual(times(4, () => ({ id: next.id })));
+    expect(await next.applications.find(created.id)).toEqual(created);
+    const follower = follow(next, created.tenantId);
+    await follower.next();
+    await next.applications.delete(created.tenantId, created.id);
+    expect(await follower.next()).toMatchObject({ changes: [{ kind: "deleted" }], position: "1" });
+  });
+});

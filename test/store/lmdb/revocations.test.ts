@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { Store } from "../../../src/store/port/store.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  rule,
+  times,
+} from "../../contract/store/fixtures.js";
+import { canMount, fillDisk, whyNoMount, withSmallDisk } from "../../faults/support/small-disk.js";
+import { itIf } from "../../support/can-run.js";
+import { createTestClock } from "../../support/clock.js";
+import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { until } from "../../support/until.js";
+
+const folder = useLmdbFolder();
+
+/** Take several pages, so that few fill the disk. */
+const rules = times(20, (at) => ({ ...rule, priority: at + 1, description: "x".repeat(200) }));
+
+/** What takes access away, each from an application of its own. */
+async function makeRevocations(store: Store) {
+  const { applications, sessions } = store;
+  const made = await Promise.all(times(4, () => createBoth(store)));
+  const [deleted, disabled, rekeyed, ended] = made as [
+    (typeof made)[0],
+    (typeof made)[0],
+    (typeof made)[0],
+    (typeof made)[0],
+  ];
+  const trail = { revokes: true, entriesFor: () => ({ events: [] }) };
+  const change = (
+    { tenantId, id }: { tenantId: string; id: string },
+    changed: { disabled: true } | { keys: [] },
+  ) => applications.update(tenantId, id, () => ({ ...changed, modifiedBy: id }), trail);
+  return [
+    () => applications.delete(deleted.application.tenantId, deleted.application.id),
+    () => change(disabled.application, { disabled: true }),
+    () => change(rekeyed.application, { keys: [] }),
+    () => sessions.delete(ended.created.tenantId, ended.created.id),
+  ];
+}
+
+function createUntilRefused(store: Store) {
+  const tenantId = randomUUID();
+  return async () => {
+    for (;;) {
+      try {
+        await store.applications.create(anApplication({ tenantId, rules, key: aKey() }));
+      } catch (error) {
+        return error;
+      }
+    }
+  };
+}
+
+/** Opens a store on a small disk, and closes it afterwards. */
+function withStoreOnSmallDisk(
+  use: (store: Store, disk: string, clock: ReturnType<typeof createTestClock>) => Promise<void>,
+) {
+  return withSmallDisk(28, async (disk) => {
+    const clock = createTestClock();
+    const store = await openLmdbStore({
+      path: join(disk, "data"),
+      clock: clock.now,
+      sweepInterval: 20,
+      writeTimeout: 60_000,
+    });
+    try {
+      await use(store, disk, clock);
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+describe("revocations on the embedded store", () => {
+  it("are committed before creates that were waiting, and not with them", async () => {
+    const store = await folder.open();
+    const revocations = await makeRevocations(store);
+    const order: string[] = [];
+    const create = () =>
+      store.applications.create(anApplication()).then(() => order.push("create"));
+    const creates = times(50, create);
+    await Promise.all([
+      ...creates,
+      ...revocations.map((revoke) => revoke().then(() => order.push("revocation"))),
+    ]);
+
+    expect(order.slice(0, revocations.length)).toEqual(revocations.map(() => "revocation"));
+  });
+
+  it("let creates through while they go on", async () => {
+    const store = await folder.open();
+    const { application } = await createBoth(store);
+    let isDone = false;
+    const revoking = Promise.all(
+      times(2, async () => {
+        while (!isDone) {
+          await store.sessions.delete(application.tenantId, randomUUID());
+        }
+      }),
+    );
+    await store.applications.create(anApplication());
+    isDone = true;
+    await revoking;
+  });
+
+  const title = "succeed on a full disk together with creates that are refused";
+  itIf(canMount(), title, whyNoMount, () =>
+    withStoreOnSmallDisk(async (store, disk) => {
+      const revocations = await makeRevocations(store);
+      const fill = createUntilRefused(store);
+      expect(await fill()).toBeInstanceOf(StoreUnavailable);
+      await fillDisk(disk);
+      const refused = Promise.all(times(50, fill));
+      expect(await Promise.all(revocations.map((revoke) => revoke()))).toHaveLength(4);
+      for (const error of await refused) {
+        expect(String(error)).toMatch(/kept for revocations.*Make room on its disk/);
+      }
+      await store.ping();
+    }),
+  );
+
+  const recovers = "leave the store writable once sweeps have freed space in its file";
+  itIf(canMount(), recovers, whyNoMount, () =>
+    withStoreOnSmallDisk(async (store, disk, clock) => {
+      const application = await store.applications.create(anApplication());
+      const isRefused = async () => {
+        const session = aSession(application, { ttl: hour });
+        try {
+          await store.sessions.create(session);
+          await store.sessions.authorize(aGrant(session, { rules }));
+          return false;
+        } catch {
+          return true;
+        }
+      };
+      while (!(await isRefused())) {}
+      await fillDisk(disk);
+      clock.advance(hour);
+
+      await until(async () => !(await isRefused()));
+    }),
+  );
+});

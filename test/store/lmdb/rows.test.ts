@@ -1,0 +1,806 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { create } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { open } from "lmdb";
+import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { applicationTypes } from "../../../src/contract/grants.js";
+import { idToBytes, newId } from "../../../src/lib/uuid.js";
+import { toApplication } from "../../../src/services/applications/messages.js";
+import { type ChangeLog, createChangeLog } from "../../../src/store/lmdb/changes.js";
+import { type Environment, openEnvironment } from "../../../src/store/lmdb/environment.js";
+import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import { managerPermissions } from "../../../src/store/port/applications.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import {
+  type ApplicationRecord,
+  expiredRetention,
+  type NewApplication,
+} from "../../../src/store/port/records.js";
+import { createEncoder } from "../../../src/transport/rest/encode.js";
+import { anEvent } from "../../contract/store/event-fixtures.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  contentOf,
+  contentOfNew,
+  grants,
+  hour,
+  idsOf,
+  must,
+  newestFirst,
+  rekey,
+  times,
+} from "../../contract/store/fixtures.js";
+import { anyCharacter } from "../../support/any-character.js";
+import { createTestClock } from "../../support/clock.js";
+import { loadFolder } from "../../support/fixtures.js";
+import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { until } from "../../support/until.js";
+
+const folder = useLmdbFolder();
+
+/** Looks behind the store, at how many rows its tables have, but for those that tell of others. */
+function openTables() {
+  const path = folder.path();
+  const database = open({ path, noSubdir: false, overlappingSync: false, maxDbs: 32 });
+  const names = [...database.getKeys()]
+    .map(String)
+    .filter((name) => !["meta", "changes"].includes(name));
+  const tables = names.map((name) => database.openDB({ name, keyEncoding: "binary" }));
+  function rows(): Record<string, number> {
+    database.resetReadTxn();
+    const counts = tables.map((table, index) => [names[index], table.getCount()]);
+    return Object.fromEntries(counts.filter(([, count]) => count));
+  }
+
+  return {
+    rows,
+
+    /** Resolves when there are as many rows as that. */
+    async settle(expected: Record<string, number>): Promise<void> {
+      await until(async () => isDeepStrictEqual(rows(), expected));
+    },
+
+    close: () => database.close(),
+  };
+}
+
+describe("in LMDB", () => {
+  it("sweeping removes what has expired, and nothing else, by several at once", async () => {
+    const { now, advance } = createTestClock();
+    const store = await folder.open({ clock: now, sweepInterval: 5 });
+    await folder.open({ clock: now, sweepInterval: 5 });
+    const tables = openTables();
+
+    const staying = await store.applications.create(anApplication());
+    const { tenantId } = staying;
+    const [lasting, prolonged, shortened] = [
+      aSession(staying, { ttl: 3 * hour }),
+      aSession(staying, { ttl: hour }),
+      aSession(staying, { ttl: 3 * hour }),
+    ];
+    for (const session of [lasting, prolonged, shortened]) {
+      await store.sessions.create(session);
+    }
+    await store.sessions.authorize(aGrant(prolonged, { expiresAt: now() + 3 * hour }));
+    await store.sessions.authorize(aGrant(shortened, { expiresAt: now() + hour }));
+    const expiresAt = now() + hour;
+    await Promise.all(
+      times(300, async () => {
+        await store.applications.create(anApplication({ tenantId, expiresAt }));
+        await store.applications.create(anApplication({ expiresAt }));
+        await store.sessions.create(aSession(staying));
+      }),
+    );
+    const left = {
+      applications: 1,
+      "application-facts": 3,
+      "by-tenant": 1,
+      counts: 1,
+      sessions: 2,
+      "session-ends": 2,
+      "sessions-by-tenant": 2,
+      "sessions-by-application": 2,
+      // These, and their count.
+      "open-sessions": 3,
+    };
+    expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
+    const { settle } = tables;
+    advance(hour);
+    const ended = { "ended-applications": 600, "ended-sessions": 301 };
+    const kept = { applications: 601, ends: 600 };
+    const keptSessions = {
+      sessions: 303,
+      "sessions-by-tenant": 303,
+      "sessions-by-application": 303,
+    };
+    await settle({ ...left, ...kept, ...keptSessions, ...ended });
+    expect(await store.sessions.findExpired(shortened.id)).toBeDefined();
+    advance(expiredRetention);
+    await settle(left);
+    const page = await store.applications.list({ tenantId, size: 9, from: { page: 1 } });
+    expect(page).toEqual({ items: [staying], more: false, total: 1 });
+    for (const { id } of [lasting, prolonged]) {
+      expect(await store.sessions.find(id)).toBeDefined();
+    }
+    await tables.close();
+  });
+
+  it("a deletion leaves nothing behind", async () => {
+    const store = await folder.open();
+    const tables = openTables();
+    for (const expiresAt of [undefined, Date.now() + hour]) {
+      const { id, tenantId } = await store.applications.create(anApplication({ expiresAt }));
+      const session = aSession({ id, tenantId });
+      await store.sessions.create(session);
+      await store.sessions.delete(tenantId, session.id);
+      await store.applications.delete(tenantId, id);
+    }
+    expect(tables.rows()).toEqual({});
+    await tables.close();
+  });
+
+  it("sweeping removes the sessions that a deleted application authorized, and leaves others", async () => {
+    const store = await folder.open();
+    const tables = openTables();
+    const application = await store.applications.create(anApplication());
+    const { tenantId } = application;
+    const [gone, staying] = [
+      await store.applications.create(anApplication({ tenantId, type: "private" })),
+      await store.applications.create(anApplication({ tenantId, type: "private" })),
+    ];
+    for (const { id: authorizedBy } of [gone, staying]) {
+      const sessions = times(250, () => aSession(application));
+      await Promise.all(sessions.map((session) => store.sessions.create(session)));
+      await Promise.all(
+        sessions.map((session) => store.sessions.authorize(aGrant(session, { authorizedBy }))),
+      );
+    }
+    await store.applications.delete(tenantId, gone.id);
+    await folder.open({ sweepInterval: 5 });
+    await until(async () => tables.rows().sessions === 250);
+    // Each is listed by its application and by its authorizer.
+    await until(async () => tables.rows()["sessions-by-application"] === 500);
+    const { items } = await store.sessions.list({
+      tenantId,
+      authorizedBy: staying.id,
+      size: 1_000,
+    });
+    expect(items).toHaveLength(250);
+    await tables.close();
+  });
+
+  it("sweeping removes sessions that were revoked, and leaves those opened since", async () => {
+    const store = await folder.open();
+    const tables = openTables();
+    const application = await store.applications.create(anApplication());
+    const { id, tenantId } = application;
+    const open = (count: number) =>
+      Promise.all(times(count, () => store.sessions.create(aSession(application))));
+    const revoke = (sessionEpoch: number) =>
+      store.applications.update(tenantId, id, () => ({ sessionEpoch, modifiedBy: id }));
+    await open(450);
+    await revoke(1);
+    await open(230);
+    await revoke(2);
+    const last = await open(300);
+    await folder.open({ sweepInterval: 5 });
+    const left = { applications: 1, "application-facts": 3, "by-tenant": 1, counts: 1 };
+    await tables.settle({
+      ...left,
+      sessions: 300,
+      "session-ends": 300,
+      "sessions-by-tenant": 300,
+      "sessions-by-application": 300,
+      "open-sessions": 301,
+    });
+    const { items } = await store.sessions.list({ tenantId, size: 1_000 });
+    expect(idsOf(items)).toEqual(newestFirst(idsOf(last.map(must))));
+    await store.applications.delete(tenantId, id);
+    await tables.settle({});
+    await tables.close();
+  });
+
+  it("the sessions of an application that ended go when it is removed", async () => {
+    const { now, advance } = createTestClock();
+    const store = await folder.open({ clock: now, sweepInterval: 5 });
+    const tables = openTables();
+    const expiresAt = now() + hour;
+    const application = await store.applications.create(anApplication({ expiresAt }));
+    const session = aSession(application, { ttl: 9 * hour });
+    await store.sessions.create(session);
+    advance(hour);
+    await tables.settle({
+      applications: 1,
+      ends: 1,
+      "ended-applications": 1,
+      sessions: 1,
+      "session-ends": 1,
+      "sessions-by-tenant": 1,
+      "sessions-by-application": 1,
+      "open-sessions": 2,
+    });
+    expect(await store.sessions.findExpired(session.id)).toBeDefined();
+    advance(expiredRetention);
+    await tables.settle({});
+    await tables.close();
+  });
+
+  it("a list of sessions passes over as many as are dead", async () => {
+    const store = await folder.open();
+    const living = await store.applications.create(anApplication());
+    const { tenantId } = living;
+    const first = must(await store.sessions.create(aSession(living, { id: newId(0) })));
+    const revoked = await store.applications.create(anApplication({ tenantId }));
+    await Promise.all(times(1_500, () => store.sessions.create(aSession(revoked))));
+    const change = () => ({ sessionEpoch: 1, modifiedBy: living.id });
+    await store.applications.update(tenantId, revoked.id, change);
+    let turns = 0;
+    const count = () => {
+      turns++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const page = await store.sessions.list({ tenantId, size: 1 });
+    clearImmediate(counting);
+    expect([idsOf(page.items), page.more]).toEqual([[first.id], false]);
+    expect(turns).toBeGreaterThan(1);
+  });
+
+  it("an end is kept for as long as its record, and goes with its key", async () => {
+    const store = await folder.open();
+    const tables = openTables();
+    const expiresAt = Date.now() + hour;
+    const application = await store.applications.create(anApplication({ expiresAt }));
+    const ends = () => tables.rows().ends ?? 0;
+    expect(ends()).toBe(1);
+    const [one, two, three] = times(3, (index) => ({ ...aKey(), expiresAt: expiresAt - index }));
+    await rekey(store, application, must(one), must(two), aKey());
+    expect(ends()).toBe(3);
+    await rekey(store, application, must(three), must(two));
+    expect(ends()).toBe(3);
+    await rekey(store, application, aKey());
+    expect(ends()).toBe(1);
+    await rekey(store, application, must(one));
+    await store.applications.delete(application.tenantId, application.id);
+    expect(tables.rows()).toEqual({});
+    await tables.close();
+  });
+
+  it("closing waits for the writes that were called before", async () => {
+    const store = await folder.open();
+    const calls = times(50, () => store.applications.create(anApplication()));
+    await store.close();
+    const created = await Promise.all(calls);
+    const next = await folder.open();
+    for (const { id } of created) {
+      expect(await next.applications.find(id)).toBeDefined();
+    }
+  });
+
+  it("closing ends the store for good", async () => {
+    const store = await folder.open();
+    await store.close();
+    await store.close();
+    const id = newId(Date.now());
+    for (const call of [
+      async () => store.applications.find(id),
+      () => store.applications.create(anApplication()),
+      async () => store.sessions.find(id),
+      () => store.ping(),
+    ]) {
+      await expect(call()).rejects.toBeInstanceOf(StoreUnavailable);
+    }
+  });
+
+  it("a mistake of ours is no want of data", async () => {
+    const store = await folder.open();
+    const wrong = anApplication({ key: aKey({ hash: null as unknown as Uint8Array }) });
+    const error = await store.applications.create(wrong).catch((error) => error);
+    expect(error).not.toBeInstanceOf(StoreUnavailable);
+    expect(await store.applications.isEmpty()).toBe(true);
+  });
+});
+
+describe("opening LMDB", () => {
+  it("makes a folder that only its owner may look into", async () => {
+    const path = join(folder.path(), "a", "b.c");
+    await folder.open({ path });
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
+    expect((await stat(join(path, "data.mdb"))).mode & 0o777).toBe(0o600);
+  });
+
+  it("says in one sentence what is wrong with a folder, and what to do", async () => {
+    const [file, foreign, torn] = ["file", "foreign", "torn"].map((name) =>
+      join(folder.path(), name),
+    ) as [string, string, string];
+    await writeFile(file, "");
+    await mkdir(foreign);
+    await writeFile(join(foreign, "data.mdb"), "x".repeat(10_000));
+    await mkdir(torn);
+    await writeFile(join(torn, "data.mdb"), "x");
+    for (const path of [file, join(file, "below"), foreign, torn, "/proc/latchkey"]) {
+      const error = await openLmdbStore({ path }).catch((error) => error);
+      const sentence = /^The data folder (\S+) cannot be used \(.+\): choose one .+\.$/;
+      expect(must(sentence.exec(error.message) ?? undefined)[1]).toBe(path);
+    }
+  });
+
+  it("refuses what a newer version wrote, and leaves it as it is", async () => {
+    const path = folder.path();
+    const store = await folder.open();
+    const { id } = await store.applications.create(anApplication());
+    await store.close();
+    const write = async (schema: string) => {
+      const database = open({ path, noSubdir: false, overlappingSync: false });
+      await database.openDB({ name: "meta", encoding: "string" }).put("schema", schema);
+      await database.close();
+    };
+    await write("6");
+    await expect(folder.open()).rejects.toThrow(
+      `The data folder ${path} was written by a newer version (schema 6, this version knows 5): ` +
+        "run that version, or choose another folder.",
+    );
+    await write("5");
+    expect(await (await folder.open()).applications.find(id)).toBeDefined();
+  });
+
+  it("finds the managers of what schema 4 wrote", async () => {
+    const path = folder.path();
+    const store = await folder.open();
+    const manager = anApplication({ permissions: managerPermissions });
+    const { id, tenantId } = await store.applications.create(manager);
+    await store.applications.create(anApplication({ tenantId, permissions: managerPermissions }));
+    await store.close();
+    const database = open({ path, noSubdir: false, overlappingSync: false });
+    await database.openDB({ name: "application-facts", keyEncoding: "binary" }).clearAsync();
+    await database.openDB({ name: "meta", encoding: "string" }).put("schema", "4");
+    await database.close();
+    const { applications } = await folder.open();
+    expect(await applications.delete(tenantId, id)).toBe(true);
+  });
+});
+
+const encode = createEncoder(ApplicationSchema);
+
+/** An application as the REST API shows it. */
+function shown(record: ApplicationRecord): string {
+  return encode(create(ApplicationSchema, toApplication(record))).toString();
+}
+
+const text = fc.oneof(
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
+  fc.constantFrom('"', "\\", "\u2028", "\ud83d", "é", "日本語", "</script>", "[],"),
+);
+const absent = fc.constant(undefined);
+const rule = fc.record({
+  permissions: fc.array(text, { maxLength: 3 }),
+  conditions: fc.array(fc.record({ value: text, operator: text, attribute: text }), {
+    maxLength: 2,
+  }),
+  transform: text,
+  priority: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+  container: fc.oneof(text, absent),
+  description: fc.oneof(text, absent),
+});
+const someGrants = {
+  permissions: fc.array(text, { maxLength: 3 }),
+  rules: fc.array(rule, { maxLength: 3 }),
+};
+const moment = fc.integer({ min: Date.UTC(2100, 0), max: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
+const application = fc.record({
+  name: text,
+  type: fc.constantFrom(...applicationTypes),
+  createdBy: fc.oneof(fc.uuid(), absent),
+  expiresAt: fc.oneof(moment, absent),
+  allowedOrigins: fc.array(text, { maxLength: 2 }),
+  allowedCidrs: fc.array(text, { maxLength: 2 }),
+  ...someGrants,
+});
+const key = fc.record({
+  id: fc.uuid(),
+  hash: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+  createdAt: moment,
+  expiresAt: fc.oneof(moment, absent),
+  lastUsedAt: fc.oneof(moment, absent),
+});
+const change = fc.record({
+  name: text,
+  keys: fc.array(key, { maxLength: 3 }),
+  disabled: fc.boolean(),
+  sessionEpoch: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+  allowedOrigins: fc.array(text, { maxLength: 2 }),
+  allowedCidrs: fc.array(text, { maxLength: 2 }),
+  modifiedBy: fc.uuid(),
+  ...someGrants,
+});
+
+describe("the document of an application in LMDB", () => {
+  it("is what the REST API shows, byte for byte", async () => {
+    const store = await folder.open();
+    await fc.assert(
+      fc.asyncProperty(application, change, moment, async (given, changed, use) => {
+        const at = use - 1;
+        const whole = anApplication(given);
+        const { id, tenantId } = whole;
+        const created = await store.applications.create(whole);
+        const found = must(await store.applications.find(id));
+        const updated = must(await store.applications.update(tenantId, id, () => changed));
+        const query = { tenantId, size: 1, from: { page: 1 } };
+        const [listed] = (await store.applications.list(query)).items;
+        await store.applications.noteUses([{ applicationId: id, at }]);
+        const used = must(await store.applications.find(id));
+        await store.applications.noteUses([{ applicationId: id, at: use }]);
+        const usedAgain = must(await store.applications.find(id));
+        for (const record of [created, found, updated, must(listed), used, usedAgain]) {
+          expect(must(record.document).toString()).toBe(shown(record));
+        }
+        const stamped = contentOfNew(whole, created.createdAt);
+        const { version, modifiedAt } = updated;
+        expect(contentOf(found)).toEqual({ ...stamped, version: created.version });
+        const content = { ...stamped, ...changed, version, modifiedAt };
+        expect(contentOf(updated)).toEqual(content);
+        expect(contentOf(usedAgain)).toEqual({ ...content, lastUsedAt: use });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("stays as it is while others are read", async () => {
+    const store = await folder.open();
+    const ids = await Promise.all(
+      times(20, async (index) => {
+        const name = "x".repeat(index * 500);
+        return (await store.applications.create(anApplication({ ...grants, name }))).id;
+      }),
+    );
+    const found = await Promise.all(ids.map((id) => store.applications.find(id)));
+    const documents = found.map((record) => JSON.parse(String(must(record).document)));
+    expect(documents.map(({ id }) => id)).toEqual(ids);
+    expect(documents.map(({ name }) => name.length)).toEqual(times(20, (index) => index * 500));
+  });
+});
+
+describe("a folder of an earlier version", () => {
+  const tenantId = randomUUID();
+  const hash = (byte: number) => Buffer.alloc(32, byte);
+  const clock = () => Date.UTC(2026, 6);
+  const expiresAt = clock() + hour;
+  const old = anOld({ ...grants, expiresAt, name: "é" }, hash(1));
+  const changed = anOld({ createdBy: old.id }, hash(2));
+  const session = aSession(old, { keyHash: hash(3), nonceHash: hash(4) });
+  const authorized = aSession(old, { keyHash: hash(5), nonceHash: hash(6) });
+  const applicationRows = [
+    { ...old, createdAt: 1_000 },
+    { ...changed, createdAt: 2_000, modifiedBy: old.id, modifiedAt: 3_000 },
+  ];
+
+  /** An application of when it had one key, which had no id. */
+  function anOld(fields: Partial<NewApplication>, keyHash: Buffer) {
+    const { key: _, ...rest } = anApplication({ tenantId, ...fields });
+    return { ...rest, keyHash };
+  }
+
+  /** What an application of then is now. */
+  function nowOf({ keyHash, ...row }: (typeof applicationRows)[number]) {
+    const key = { id: row.id, hash: keyHash };
+    return { ...contentOfNew({ ...row, key }, row.createdAt), version };
+  }
+  const { ttl: _, ...sessionRow } = session;
+  const { ttl: __, ...authorizedRow } = authorized;
+  const sessionRows = [
+    { ...sessionRow, permissions: [], rules: [], createdAt: 4_000, expiresAt },
+    {
+      ...authorizedRow,
+      ...grants,
+      createdAt: 5_000,
+      expiresAt,
+      authorizedAt: 6_000,
+      authorizedBy: changed.id,
+    },
+  ];
+  const version = 7;
+
+  /** A row as version 0.1.0 wrote it. */
+  function rowOf(record: object): Buffer {
+    const stamp = Buffer.alloc(8);
+    stamp.writeDoubleBE(version);
+    const inBase64 = (_: string, value: unknown) =>
+      (value as { type?: string } | null)?.type === "Buffer"
+        ? Buffer.from((value as { data: number[] }).data).toString("base64")
+        : value;
+    return Buffer.concat([stamp, Buffer.from(JSON.stringify(record, inBase64))]);
+  }
+
+  function momentKey(moment: number, id: string): Buffer {
+    const bytes = Buffer.alloc(8);
+    bytes.writeDoubleBE(moment);
+    return Buffer.concat([bytes, idToBytes(id)]);
+  }
+
+  async function writeOldFolder(schema: number): Promise<void> {
+    const root = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
+    const table = (name: string) =>
+      root.openDB<Buffer, Buffer>({ name, encoding: "binary", keyEncoding: "binary" });
+    const [applications, sessions, byTenant] = ["applications", "sessions", "by-tenant"].map(table);
+    const [applicationEnds, sessionEnds, tenantEnds] = [
+      "application-ends",
+      "session-ends",
+      "tenant-ends",
+    ].map(table);
+    const counts = root.openDB<string, Buffer>({
+      name: "counts",
+      encoding: "string",
+      keyEncoding: "binary",
+    });
+    const nothing = Buffer.alloc(0);
+    const end = Buffer.alloc(8);
+    for (const record of applicationRows) {
+      await must(applications).put(idToBytes(record.id), rowOf(record));
+      end.writeDoubleBE(record.expiresAt ?? Number.POSITIVE_INFINITY);
+      const key = Buffer.concat([idToBytes(tenantId), idToBytes(record.id)]);
+      await must(byTenant).put(key, Buffer.from(end));
+    }
+    await must(applicationEnds).put(momentKey(expiresAt, old.id), nothing);
+    const tenantEnd = Buffer.concat([idToBytes(tenantId), momentKey(expiresAt, old.id)]);
+    await must(tenantEnds).put(tenantEnd, nothing);
+    for (const record of sessionRows) {
+      await must(sessions).put(idToBytes(record.id), rowOf(record));
+      await must(sessionEnds).put(momentKey(expiresAt, record.id), nothing);
+    }
+    await counts.put(idToBytes(tenantId), "2");
+    const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });
+    await meta.put("schema", String(schema));
+    if (schema > 1) {
+      await meta.put("id", randomUUID());
+    }
+    await root.close();
+  }
+
+  it.each([1, 2])("of schema %i is read as it was written", async (schema) => {
+    await writeOldFolder(schema);
+    const { applications, sessions } = await folder.open({ clock });
+    for (const row of applicationRows) {
+      const found = must(await applications.find(row.id));
+      expect(contentOf(found)).toEqual(nowOf(row));
+      expect(must(found.document).toString()).toBe(shown(found));
+    }
+    for (const row of sessionRows) {
+      const found = must(await sessions.find(row.id));
+      expect(contentOf(found.session)).toEqual({ ...row, epoch: 0, version });
+      expect(found.application.name).toBe("é");
+    }
+    const page = await applications.list({ tenantId, size: 9, from: { page: 1 } });
+    expect(page).toMatchObject({ total: 2, more: false });
+    expect(page.items.map(({ name }) => name).sort()).toEqual(["shop", "é"]);
+  });
+
+  it.each([1, 2])("of schema %i goes on working", async (schema) => {
+    await writeOldFolder(schema);
+    const { applications, sessions } = await folder.open({ clock });
+    const updated = must(
+      await applications.update(tenantId, old.id, ({ name }) => ({
+        name: `${name}è`,
+        modifiedBy: changed.id,
+      })),
+    );
+    expect(updated).toMatchObject({ ...grants, name: "éè", createdAt: 1_000, expiresAt });
+    expect(updated.version).toBeGreaterThan(version);
+    expect(updated.keys.map((key) => Buffer.from(key.hash))).toEqual([hash(1)]);
+    expect(await applications.find(old.id)).toEqual(updated);
+
+    expect(await sessions.authorize(aGrant(authorized))).toBe("used");
+    expect(await sessions.authorize(aGrant(session, grants))).toBe("authorized");
+    const found = must(await sessions.find(session.id)).session;
+    expect(found).toMatchObject({ ...grants, createdAt: 4_000, expiresAt });
+    expect(found.version).toBeGreaterThan(version);
+
+    const fresh = await applications.create(anApplication({ tenantId, id: newId(Date.now()) }));
+    expect(await applications.delete(tenantId, changed.id)).toBe(true);
+    const page = await applications.list({ tenantId, size: 9, from: { page: 1 } });
+    expect(page).toEqual({ items: [fresh, updated], total: 2, more: false });
+  });
+
+  it.each([1, 2])("of schema %i has its sessions listed and revoked", async (schema) => {
+    await writeOldFolder(schema);
+    const { applications, sessions } = await folder.open({ clock });
+    const list = async (query = {}) =>
+      idsOf((await sessions.list({ tenantId, size: 9, ...query })).items);
+    const both = newestFirst([session.id, authorized.id]);
+    expect(await list()).toEqual(both);
+    expect(await list({ applicationId: old.id })).toEqual(both);
+    expect(await list({ applicationId: changed.id })).toEqual([]);
+    expect(await list({ authorizedBy: changed.id })).toEqual([authorized.id]);
+    await applications.update(tenantId, old.id, () => ({ sessionEpoch: 1, modifiedBy: old.id }));
+    expect(await list()).toEqual([]);
+  });
+});
+
+describe("a folder of schema 3", () => {
+  it("is read as it was written", async () => {
+    const known = await loadFolder("data-folder-schema-3", folder.path());
+    const { applications, sessions } = await folder.open();
+    for (const { id, body } of Object.values(known.applications)) {
+      const found = must(await applications.find(id));
+      const { created_at } = JSON.parse(body);
+      expect(found.keys).toMatchObject([{ id, createdAt: Date.parse(created_at) }]);
+      expect(must(found.document).toString()).toBe(shown(found));
+      expect(JSON.parse(shown(found))).toMatchObject(JSON.parse(body));
+    }
+    const { tenantId } = known;
+    const { open: unauthorized, authorized } = known.sessions;
+    const page = await sessions.list({ tenantId, size: 9 });
+    expect(idsOf(page.items)).toEqual(newestFirst([unauthorized.id, authorized.id]));
+    const { session } = must(await sessions.find(authorized.id));
+    const { permissions, rules, expires_at } = authorized;
+    expect(session).toMatchObject({ permissions, rules, epoch: 0 });
+    expect(session.expiresAt).toBe(Date.parse(expires_at));
+  });
+
+  it("has the ends that it had", async () => {
+    const known = await loadFolder("data-folder-schema-3", folder.path());
+    const ending = Object.values(known.applications).filter(({ body }) =>
+      JSON.parse(body).expires_at?.startsWith("2099"),
+    );
+    const store = await folder.open({ clock: () => Date.UTC(2100, 0) });
+    const told: string[] = [];
+    await store.events.addForEnds(0, ({ tenantId, applicationId }) => {
+      told.push(applicationId);
+      return [anEvent({ tenantId })];
+    });
+    expect(ending.length).toBeGreaterThan(0);
+    expect(told.sort()).toEqual(ending.map(({ id }) => id).sort());
+  });
+
+  it("keeps the rows that are written anew, by a use or a change", async () => {
+    const known = await loadFolder("data-folder-schema-3", folder.path());
+    const { tenantId } = known;
+    const store = await folder.open();
+    const { applications } = store;
+    for (const { id } of Object.values(known.applications)) {
+      const before = must(await applications.find(id));
+      const at = before.createdAt + hour;
+      await applications.noteUses([{ applicationId: id, keyId: id, at }]);
+      const used = must(await applications.find(id));
+      const [key] = contentOf(before).keys;
+      const uses = { lastUsedAt: at, keys: [{ ...key, lastUsedAt: at }] };
+      expect(contentOf(used)).toEqual({ ...contentOf(before), ...uses });
+      expect(must(used.document).toString()).toBe(shown(used));
+      const updated = await applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      const stamps = { modifiedBy: id, modifiedAt: expect.any(Number), version: updated?.version };
+      expect(contentOf(updated)).toEqual({ ...contentOf(used), ...stamps });
+      expect(must(updated?.document).toString()).toBe(shown(must(updated)));
+    }
+  });
+
+  it("has its sessions listed by the application that authorized them", async () => {
+    const { tenantId, sessions: known } = await loadFolder("data-folder-schema-3", folder.path());
+    const { sessions } = await folder.open();
+    const { authorizedBy } = must(await sessions.find(known.authorized.id)).session;
+    const { items } = await sessions.list({ tenantId, authorizedBy, size: 9 });
+    expect(idsOf(items)).toEqual([known.authorized.id]);
+  });
+
+  it("is made ready again where one that did so was stopped halfway", async () => {
+    const { tenantId, sessions } = await loadFolder("data-folder-schema-3", folder.path());
+    const ids = newestFirst(Object.values(sessions).map(({ id }) => id));
+    const first = await folder.open();
+    await first.close();
+    const root = open({ path: folder.path(), noSubdir: false, overlappingSync: false, maxDbs: 32 });
+    await root.openDB<string, string>({ name: "meta", encoding: "string" }).put("schema", "3");
+    const byTenant = root.openDB({ name: "sessions-by-tenant", keyEncoding: "binary" });
+    await byTenant.remove([...byTenant.getKeys()][0] as never);
+    await root.close();
+    const { sessions: reopened } = await folder.open();
+    expect(idsOf((await reopened.list({ tenantId, size: 9 })).items)).toEqual(ids);
+  });
+});
+
+describe("writes in LMDB that wait at the same time", () => {
+  let environment: Environment;
+  let log: ChangeLog;
+
+  beforeEach(async () => {
+    environment = await openEnvironment(folder.path(), 60_000);
+    log = createChangeLog(environment, Date.now);
+  });
+
+  afterEach(() => environment.close());
+
+  function writtenOf(id: string): string | undefined {
+    return environment.read(() => environment.tables.counts.get(id));
+  }
+
+  /** Writes a value and an entry of the log, both of an id. */
+  function writeBoth(id: string, value: string): void {
+    environment.tables.counts.put(id, value);
+    log.append(id, { kind: "updated", applicationId: id, at: 0 });
+  }
+
+  it("share a transaction, and each gets its own answer", async () => {
+    const ids = times(50, () => randomUUID());
+    const answers = await Promise.all(
+      ids.map((id, index) =>
+        environment.write(() => {
+          writeBoth(id, String(index));
+          return { index, attempt: environment.attempt() };
+        }),
+      ),
+    );
+    expect(answers.map(({ index }) => index)).toEqual(times(50, (index) => index));
+    expect(ids.map(writtenOf)).toEqual(times(50, String));
+    expect(new Set(answers.map(({ attempt }) => attempt)).size).toBeLessThan(5);
+  });
+
+  it("see what those before them wrote", async () => {
+    const id = randomUUID();
+    const { counts } = environment.tables;
+    const add = () =>
+      environment.write(() => {
+        const sum = Number(counts.get(id) ?? 0) + 1;
+        counts.put(id, String(sum));
+        return sum;
+      });
+    expect(await Promise.all(times(20, add))).toEqual(times(20, (index) => index + 1));
+  });
+
+  it("take back only their own where they throw, and leave no gap in the log", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), async (fates) => {
+        const before = environment.read(log.last);
+        const entries = fates.map((fails) => ({ fails, id: randomUUID(), error: new Error("no") }));
+        const outcomes = await Promise.allSettled(
+          entries.map(({ fails, id, error }) =>
+            environment.write(() => {
+              writeBoth(id, "written");
+              if (fails) {
+                throw error;
+              }
+              return id;
+            }),
+          ),
+        );
+        expect(outcomes).toEqual(
+          entries.map(({ fails, id, error }) =>
+            fails ? { status: "rejected", reason: error } : { status: "fulfilled", value: id },
+          ),
+        );
+        for (const { fails, id } of entries) {
+          expect(writtenOf(id)).toBe(fails ? undefined : "written");
+        }
+        const kept = entries.filter(({ fails }) => !fails);
+        const logged = environment.read(() => log.after(before, 100));
+        expect(logged.map(({ tenantId }) => tenantId)).toEqual(kept.map(({ id }) => id));
+        expect(logged.map(({ number }) => number)).toEqual(
+          kept.map((_, index) => before + index + 1),
+        );
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("are told once for all of them, before they resolve", async () => {
+    const told: string[] = [];
+    environment.onWrite(() => told.push("written"));
+    await Promise.all(
+      times(10, async () => {
+        await environment.write(() => writeBoth(randomUUID(), "1"));
+        told.push("resolved");
+      }),
+    );
+    expect(told[0]).toBe("written");
+    expect(told.filter((word) => word === "resolved")).toHaveLength(10);
+    expect(told.filter((word) => word === "written").length).toBeLessThan(5);
+  });
+
+  it("are refused when the data has been closed", async () => {
+    await environment.close();
+    await expect(environment.write(() => 1)).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Store } from "../../../src/store/port/store.js";
+import { anEvent } from "../../contract/store/event-fixtures.js";
+import { anApplication, aSession, createBoth, times } from "../../contract/store/fixtures.js";
+import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { turnsUntil } from "../../support/turns-until.js";
+
+const folder = useLmdbFolder();
+
+/** So many rows that no list reads all of them in one turn of the event loop. */
+const rows = 2_000;
+
+/** A list that reads all rows of a tenant and finds none of them. */
+type Scan = (signal?: AbortSignal) => Promise<{ readonly items: readonly unknown[] }>;
+
+async function scanEvents({ events }: Store): Promise<Scan> {
+  const { tenantId, target } = anEvent();
+  await events.add(times(rows, () => anEvent({ tenantId, target })));
+  const query = { tenantId, target: target.applicationId, kind: "application.deleted", size: 1 };
+  return (signal) => events.list(query, signal);
+}
+
+async function scanApplications({ applications }: Store): Promise<Scan> {
+  const { tenantId } = anApplication();
+  const creates = times(rows, () => applications.create(anApplication({ tenantId })));
+  await Promise.all(creates);
+  const filter = { namePrefix: "till", type: "public" } as const;
+  return (signal) => applications.list({ tenantId, filter, size: 1, from: { page: 1 } }, signal);
+}
+
+async function scanSessions(store: Store): Promise<Scan> {
+  const { application } = await createBoth(store);
+  const { tenantId } = application;
+  await Promise.all(times(rows, () => store.sessions.create(aSession(application))));
+  return (signal) => store.sessions.list({ tenantId, authorized: true, size: 1 }, signal);
+}
+
+describe.each([
+  ["events", scanEvents],
+  ["applications", scanApplications],
+  ["sessions", scanSessions],
+])("a long scan of %s", (_, prepare) => {
+  it("stops when its caller leaves", async () => {
+    const scan = await prepare(await folder.open());
+    const whole = await turnsUntil(scan());
+    const caller = new AbortController();
+    const reason = new Error("the caller went away");
+    const abandoned = scan(caller.signal);
+    caller.abort(reason);
+    expect(await turnsUntil(abandoned)).toBeLessThan(whole);
+    await expect(abandoned).rejects.toBe(reason);
+  });
+
+  it("shares the turns of the event loop with others like it", async () => {
+    const scan = await prepare(await folder.open());
+    const one = await turnsUntil(scan());
+    const scans = times(10, () => scan());
+    expect(await turnsUntil(Promise.all(scans))).toBeGreaterThan(8 * one);
+    expect((await Promise.all(scans)).flatMap(({ items }) => items)).toEqual([]);
+  });
+});

@@ -1,0 +1,576 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { describe, expect, it, jest } from "@jest/globals";
+import fc from "fast-check";
+import { Binary, BSON, type Db, type Document, UUID } from "mongodb";
+import { newId } from "../../../src/lib/uuid.js";
+import { createDecoder } from "../../../src/store/mongo/lookup.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
+import type { ApplicationStore } from "../../../src/store/port/store.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  grants,
+  hour,
+  must,
+  rule,
+  times,
+} from "../../contract/store/fixtures.js";
+import { followMarked } from "../../contract/store/followed.js";
+import { useFollowers } from "../../support/follow.js";
+import { useMongo } from "../../support/mongo.js";
+import { profile } from "../../support/mongo-profile.js";
+import { until } from "../../support/until.js";
+
+const { createDatabase, open, shared } = useMongo();
+const follow = useFollowers();
+
+/** Changes when a record ends, behind the store's back. */
+const setEnd = (db: Db, name: string, id: string, at: number) =>
+  db
+    .collection<{ _id: UUID }>(name)
+    .updateOne({ _id: new UUID(id) }, { $set: { expires_at: new Date(at) } });
+
+/** So that `new Date()` tells another time as well, and nothing else does. */
+const allButDates = [
+  ...(["hrtime", "nextTick", "performance", "queueMicrotask"] as const),
+  ...(["setImmediate", "clearImmediate", "setInterval", "clearInterval"] as const),
+  ...(["setTimeout", "clearTimeout"] as const),
+];
+
+describe("the clock of the database", () => {
+  it("decides, however the clocks of the instances differ", async () => {
+    const { db, store: ahead } = await shared();
+    const behind = await open(db);
+    const now = await ahead.now();
+    jest.useFakeTimers({ doNotFake: allButDates, now: now + 2 * hour });
+    try {
+      const owner = await ahead.applications.create(anApplication());
+      expect(Math.abs(owner.createdAt - now)).toBeLessThan(hour);
+      const session = aSession(owner, { ttl: hour });
+      const { createdAt, expiresAt } = must(await ahead.sessions.create(session));
+      expect(expiresAt - createdAt).toBe(hour);
+      expect(await ahead.sessions.find(session.id)).toBeDefined();
+      jest.setSystemTime(now - 2 * hour);
+      expect(await behind.sessions.find(session.id)).toBeDefined();
+
+      await setEnd(db, "sessions", session.id, now);
+      expect(await behind.sessions.find(session.id)).toBeUndefined();
+      expect(await behind.sessions.authorize(aGrant(session))).toBe("unknown");
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it("ends an application that was created to end", async () => {
+    const store = await open(createDatabase());
+    const now = await store.now();
+    const lasting = await store.applications.create(anApplication({ expiresAt: now + hour }));
+    expect(await store.applications.find(lasting.id)).toMatchObject({ expiresAt: now + hour });
+    await store.applications.delete(lasting.tenantId, lasting.id);
+
+    const expiresAt = now + 300;
+    const { id, tenantId } = await store.applications.create(anApplication({ expiresAt }));
+    await until(async () => (await store.now()) >= expiresAt);
+    expect(await store.applications.find(id)).toBeUndefined();
+    expect(await store.applications.isEmpty()).toBe(true);
+    expect(await store.applications.delete(tenantId, id)).toBe(false);
+    const change = () => ({ modifiedBy: id });
+    expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
+    const page = { tenantId, size: 10, from: { page: 1 } };
+    expect(await store.applications.list(page)).toEqual({ items: [], more: false, total: 0 });
+  });
+
+  it("is followed by the sweeping of what expired long enough ago", async () => {
+    const { db, store } = await shared();
+    const { application, session } = await createBoth(store, 1);
+    const now = await store.now();
+    const { tenantId } = application;
+    const [old, recent] = [
+      await store.applications.create(anApplication({ tenantId, expiresAt: now })),
+      await store.applications.create(anApplication({ tenantId, expiresAt: now })),
+    ];
+    const ended = Object.entries({ applications: old.id, sessions: session.id });
+    for (const [name, id] of ended) {
+      await setEnd(db, name, id, now - expiredRetention);
+    }
+    for (const [name, id] of ended) {
+      // As the store reads: a local read is ahead of it.
+      const documents = db.collection<{ _id: UUID }>(name, { readConcern: { level: "majority" } });
+      // A server other than ours may sweep but once a minute.
+      const isSwept = async () => !(await documents.findOne({ _id: new UUID(id) }));
+      await until(isSwept, 180_000);
+    }
+    expect(await store.applications.findExpired(old.id)).toBeUndefined();
+    expect(await store.applications.findExpired(recent.id)).toEqual(recent);
+  }, 400_000);
+});
+
+describe("a document", () => {
+  it("is refused when written malformed behind our back", async () => {
+    const { db, store } = await shared();
+    const { application, session } = await createBoth(store);
+    const change = (name: string, id: string, fields: Document) =>
+      db.collection<{ _id: UUID }>(name).updateOne({ _id: new UUID(id) }, fields);
+    for (const fields of [
+      { $set: { expires_at: "2030-01-01T00:00:00Z" } },
+      { $set: { type: "admin" } },
+      { $set: { permissions: "application:create" } },
+      { $set: { rules: [{ priority: "1" }] } },
+      { $unset: { tenant_id: 1 } },
+    ]) {
+      const refused = change("applications", application.id, fields);
+      await expect(refused).rejects.toMatchObject({ code: 121 });
+    }
+    for (const fields of [
+      { $set: { expires_at: Date.now() + hour } },
+      { $unset: { expires_at: 1 } },
+      { $set: { nonce_hash: "open sesame" } },
+    ]) {
+      const refused = change("sessions", session.id, fields);
+      await expect(refused).rejects.toMatchObject({ code: 121 });
+    }
+  });
+
+  it("that is refused is our own mistake and no want of a database", async () => {
+    const { store } = await shared();
+    const wrong = anApplication({ type: "admin" as "public" });
+    const refusal = await store.applications.create(wrong).catch((error) => error);
+    expect(refusal).toMatchObject({ code: 121 });
+    expect(refusal).not.toBeInstanceOf(StoreUnavailable);
+  });
+
+  it("has ids that are UUIDs and moments that are dates", async () => {
+    const { db, store } = await shared();
+    const { application, session } = await createBoth(store);
+    const sessions = db.collection<{ _id: UUID }>("sessions");
+    const found = await sessions.findOne({ _id: new UUID(session.id) });
+    expect(found).toMatchObject({
+      _id: new UUID(session.id),
+      tenant_id: new UUID(session.tenantId),
+      application_id: new UUID(application.id),
+      created_at: expect.any(Date),
+      expires_at: expect.any(Date),
+    });
+  });
+});
+
+const createdAt = Date.UTC(2026, 0);
+const bytesOf = (binary: Binary) => Buffer.from(binary.buffer.subarray(0, binary.position));
+
+/** An application as the version before wrote it: with one key, which has no id. */
+function anOldApplication(fields: Document = {}) {
+  return {
+    _id: new UUID(newId(Date.now())),
+    tenant_id: new UUID(randomUUID()),
+    name: "shop",
+    type: "public",
+    key_hash: new Binary(randomBytes(32)),
+    ...grants,
+    created_at: new Date(createdAt),
+    version: 3,
+    ...fields,
+  };
+}
+
+const documentsOf = (db: Db) => db.collection<Document & { _id: UUID }>("applications");
+
+const documentOf = async (db: Db, id: string): Promise<Document> =>
+  must((await documentsOf(db).findOne({ _id: new UUID(id) })) ?? undefined);
+
+/** A store, and in it an application of the version before. */
+async function openOld() {
+  const { db, store } = await shared();
+  const old = anOldApplication();
+  await documentsOf(db).insertOne(old);
+  const [id, tenantId] = [old._id.toString(), old.tenant_id.toString()];
+  return { db, store, old, id, tenantId };
+}
+
+describe("an application of an older version", () => {
+  it("has one key by its own id, and nothing that came later", async () => {
+    const { store, old, id } = await openOld();
+    const found = must(await store.applications.find(id));
+    expect(found).toMatchObject({
+      keys: [{ id, createdAt }],
+      allowedOrigins: [],
+      allowedCidrs: [],
+      disabled: false,
+      sessionEpoch: 0,
+      version: 3,
+    });
+    expect(Buffer.from(must(found.keys[0]).hash)).toEqual(bytesOf(old.key_hash));
+    expect(Object.keys(found)).not.toContain("lastUsedAt");
+  });
+
+  it("keeps that key when it gets another", async () => {
+    const { store, old, id, tenantId } = await openOld();
+    const newest = { id: randomUUID(), hash: randomBytes(32), createdAt: createdAt + 5 };
+    const expiresAt = Date.UTC(2100, 0);
+    await store.applications.update(tenantId, id, ({ keys }) => ({
+      keys: [newest, { ...must(keys[0]), expiresAt }],
+      modifiedBy: id,
+    }));
+    const { keys } = must(await store.applications.find(id));
+    expect(keys).toEqual([newest, { id, hash: bytesOf(old.key_hash), createdAt, expiresAt }]);
+  });
+
+  it("notes the use of that key", async () => {
+    const { store, id } = await openOld();
+    await store.applications.noteUses([{ applicationId: id, keyId: id, at: createdAt + 7 }]);
+    expect(await store.applications.find(id)).toMatchObject({
+      keys: [{ id, lastUsedAt: createdAt + 7 }],
+      lastUsedAt: createdAt + 7,
+      version: 3,
+    });
+  });
+
+  it("keeps sessions that were opened without an epoch, until they are revoked", async () => {
+    const { db, store, id, tenantId } = await openOld();
+    const session = aSession({ ...anApplication(), id, tenantId });
+    await store.sessions.create(session);
+    const sessions = db.collection<{ _id: UUID }>("sessions");
+    await sessions.updateOne({ _id: new UUID(session.id) }, { $unset: { epoch: 1 } });
+    expect(await store.sessions.find(session.id)).toMatchObject({ session: { epoch: 0 } });
+    const { items } = await store.sessions.list({ tenantId, size: 5 });
+    expect(items).toMatchObject([{ session: { id: session.id, epoch: 0 } }]);
+    const revoke = () => ({ sessionEpoch: 1, modifiedBy: id });
+    await store.applications.update(tenantId, id, revoke);
+    expect(await store.sessions.find(session.id)).toBeUndefined();
+    expect(await store.sessions.list({ tenantId, size: 5 })).toEqual({ items: [], more: false });
+  });
+});
+
+describe("an instance of an older version that runs beside", () => {
+  it("ends all keys when it replaces the newest one, as it would by itself", async () => {
+    const { db, store } = await shared();
+    const { applications } = store;
+    const { id, tenantId } = await applications.create(anApplication());
+    await applications.update(tenantId, id, ({ keys }, now) => ({
+      keys: [{ id: randomUUID(), hash: randomBytes(32), createdAt: now }, ...keys],
+      modifiedBy: id,
+    }));
+    const before = must(await applications.find(id));
+    const hash = randomBytes(32);
+    const regenerate = { $set: { key_hash: new Binary(hash) }, $inc: { version: 1 } };
+    await documentsOf(db).updateOne({ _id: new UUID(id) }, regenerate);
+    expect(before.keys).toHaveLength(2);
+    expect(must(await applications.find(id)).keys).toEqual([{ ...before.keys[0], hash }]);
+  });
+});
+
+describe("the permissions that an application holds", () => {
+  const held = async (db: Db, id: string) => (await documentOf(db, id)).held_permissions.toSorted();
+
+  it("are written with its grants, those of rules too, once each", async () => {
+    const { db, store } = await shared();
+    const { applications } = store;
+    const permissions = ["token:use", "token:read"];
+    const { id, tenantId } = await applications.create(
+      anApplication({ permissions, rules: [rule, rule] }),
+    );
+    expect(await held(db, id)).toEqual(["token:read", "token:search", "token:use"]);
+    const update = (change: object) =>
+      applications.update(tenantId, id, () => ({ ...change, modifiedBy: id }));
+    await update({ permissions: ["a:b"] });
+    expect(await held(db, id)).toEqual(["a:b", "token:read", "token:search"]);
+    await update({ name: "till" });
+    expect(await held(db, id)).toEqual(["a:b", "token:read", "token:search"]);
+    await update({ rules: [] });
+    expect(await held(db, id)).toEqual(["a:b"]);
+  });
+
+  it("are given to applications of an older version when a store is opened, by many at once, and nobody is told", async () => {
+    const { db, store } = await shared();
+    const tenant_id = new UUID(randomUUID());
+    const { mark, marked, untilMarked } = await followMarked(follow, store, tenant_id.toString());
+    const bare = anOldApplication({ tenant_id, permissions: ["$name"], rules: [] });
+    const none = anOldApplication({ tenant_id, permissions: [], rules: [] });
+    const others = times(50, () => anOldApplication({ tenant_id, rules: [rule, rule] }));
+    await documentsOf(db).insertMany([bare, none, ...others]);
+    await Promise.all(times(4, () => open(db)));
+    expect(await held(db, bare._id.toString())).toEqual(["$name"]);
+    expect(await held(db, none._id.toString())).toEqual([]);
+    for (const { _id } of others) {
+      const { held_permissions, ...rest } = await documentOf(db, _id.toString());
+      expect(held_permissions.toSorted()).toEqual(["token:read", "token:search", "token:use"]);
+      expect(rest).toMatchObject({ name: "shop", version: 3 });
+    }
+    await mark();
+    expect(await untilMarked()).toEqual([marked]);
+  });
+
+  it("are looked for in an index that holds none once all have them", async () => {
+    const db = createDatabase();
+    const { applications } = await open(db);
+    await Promise.all(times(20, () => applications.create(anApplication(grants))));
+    const seen = await profile(db, () => open(db));
+    expect(seen.filter(({ op }) => op === "update")).toEqual([]);
+    expect(seen.filter(({ ns }) => String(ns).endsWith(".applications"))).toContainEqual(
+      expect.objectContaining({
+        ...{ op: "query", planSummary: "IXSCAN { folded_name: 1 }" },
+        ...{ keysExamined: 0, docsExamined: 0 },
+      }),
+    );
+  });
+});
+
+/** An application with three keys. */
+async function createWithKeys(applications: ApplicationStore) {
+  const { id, tenantId } = await applications.create(anApplication());
+  const updated = await applications.update(tenantId, id, ({ keys }, now) => ({
+    keys: [
+      ...times(2, () => ({ id: randomUUID(), hash: randomBytes(32), createdAt: now })),
+      ...keys,
+    ],
+    modifiedBy: id,
+  }));
+  return must(updated);
+}
+
+const idOfKey = (application: Awaited<ReturnType<typeof createWithKeys>>, index: number) =>
+  must(application.keys[index]).id;
+
+describe("a use that is noted in MongoDB", () => {
+  it("is that of the one key, whichever it is, and of the application", async () => {
+    const { applications } = (await shared()).store;
+    const created = await createWithKeys(applications);
+    const uses = [30, 20, 10];
+    for (const [index, at] of uses.entries()) {
+      await applications.noteUses([
+        { applicationId: created.id, keyId: idOfKey(created, index), at },
+      ]);
+      const found = must(await applications.find(created.id));
+      const noted = uses.map((use, key) => (key <= index ? use : undefined));
+      expect(found.keys.map(({ lastUsedAt }) => lastUsedAt)).toEqual(noted);
+      expect(found.lastUsedAt).toBe(30);
+    }
+    const earlier = created.keys.map(({ id }) => ({ applicationId: created.id, keyId: id, at: 5 }));
+    await applications.noteUses(earlier);
+    const found = must(await applications.find(created.id));
+    expect(found.keys.map(({ lastUsedAt }) => lastUsedAt)).toEqual(uses);
+    const keys = found.keys.map(({ lastUsedAt, ...key }) => key);
+    expect({ ...found, keys, lastUsedAt: undefined }).toEqual({
+      ...created,
+      lastUsedAt: undefined,
+    });
+  });
+
+  it("of a key that is gone is one of its application, and of what is gone is none", async () => {
+    const { applications } = (await shared()).store;
+    const created = await createWithKeys(applications);
+    await applications.noteUses([
+      { applicationId: newId(Date.now()), keyId: randomUUID(), at: 1 },
+      { applicationId: created.id, keyId: randomUUID(), at: 2 },
+    ]);
+    expect(await applications.find(created.id)).toEqual({ ...created, lastUsedAt: 2 });
+  });
+
+  it("leaves a bare application without keys of before", async () => {
+    const { db, store } = await shared();
+    const { applications } = store;
+    const { id, keys } = await applications.create(anApplication());
+    await applications.noteUses([{ applicationId: id, at: 5 }]);
+    const document = await documentOf(db, id);
+    expect(document).toMatchObject({ last_used_at: new Date(5) });
+    await applications.noteUses([{ applicationId: id, keyId: randomUUID(), at: 6 }]);
+    const again = await documentOf(db, id);
+    expect(Object.keys(again).sort()).toEqual(Object.keys(document).sort());
+    expect(must(await applications.find(id)).keys).toEqual(keys);
+  });
+
+  it("is not told to those who follow, whatever key it was", async () => {
+    const { store } = await shared();
+    const { applications } = store;
+    const created = await createWithKeys(applications);
+    const { mark, marked, untilMarked } = await followMarked(follow, store, created.tenantId);
+    const { id: applicationId } = created;
+    const at = await store.now();
+    await applications.noteUses([
+      { applicationId, at },
+      ...times(3, (index) => ({ applicationId, keyId: idOfKey(created, index), at: at + index })),
+    ]);
+    await mark();
+    expect(await untilMarked()).toEqual([marked]);
+  });
+
+  it("is noted beside changes that leave a trail, and keeps none of them from taking effect", async () => {
+    const { applications, events } = (await shared()).store;
+    const { id, tenantId, keys, version } = await createWithKeys(applications);
+    const target = { applicationId: id };
+    const event = { tenantId, kind: "application.updated", outcome: "success", target } as const;
+    const trail = { entriesFor: () => ({ events: [event] }) };
+    const change = () => ({ name: "till", modifiedBy: id });
+    const noted = times(40, (at) => ({ applicationId: id, keyId: must(keys[at % 3]).id, at }));
+    await Promise.all([
+      ...times(8, () => applications.update(tenantId, id, change, trail)),
+      ...noted.map((use) => applications.noteUses([use])),
+    ]);
+    expect(await applications.find(id)).toMatchObject({
+      version: version + 8,
+      lastUsedAt: 39,
+      keys: [{ lastUsedAt: 39 }, { lastUsedAt: 37 }, { lastUsedAt: 38 }],
+    });
+    expect((await events.list({ tenantId, size: 20 })).items).toHaveLength(8);
+  });
+
+  it("goes with as many others as there are, in any order", async () => {
+    const { applications } = (await shared()).store;
+    const created = await Promise.all(times(4, () => applications.create(anApplication())));
+    const uses = times(1_203, (index) => {
+      const { id, keys } = must(created[index % 4]);
+      return { applicationId: id, keyId: must(keys[0]).id, at: (index * 7) % 1_203 };
+    });
+    await applications.noteUses(uses);
+    for (const { id } of created) {
+      const mine = uses.filter(({ applicationId }) => applicationId === id);
+      const lastUsedAt = Math.max(...mine.map(({ at }) => at));
+      expect(await applications.find(id)).toMatchObject({ lastUsedAt, keys: [{ lastUsedAt }] });
+    }
+    await applications.noteUses([]);
+  });
+});
+
+describe("a change of keys in MongoDB", () => {
+  const cases: Record<string, [change: (keys: Keys, now: number) => Keys, kind: string]> = {
+    "a new one": [
+      (keys, now) => [{ id: randomUUID(), hash: randomBytes(32), createdAt: now }, ...keys],
+      "regenerated",
+    ],
+    "one less of the older ones": [(keys) => keys.slice(0, 2), "regenerated"],
+    "none of the older ones": [(keys) => keys.slice(0, 1), "regenerated"],
+    "an end of an older one": [
+      ([first, second, ...others], now) => [
+        must(first),
+        { ...must(second), expiresAt: now + 1_000 },
+        ...others,
+      ],
+      "regenerated",
+    ],
+    "an end of the newest one": [
+      ([first, ...others], now) => [{ ...must(first), expiresAt: now + 1_000 }, ...others],
+      "regenerated",
+    ],
+    "no difference": [(keys) => keys, "updated"],
+    "uses alone": [(keys, now) => keys.map((key) => ({ ...key, lastUsedAt: now })), "updated"],
+  };
+  type Keys = Awaited<ReturnType<typeof createWithKeys>>["keys"];
+
+  it.each(Object.entries(cases))(
+    "that is %s is kept, and told as such",
+    async (_, [change, kind]) => {
+      const { store } = await shared();
+      const { id, tenantId } = await createWithKeys(store.applications);
+      const { follower } = await followMarked(follow, store, tenantId);
+      let wanted: Keys = [];
+      await store.applications.update(tenantId, id, ({ keys }, now) => {
+        wanted = change(keys, now);
+        return { keys: wanted, modifiedBy: id };
+      });
+      expect(must(await store.applications.find(id)).keys).toEqual(wanted);
+      expect((await follower.next()).changes).toMatchObject([{ kind, applicationId: id }]);
+    },
+  );
+
+  it("may leave none, and give some again", async () => {
+    const { applications } = (await shared()).store;
+    const created = await createWithKeys(applications);
+    const change = (keys: readonly KeyRecord[]) => () => ({ keys, modifiedBy: created.id });
+    const { id, tenantId } = created;
+    await applications.update(tenantId, id, change([]));
+    expect((await applications.find(id))?.keys).toEqual([]);
+    await applications.update(tenantId, id, change(created.keys));
+    expect((await applications.find(id))?.keys).toEqual(created.keys);
+  });
+});
+
+describe("a look-up in MongoDB", () => {
+  it("sees what changed behind the store's back, however often it was read before", async () => {
+    const { db, store } = await shared();
+    const { find, create } = store.applications;
+    const { id } = await create(anApplication({ name: "shop" }));
+    const documents = db.collection<{ _id: UUID }>("applications");
+    const rename = (name: string) => documents.updateOne({ _id: new UUID(id) }, { $set: { name } });
+    // No version changes with these, and no length.
+    for (const name of ["till", "desk", "shop", "till"]) {
+      await rename(name);
+      const found = [];
+      for (let reads = 0; reads < 10; reads++) {
+        found.push((await find(id))?.name);
+      }
+      expect(found).toEqual(times(10, () => name));
+    }
+    await documents.deleteOne({ _id: new UUID(id) });
+    expect(await find(id)).toBeUndefined();
+  });
+
+  it("finds all that share a read, also where they are more than one answer can hold", async () => {
+    const { applications } = (await shared()).store;
+    const megabyte = 1024 * 1024;
+    const rules = [{ ...rule, description: "x".repeat(megabyte) }];
+    const created = [];
+    for (let n = 0; n < 20; n++) {
+      created.push(await applications.create(anApplication({ rules })));
+    }
+    for (let round = 0; round < 2; round++) {
+      const found = await Promise.all(created.map(({ id }) => applications.find(id)));
+      expect(found).toEqual(created);
+    }
+  });
+});
+
+describe("a decoder of documents", () => {
+  const encode = (id: UUID, fields: object) => BSON.serialize({ _id: id, ...fields });
+
+  it("answers what the bytes say, whatever it was given before", () => {
+    const ids = times(3, () => new UUID());
+    const documents = fc.record({
+      _id: fc.constantFrom(...ids),
+      name: fc.string({ maxLength: 3, unit: fc.constantFrom("a", "b") }),
+      tags: fc.array(fc.constantFrom("a", "b"), { maxLength: 2 }),
+    });
+    fc.assert(
+      fc.property(fc.array(documents, { maxLength: 60 }), (all) => {
+        const decode = createDecoder((document) => document);
+        for (const { _id, ...fields } of all) {
+          expect(decode(encode(_id, fields))).toEqual({ _id, ...fields });
+        }
+      }),
+    );
+  });
+
+  it("decodes nothing twice that is read often and stays the same", () => {
+    let made = 0;
+    const decode = createDecoder((document) => ({ ...document, made: ++made }));
+    const [id, other] = [new UUID(), new UUID()];
+    for (let reads = 0; reads < 50; reads++) {
+      decode(encode(id, { name: "shop" }));
+    }
+    expect(made).toBeLessThan(10);
+    const kept = decode(encode(id, { name: "shop" }));
+    expect(decode(encode(id, { name: "shop" }))).toBe(kept);
+    expect(decode(encode(other, { name: "shop" }))).not.toBe(kept);
+    expect(decode(encode(id, { name: "till" }))).toMatchObject({ name: "till" });
+  });
+
+  it("keeps no hold of the bytes that it was given", () => {
+    const decode = createDecoder((document) => document);
+    const bytes = encode(new UUID(), { name: "shop" });
+    for (let reads = 0; reads < 8; reads++) {
+      decode(bytes);
+    }
+    const before = decode(bytes);
+    const changed = bytes.indexOf("shop".charCodeAt(0), 30 + 5);
+    bytes[changed] = "c".charCodeAt(0);
+    expect(before).toMatchObject({ name: "shop" });
+    expect(decode(bytes)).not.toEqual(before);
+  });
+
+  it("takes a document that starts with another field", () => {
+    const decode = createDecoder((document) => document);
+    const all = times(20, (n) => ({ name: "shop", n: n % 2 }));
+    expect(all.map((fields) => decode(BSON.serialize(fields)))).toEqual(all);
+  });
+});

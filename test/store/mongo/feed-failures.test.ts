@@ -1,0 +1,470 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { type Binary, MongoClient, UUID } from "mongodb";
+import { openEventStream, type StreamEvent } from "../../../src/store/mongo/feeds/change-stream.js";
+import { openMongoStore } from "../../../src/store/mongo/store.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { NewEvent } from "../../../src/store/port/events.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { anEvent } from "../../contract/store/event-fixtures.js";
+import { anApplication, must, times, update } from "../../contract/store/fixtures.js";
+import { told } from "../../contract/store/followed.js";
+import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
+import { type FailingMongo, startFailingMongo } from "../../support/failing-mongo.js";
+import { type FollowerOf, useEventFollowers, useFollowers } from "../../support/follow.js";
+import { repetitions } from "../../support/suite.js";
+import { until } from "../../support/until.js";
+
+const follow = useFollowers();
+const followEvents = useEventFollowers();
+let failing: FailingMongo;
+let mongod: FailingMongo["mongod"];
+let store: FailingMongo["store"];
+let application: FailingMongo["application"];
+let fail: FailingMongo["fail"];
+
+beforeAll(async () => {
+  failing = await startFailingMongo();
+  ({ mongod, store, application, fail } = failing);
+});
+
+afterAll(() => failing?.stop());
+
+const updated = () => told("updated", application.id);
+
+const answers = (by = store) =>
+  by.ping().then(
+    () => true,
+    () => false,
+  );
+
+describe("following a MongoDB that fails", () => {
+  it.each([
+    ["hangs up", { closeConnection: true }],
+    ["changes its primary", { errorCode: 189, errorLabels: ["ResumableChangeStreamError"] }],
+    ["lost the cursor", { errorCode: 43 }],
+  ])("misses nothing where it %s once", async (_, failure) => {
+    const follower = follow(store, application.tenantId);
+    await follower.next();
+    await fail({ times: 1 }, { failCommands: ["getMore"], ...failure });
+    await update(store, application);
+    expect(await follower.next()).toMatchObject({ changes: [updated()], missed: false });
+  });
+
+  it("claims nothing that a stream which lags has not told", async () => {
+    const follower = follow(store, application.tenantId, { beat: 1 });
+    await follower.next();
+    const lags = await failing.lag("getMore");
+    await lags();
+    await update(store, application);
+    const acknowledged = performance.now();
+    for (;;) {
+      const { changes, completeUntil } = await follower.next();
+      if (changes.length > 0) {
+        break;
+      }
+      expect(completeUntil).toBeLessThan(acknowledged);
+    }
+  });
+
+  it.each([
+    ["has no primary", { errorCode: 10_107 }, ["aggregate", "getMore"]],
+    ["hangs up", { closeConnection: true }, ["aggregate", "getMore"]],
+    ["hangs up on scans", { closeConnection: true }, ["aggregate"]],
+    ["has forgotten where the stream was", { errorCode: 286 }, ["getMore"]],
+  ])(
+    "ends for all where it %s, and continues for those who come back",
+    async (_, failure, failCommands) => {
+      const followers = [1, 2].map(() => follow(store, application.tenantId, { beat: 1 }));
+      for (const one of followers) {
+        await one.next();
+      }
+      const pausing = follow(store, application.tenantId);
+      await pausing.next();
+      await fail("alwaysOn", { failCommands, ...failure });
+      for (const one of followers) {
+        await expect(one.until(() => false)).rejects.toThrow(StoreUnavailable);
+      }
+      const refused = follow(store, application.tenantId);
+      await expect(refused.next()).rejects.toThrow();
+      await fail("off");
+      await until(answers);
+      await update(store, application);
+      const [after = ""] = followers.map((one) => one.position());
+      const again = follow(store, application.tenantId, { after });
+      expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
+    },
+  );
+
+  it.each([
+    ["history is lost", 286],
+    ["position makes no sense", 260],
+  ])("says that changes may be missing where the %s", async (_, errorCode) => {
+    const follower = follow(store, application.tenantId);
+    await follower.next();
+    follower.stop();
+    await update(store, application);
+    const after = follower.position();
+    const again = follow(store, application.tenantId, { after });
+    const namespace = "latchkey.$cmd.aggregate";
+    await fail({ times: 1 }, { failCommands: ["aggregate"], namespace, errorCode });
+    expect(await again.next()).toMatchObject({ changes: [], missed: true });
+    await update(store, application);
+    expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
+  });
+
+  it("claims nothing while it is frozen, and continues when it thaws", async () => {
+    const impatient = await failing.openImpatient();
+    const follower = follow(impatient, application.tenantId, { beat: 1 });
+    await follower.next();
+    const slow = follow(impatient, application.tenantId);
+    await slow.next();
+    process.kill(mongod.pid, "SIGSTOP");
+    const frozenAt = performance.now();
+    const claims: number[] = [];
+    const claim = async () => {
+      for (;;) {
+        claims.push((await follower.next()).completeUntil ?? 0);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    const leaving = follow(impatient, application.tenantId);
+    const left = leaving.step();
+    leaving.stop();
+    expect(await left).toMatchObject({ done: true });
+    await expect(claim()).rejects.toThrow(StoreUnavailable);
+    await expect(slow.next()).rejects.toThrow(StoreUnavailable);
+    process.kill(mongod.pid, "SIGCONT");
+    expect(claims).toEqual([...new Set(claims)].filter((moment) => moment <= frozenAt));
+    await until(answers);
+    await update(store, application);
+    const again = follow(store, application.tenantId, { after: slow.position() });
+    expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
+  });
+});
+
+interface Inserted extends StreamEvent {
+  readonly documentKey: { readonly _id: Binary };
+}
+
+describe("those who follow events in a MongoDB that fails", () => {
+  it("hear that it is unavailable, and can go on where they were", async () => {
+    const { tenantId } = anApplication();
+    const follower = followEvents(store, tenantId);
+    await follower.next();
+    const ended = expect(follower.step()).rejects.toBeInstanceOf(StoreUnavailable);
+    const failCommands = ["aggregate", "getMore"];
+    await fail("alwaysOn", { failCommands, errorCode: 11_600 });
+    await ended;
+    await expect(followEvents(store, tenantId).next()).rejects.toBeInstanceOf(StoreUnavailable);
+    await fail("off");
+    await until(answers);
+    await store.events.add([anEvent({ tenantId, kind: "meanwhile" })]);
+    const again = followEvents(store, tenantId, { after: follower.position() });
+    expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
+  });
+
+  it("find every event behind the same mark, wherever in a transaction their stream starts or is cut", async () => {
+    const client = await new MongoClient(mongod.uri, { appName: "latchkey" }).connect();
+    const isEvent = { $match: { operationType: "insert", "ns.coll": "events" } };
+    const read = async (start: string, count: number, isCut = false) => {
+      const options = { batchSize: 2 };
+      const stream = openEventStream<Inserted>(client.db("latchkey"), [isEvent], start, options);
+      const found: string[] = [];
+      while (found.length < count) {
+        const { event, mark } = await stream.next();
+        found.push(...(event ? [`${mark} ${event.documentKey._id}`] : []));
+        if (isCut) {
+          await fail({ times: 1 }, { failCommands: ["getMore"], closeConnection: true });
+        }
+      }
+      await fail("off");
+      await stream.close();
+      return found;
+    };
+    const { position } = await followEvents(store, randomUUID()).next();
+    await store.events.add(times(7, () => anEvent()));
+    const all = await read(position, 7);
+    expect(new Set(all).size).toBe(7);
+    expect(await read(position, 7, true)).toEqual(all);
+    for (const [index, found] of all.slice(0, -1).entries()) {
+      const [mark = ""] = found.split(" ");
+      expect(await read(mark, 6 - index)).toEqual(all.slice(index + 1));
+    }
+    await client.close();
+  });
+
+  /** One tenant that is followed, and one whose events are so many that others' are not remembered for all. */
+  async function startCrowd() {
+    const tenantId = randomUUID();
+    const follower = followEvents(store, tenantId);
+    await follower.next();
+    /** Adds some of one's own and some of the crowd, and resolves when all of them are published. */
+    const add = async (own: readonly NewEvent[], crowd: number) => {
+      const all = times(crowd, () => anEvent({ tenantId }));
+      await store.events.add([...own, ...all, anEvent({ tenantId, kind: "last" })]);
+      await follower.until(({ kind }) => kind === "last");
+    };
+    return { add };
+  }
+
+  it("are told what is forgotten while they turn from a stream of their own to that of all", async () => {
+    const { add } = await startCrowd();
+    const tenantId = randomUUID();
+    const slow = followEvents(store, tenantId);
+    await slow.next();
+    await add(
+      times(30, (index) => anEvent({ tenantId, requestId: `${index}` })),
+      984,
+    );
+    await add([], 999);
+    const { events: first } = await slow.next();
+    expect(first).toHaveLength(15);
+    const lags = await failing.lag("killCursors");
+    const rest = slow.until(({ requestId }) => requestId === "29");
+    await lags();
+    await add([], 9);
+    const told = [...first, ...(await rest)].map(({ requestId }) => requestId);
+    expect(told).toEqual(times(30, String));
+  });
+
+  it("are told at once what was published before they came, though they come from further back", async () => {
+    const { add } = await startCrowd();
+    const tenantId = randomUUID();
+    const away = followEvents(store, tenantId);
+    await away.next();
+    away.stop();
+    await add([], 1_100);
+    await add([], 1_100);
+    await add([anEvent({ tenantId, kind: "meanwhile" })], 0);
+    const again = followEvents(store, tenantId, { after: away.position() });
+    expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
+  });
+
+  it("hear that they have missed some where the server does not remember them", async () => {
+    const { tenantId } = anApplication();
+    const quick = followEvents(store, tenantId);
+    await quick.next();
+    const namespace = "latchkey.$cmd.aggregate";
+    await fail({ times: 1 }, { failCommands: ["aggregate"], namespace, errorCode: 286 });
+    const stale = followEvents(store, tenantId, { after: "000000010000000100000001" });
+    expect(await stale.next()).toMatchObject({ events: [], missed: true });
+    await store.events.add([anEvent({ tenantId, kind: "later" })]);
+    for (const one of [quick, stale]) {
+      expect(await one.next()).toMatchObject({ events: [{ kind: "later" }], missed: false });
+    }
+  });
+});
+
+/** Each write has a number of its own, so many are there at most. */
+const mostWrites = 60;
+const tenantId = randomUUID();
+
+let instances: readonly Store[];
+/** A store that does not fail. */
+let writer: Store;
+let applicationIds: readonly string[];
+
+beforeAll(async () => {
+  const { uri } = failing.mongod;
+  const other = new URL(uri);
+  other.searchParams.set("appName", "writer");
+  instances = [failing.store, await openMongoStore({ uri, database: "latchkey" })];
+  writer = await openMongoStore({ uri: other.href, database: "latchkey" });
+  const applications = times(mostWrites, () => anImportedApplication({ tenantId }));
+  await importAll(writer, { applications });
+  applicationIds = applications.map(({ id }) => id);
+});
+
+afterAll(async () => {
+  await instances?.[1]?.close();
+  await writer?.close();
+});
+
+/** Something that is told, which a number stands for. */
+interface Feed {
+  /** Makes several at once, in one transaction. */
+  write(numbers: readonly number[]): Promise<unknown>;
+  follow(store: Store, after?: string): Numbered;
+}
+
+type Numbered = Pick<FollowerOf<unknown, unknown>, "position" | "stop"> & {
+  next(): Promise<{ readonly numbers: readonly number[]; readonly missed: boolean }>;
+};
+
+const beat = 20;
+
+const events: Feed = {
+  write: (numbers) =>
+    writer.events.add(numbers.map((number) => anEvent({ tenantId, requestId: `${number}` }))),
+
+  follow(store, after) {
+    const follower = followEvents(store, tenantId, { after, beat });
+    return {
+      ...follower,
+      async next() {
+        const batch = await follower.next();
+        const numbers = batch.events.map(({ requestId }) => Number(requestId));
+        return { numbers, missed: batch.missed };
+      },
+    };
+  },
+};
+
+const changes: Feed = {
+  async write(numbers) {
+    const { admin } = failing;
+    const documents = admin.db("latchkey").collection<{ _id: UUID }>("applications");
+    const writes = numbers.map((number) => ({
+      updateOne: {
+        filter: { _id: new UUID(must(applicationIds[number])) },
+        update: { $set: { modified_at: new Date() } },
+      },
+    }));
+    await admin.withSession((session) =>
+      session.withTransaction(() => documents.bulkWrite(writes, { session })),
+    );
+  },
+
+  follow(store, after) {
+    const follower = follow(store, tenantId, { after, beat });
+    return {
+      ...follower,
+      async next() {
+        const { changes, missed } = await follower.next();
+        const ids = changes.map(({ applicationId }) => applicationId);
+        return { numbers: ids.map((id) => applicationIds.indexOf(id)), missed };
+      },
+    };
+  },
+};
+
+/** Follows a feed now here, now there, from where it was last. */
+async function startTraveller(feed: Feed) {
+  const told: number[] = [];
+  const first = feed.follow(must(instances[0]));
+  await first.next();
+  first.stop();
+  let after = first.position();
+  let written = 0;
+
+  /** Reads so many batches from an instance, or fewer where that is unavailable. */
+  async function visit(instance: number, isEnough: (batches: number) => boolean) {
+    const follower = feed.follow(must(instances[instance]), after);
+    try {
+      for (let batches = 0; !isEnough(batches); batches++) {
+        const { numbers, missed } = await follower.next();
+        expect({ missed }).toEqual({ missed: false });
+        told.push(...numbers);
+        after = follower.position();
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) {
+        throw error;
+      }
+    } finally {
+      follower.stop();
+    }
+  }
+
+  function write(count: number) {
+    const numbers = times(count, (index) => written + index);
+    written += count;
+    return feed.write(numbers);
+  }
+
+  return {
+    write,
+    visit: (instance: number, most: number) => visit(instance, (batches) => batches === most),
+
+    /** Makes sure that all was told, and once. */
+    async arrive(instance: number) {
+      await write(1);
+      const isTold = () => told.includes(written - 1);
+      while (!isTold()) {
+        await visit(instance, isTold);
+      }
+      expect(told).toEqual(times(written, Number));
+    },
+  };
+}
+
+describe.each([
+  ["events", events],
+  ["changes", changes],
+])("one who follows %s in several instances", (_, feed) => {
+  const step = fc.record({
+    instance: fc.nat(1),
+    batches: fc.integer({ min: 1, max: 3 }),
+    writes: fc.nat(7),
+    failure: fc.option(
+      fc.record({
+        failCommands: fc.constantFrom(["getMore"], ["aggregate"], ["aggregate", "getMore"]),
+        how: fc.constantFrom(
+          { closeConnection: true },
+          { errorCode: 189, errorLabels: ["ResumableChangeStreamError"] },
+        ),
+        times: fc.integer({ min: 1, max: 3 }),
+      }),
+      { freq: 1 },
+    ),
+  });
+  const travel = fc.record({
+    steps: fc.array(step, { minLength: 3, maxLength: repetitions({ quick: 5, full: 8 }) }),
+    /** Whether others keep the instances' streams open meanwhile. */
+    hasOthers: fc.boolean(),
+  });
+
+  it("is told all and once, wherever it goes on and whatever breaks on the way", async () => {
+    await fc.assert(
+      fc.asyncProperty(travel, async ({ steps, hasOthers }) => {
+        const others = hasOthers ? instances.map((store) => feed.follow(store)) : [];
+        await Promise.all(others.map((one) => one.next()));
+        const traveller = await startTraveller(feed);
+        for (const { instance, batches, writes, failure } of steps) {
+          if (failure) {
+            const { how, failCommands } = failure;
+            await failing.fail({ times: failure.times }, { failCommands, ...how });
+          }
+          await Promise.all([
+            writes > 0 && traveller.write(writes),
+            traveller.visit(instance, batches),
+          ]);
+        }
+        await failing.fail("off");
+        await traveller.arrive(steps.length % 2);
+        for (const one of others) {
+          one.stop();
+        }
+      }),
+      { numRuns: repetitions({ quick: 2, full: 5 }), endOnFailure: true },
+    );
+  });
+
+  it("is told all, or that some may be missing, where the stream began after it left", async () => {
+    const traveller = await startTraveller(feed);
+    await traveller.write(3);
+    const other = feed.follow(must(instances[1]));
+    await other.next();
+    if (feed === changes) {
+      await expect(traveller.visit(1, 1)).rejects.toThrow("missed");
+    } else {
+      await traveller.arrive(1);
+    }
+  });
+
+  it("is told all and once where the primary changes in between", async () => {
+    const traveller = await startTraveller(feed);
+    await traveller.write(3);
+    await traveller.visit(0, 1);
+    const stepDown = { replSetStepDown: 1, secondaryCatchUpPeriodSecs: 0, force: true };
+    await failing.admin.db("admin").command(stepDown);
+    for (const store of [writer, ...instances]) {
+      await until(() => answers(store));
+    }
+    await traveller.write(3);
+    await traveller.visit(1, 1);
+    await traveller.arrive(0);
+  });
+});

@@ -1,0 +1,435 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { BSON, Timestamp, UUID } from "mongodb";
+import { createSignal } from "../../../src/lib/signal.js";
+import { toEventFields } from "../../../src/store/mongo/event-documents.js";
+import { type ChangeEvent, toTenantChange } from "../../../src/store/mongo/feeds/change-events.js";
+import { createChangePublisher } from "../../../src/store/mongo/feeds/change-publisher.js";
+import type { Step } from "../../../src/store/mongo/feeds/change-stream.js";
+import {
+  clusterTimeOf,
+  clusterTimeOfMark,
+  clusterTimeOfToken,
+  formatPosition,
+  markOf,
+  type Position,
+  parsePosition,
+  timestampOf,
+} from "../../../src/store/mongo/feeds/change-stream.js";
+import type { ExpiryScan } from "../../../src/store/mongo/feeds/expiry-scan.js";
+import { createRecentChanges, type Entry } from "../../../src/store/mongo/feeds/recent-changes.js";
+import { createRecentEvents } from "../../../src/store/mongo/feeds/recent-events.js";
+import { anEvent } from "../../contract/store/event-fixtures.js";
+import { must, times } from "../../contract/store/fixtures.js";
+import { repetitions } from "../../support/suite.js";
+
+const word = fc.nat(0xffff_ffff);
+
+describe("a mark", () => {
+  it("sorts by cluster time and then by number", () => {
+    const place = fc.tuple(word, word, word);
+    fc.assert(
+      fc.property(place, place, (one, other) => {
+        const [a, b] = [one, other].map(([t, i, n]) =>
+          markOf(clusterTimeOf(new Timestamp({ t, i })), n),
+        );
+        const differing = [0, 1, 2].find((index) => one[index] !== other[index]) ?? 0;
+        const order = Math.sign((one[differing] ?? 0) - (other[differing] ?? 0));
+        expect(a === b ? 0 : String(a) < String(b) ? -1 : 1).toBe(order);
+      }),
+    );
+  });
+
+  it("tells the cluster time it was made of, which is also that of a resume token", () => {
+    fc.assert(
+      fc.property(word, word, word, (t, i, ordinal) => {
+        const time = clusterTimeOf(new Timestamp({ t, i }));
+        expect(timestampOf(clusterTimeOfMark(markOf(time, ordinal)))).toEqual(
+          new Timestamp({ t, i }),
+        );
+        expect(clusterTimeOfToken({ _data: `82${time.toUpperCase()}2B0229296E04` })).toBe(time);
+      }),
+    );
+    expect(() => clusterTimeOfToken({ _data: "83" })).toThrow("not known");
+  });
+});
+
+describe("a position", () => {
+  it("is read as it was written", () => {
+    fc.assert(
+      fc.property(word, fc.nat(8.64e15), (ordinal, scannedTo) => {
+        const position = { mark: markOf("0123456789abcdef", ordinal), scannedTo };
+        expect(parsePosition(formatPosition(position))).toEqual(position);
+      }),
+    );
+  });
+
+  it("is not read from anything else", () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(parsePosition(text)).toBeUndefined();
+      }),
+    );
+  });
+});
+
+describe("an event", () => {
+  const [id, tenantId, applicationId] = [randomUUID(), randomUUID(), randomUUID()];
+  const now = 1_000_000;
+  const application: ChangeEvent = {
+    _id: {},
+    operationType: "update",
+    id: new UUID(id),
+    tenant_id: new UUID(tenantId),
+    has_other_keys: false,
+    authorized_at: null,
+    modified_at: new Date(5),
+  };
+  const session = { ...application, application_id: new UUID(applicationId), modified_at: null };
+  const ends = (at: number) => ({ operationType: "delete", expires_at: new Date(at) });
+
+  it.each([
+    ["an update", application, { kind: "updated", at: 5 }],
+    ["a new key", { ...application, has_other_keys: true }, { kind: "regenerated", at: 5 }],
+    ["a deletion", { ...application, operationType: "delete" }, { kind: "deleted", at: now }],
+    ["one before the end", { ...application, ...ends(now + 1) }, { kind: "deleted", at: now }],
+    ["one at the end", { ...application, ...ends(now) }, { kind: "expired", at: now }],
+    ["a sweep", { ...application, ...ends(7) }, { kind: "expired", at: 7 }],
+  ])("of an application is told: %s", (_, event, what) => {
+    const change = { applicationId: id, ...what };
+    expect(toTenantChange(event, now)).toEqual({ tenantId, change });
+  });
+
+  it.each([
+    ["authorized", { authorized_at: new Date(6) }, { kind: "authorized", at: 6 }],
+    ["changed", {}, { kind: "updated", at: now }],
+    [
+      "changed after it was authorized",
+      { authorized_at: new Date(6), was_authorized_at: new Date(6) },
+      { kind: "updated", at: now },
+    ],
+    ["swept", ends(7), { kind: "expired", at: 7 }],
+    ["deleted", { operationType: "delete" }, { kind: "deleted", at: now }],
+  ])("of a session is told: %s", (_, fields, what) => {
+    const change = { applicationId, sessionId: id, ...what };
+    expect(toTenantChange({ ...session, ...fields }, now)).toEqual({ tenantId, change });
+  });
+
+  it("that does not say whose it is tells nothing", () => {
+    const { tenant_id, ...unknown } = session;
+    expect(toTenantChange(unknown, now)).toBeUndefined();
+    expect(toTenantChange({ _id: {}, operationType: "drop" }, now)).toBeUndefined();
+  });
+});
+
+describe("the buffer of recent changes", () => {
+  const tenants = ["mine", "theirs"];
+  const start: Position = { mark: markOf("0".repeat(16), 0), scannedTo: 0 };
+
+  /** An event, of nobody known perhaps, or what a scan found. */
+  interface Step {
+    readonly tenantId?: string | undefined;
+    readonly expiries?: readonly { readonly tenantId: string; readonly gap: number }[];
+  }
+
+  const event = fc.record({ tenantId: fc.constantFrom(...tenants, undefined) });
+  const scan = fc.record({
+    expiries: fc.array(
+      fc.record({ tenantId: fc.constantFrom(...tenants), gap: fc.integer({ min: 0, max: 2 }) }),
+      { maxLength: 5 },
+    ),
+  });
+  const history: fc.Arbitrary<Step[]> = fc.array(fc.oneof(event, scan), { maxLength: 30 });
+
+  /** Publishes a history as the hub does, and tells each entry with the position behind it. */
+  function publish(steps: readonly Step[], capacity: number) {
+    const recent = createRecentChanges({ start, capacity, retention: 1, clock: () => 0 });
+    const published: { entry: Entry; position: Position }[] = [];
+    const push = (entry: Entry, position: Position) => {
+      recent.push(entry, position);
+      published.push({ entry, position });
+    };
+    let count = 0;
+    for (const { tenantId, expiries } of steps) {
+      const { mark, scannedTo } = recent.position;
+      if (!expiries) {
+        const next = markOf("0".repeat(16), ++count);
+        const change = tenantId && ({ kind: "updated", applicationId: `${count}`, at: 0 } as const);
+        push({ tenantId, change: change || undefined, mark: next }, { mark: next, scannedTo });
+        continue;
+      }
+      let at = scannedTo + 1;
+      const moments = expiries.map(({ gap }) => {
+        at += gap;
+        return at;
+      });
+      for (const [index, one] of expiries.entries()) {
+        const moment = moments[index] ?? 0;
+        const change = { kind: "expired", applicationId: `${++count}`, at: moment } as const;
+        const isLast = moments[index + 1] !== moment;
+        push({ tenantId: one.tenantId, change }, { mark, scannedTo: moment - (isLast ? 0 : 1) });
+      }
+      recent.advance({ mark, scannedTo: at + 1 });
+    }
+    return { recent, published };
+  }
+
+  function readAll(recent: ReturnType<typeof createRecentChanges>, from: number, after?: Position) {
+    const ids: string[] = [];
+    let missed = false;
+    let next = from;
+    let position = after;
+    do {
+      const reading = recent.read(next, "mine", after, 2);
+      expect(reading.changes.length).toBeLessThanOrEqual(2);
+      ids.push(...reading.changes.map(({ applicationId }) => applicationId));
+      missed ||= reading.missed;
+      ({ next, position } = reading);
+    } while (next < recent.nextNumber);
+    return { ids, missed, position };
+  }
+
+  const mine = (entries: readonly { entry: Entry }[]) =>
+    entries.flatMap(({ entry }) =>
+      entry.tenantId === "mine" && entry.change ? [entry.change.applicationId] : [],
+    );
+
+  it("tells a reader all that is its tenant's, in order, and the end as its position", () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const { recent, published } = publish(steps, 1_000);
+        const { ids, missed, position } = readAll(recent, 0);
+        expect(ids).toEqual(mine(published));
+        expect(missed).toBe(published.some(({ entry }) => !entry.change));
+        expect(position).toEqual(recent.position);
+      }),
+    );
+  });
+
+  it("continues from every position without a loss, or says that it does not cover it", () => {
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 20 }), (steps, capacity) => {
+        const { recent, published } = publish(steps, capacity);
+        const isThere = (index: number) => index >= recent.oldest;
+        for (const [index, { position }] of published.entries()) {
+          const later = published.slice(index + 1);
+          if (!recent.covers(position)) {
+            expect(recent.oldest).toBeGreaterThan(0);
+            continue;
+          }
+          expect(later.every((_, offset) => isThere(index + 1 + offset))).toBe(true);
+          const { ids, missed } = readAll(recent, recent.oldest, position);
+          expect(missed).toBe(later.some(({ entry }) => !entry.change));
+          const told = new Set(ids);
+          expect(mine(later).filter((id) => !told.has(id))).toEqual([]);
+          expect(told.size).toBe(ids.length);
+        }
+        expect(recent.covers(recent.position)).toBe(true);
+      }),
+    );
+  });
+
+  it("tells nothing twice to one who comes back to its end", () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const { recent } = publish(steps, 1_000);
+        expect(readAll(recent, recent.oldest, recent.position)).toMatchObject({
+          ids: [],
+          missed: false,
+        });
+      }),
+    );
+  });
+
+  it("says to a reader who fell behind that changes may be missing", () => {
+    const { recent } = publish(Array(10).fill({ tenantId: "theirs" }), 4);
+    expect(recent.read(5, "mine", undefined, 9)).toMatchObject({ missed: true, next: 10 });
+    expect(recent.read(6, "mine", undefined, 9)).toMatchObject({ missed: false, next: 10 });
+  });
+
+  it("forgets what is too old", () => {
+    let now = 0;
+    const recent = createRecentChanges({ start, capacity: 9, retention: 10, clock: () => now });
+    const mark = markOf("0".repeat(16), 1);
+    recent.push({ tenantId: "mine", mark }, { ...start, mark });
+    now = 9;
+    recent.advance(recent.position);
+    expect([recent.oldest, recent.covers(start)]).toEqual([0, true]);
+    now = 10;
+    recent.advance(recent.position);
+    expect([recent.oldest, recent.covers(start)]).toEqual([1, false]);
+  });
+});
+
+describe("publishing", () => {
+  const [mine, theirs] = [randomUUID(), randomUUID()];
+  const time = "0123456789abcdef";
+  const start = { mark: markOf(time, 0), scannedTo: 100 };
+  const now = 1_000;
+
+  const sweptAt = (id: string, at: number, ordinal: number): Step<ChangeEvent> => ({
+    event: {
+      _id: {},
+      operationType: "delete",
+      id: new UUID(id),
+      tenant_id: new UUID(mine),
+      expires_at: new Date(at),
+    },
+    mark: markOf(time, ordinal),
+    passed: markOf(time, 0),
+  });
+
+  const scanned = (until: number, ids: Record<string, number> = {}): ExpiryScan => ({
+    expiries: Object.entries(ids).map(([applicationId, at]) => ({
+      tenantId: mine,
+      change: { kind: "expired", applicationId, at },
+    })),
+    until,
+    isAll: true,
+    begunAt: until,
+    clusterTime: time,
+  });
+
+  function createPublished() {
+    const publisher = createChangePublisher({ start, momentOf: () => now });
+    const told = () => publisher.recent.read(0, mine, undefined, 99).changes.map(({ at }) => at);
+    return { publisher, told };
+  }
+
+  it("tells an expiry once, whether stream or scan came first", () => {
+    const { publisher, told } = createPublished();
+    const [early, late] = [randomUUID(), randomUUID()];
+    publisher.publishStep(sweptAt(early, 150, 1));
+    publisher.publishScan(scanned(200, { [early]: 150, [late]: 160 }));
+    publisher.publishStep(sweptAt(late, 160, 2));
+    expect(told()).toEqual([150, 160]);
+    expect(publisher.recent.position).toEqual({ mark: markOf(time, 2), scannedTo: 200 });
+  });
+
+  it("tells one that no scan saw, and none from before the start", () => {
+    const { publisher, told } = createPublished();
+    publisher.publishStep(sweptAt(randomUUID(), 100, 1));
+    publisher.publishStep(sweptAt(randomUUID(), 101, 2));
+    expect(told()).toEqual([101]);
+  });
+
+  it("is complete as of a scan that found all, and not as of one that did not", () => {
+    const { publisher } = createPublished();
+    publisher.publishScan({ ...scanned(200), isAll: false });
+    expect(publisher.completeUntil).toBe(Number.NEGATIVE_INFINITY);
+    publisher.publishScan(scanned(300));
+    expect(publisher.completeUntil).toBe(300);
+  });
+
+  it("wakes those whom it concerns", async () => {
+    const { publisher } = createPublished();
+    const rung: string[] = [];
+    for (const [name, tenantId] of Object.entries({ mine, theirs })) {
+      const notify = () => void rung.push(name);
+      publisher.join(tenantId, { notify, wait: () => Promise.resolve() });
+    }
+    const wakes = (work: () => void) => {
+      work();
+      return rung.splice(0);
+    };
+    expect(wakes(() => publisher.publishStep(sweptAt(randomUUID(), 150, 1)))).toEqual(["mine"]);
+    const { mark, passed } = sweptAt(randomUUID(), 150, 2);
+    expect(wakes(() => publisher.publishStep({ mark, passed }))).toEqual([]);
+    const drop = { event: { _id: {}, operationType: "drop" }, mark, passed };
+    expect(wakes(() => publisher.publishStep(drop))).toEqual(["mine", "theirs"]);
+    expect(wakes(() => publisher.publishScan(scanned(200)))).toEqual(["mine", "theirs"]);
+  });
+});
+
+describe("a bell", () => {
+  it("ends a wait, also the next one where nobody waits, and once", async () => {
+    const bell = createSignal();
+    const waits = bell.wait();
+    bell.notify();
+    await waits;
+    bell.notify();
+    bell.notify();
+    await bell.wait();
+    let isOver = false;
+    const last = bell.wait().then(() => {
+      isOver = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isOver).toBe(false);
+    bell.notify();
+    await last;
+  });
+
+  it("need not ring where a wait may last so long only", async () => {
+    await createSignal().wait(1);
+  });
+});
+
+const tenants = times(2, () => randomUUID());
+
+/** An event that takes about so many bytes. */
+function entryOf(number: number, tenantId: string, size: number) {
+  const event = anEvent({ tenantId, requestId: String(number), reason: "x".repeat(size) });
+  const fields = { ...toEventFields(randomUUID(), event), at: new Date() };
+  return { mark: markNumbered(number), tenantId, document: BSON.serialize(fields) };
+}
+
+const markNumbered = (number: number) => String(number).padStart(24, "0");
+
+/** From how far back one can read on. */
+const oldestCovered = (recent: ReturnType<typeof createRecentEvents>, newest: number) =>
+  times(newest + 1, (number) => number).findIndex((number) => recent.covers(markNumbered(number)));
+
+describe("the recent events of MongoDB", () => {
+  it("are as few as their number or their size asks for, but for the newest", () => {
+    const recent = createRecentEvents(markNumbered(0), { events: 4, bytes: 10_000 });
+    const pushAll = (from: number, count: number, size: number) => {
+      for (let number = from; number < from + count; number++) {
+        recent.push(entryOf(number, must(tenants[0]), size));
+      }
+      return oldestCovered(recent, from + count - 1);
+    };
+    expect(pushAll(1, 9, 10)).toBe(5);
+    expect(pushAll(10, 3, 4_000)).toBe(10);
+    expect(pushAll(13, 2, 20_000)).toBe(13);
+    expect(recent.read(markNumbered(12), must(tenants[0]), 9)).toBeUndefined();
+    const { events, mark } = must(recent.read(markNumbered(13), must(tenants[0]), 9));
+    expect(events).toMatchObject([{ requestId: "14" }]);
+    expect(mark).toBe(markNumbered(14));
+  });
+
+  it("are told to each tenant once and in their order, few at a time where they are large", () => {
+    const sizes = fc.oneof(fc.constant(10), fc.constant(300_000), fc.constant(1_500_000));
+    const pushed = fc.record({ tenant: fc.constantFrom(...tenants), size: sizes });
+    fc.assert(
+      fc.property(
+        fc.array(pushed, { maxLength: 12 }),
+        fc.integer({ min: 1, max: 4 }),
+        (all, limit) => {
+          const recent = createRecentEvents(markNumbered(0), { events: 12, bytes: 2 ** 30 });
+          for (const [index, { tenant, size }] of all.entries()) {
+            recent.push(entryOf(index + 1, tenant, size));
+          }
+          for (const tenantId of tenants) {
+            const told: string[] = [];
+            for (let mark = markNumbered(0); mark < recent.mark; ) {
+              const reading = must(recent.read(mark, tenantId, limit));
+              const taken = reading.events.reduce((sum, { reason = "" }) => sum + reason.length, 0);
+              expect(reading.events.length).toBeLessThanOrEqual(limit);
+              expect(reading.events.length === 1 || taken <= 2 ** 20).toBe(true);
+              expect(reading.mark > mark).toBe(true);
+              told.push(...reading.events.map(({ requestId = "" }) => requestId));
+              mark = reading.mark;
+            }
+            const theirs = all.flatMap(({ tenant }, at) =>
+              tenant === tenantId ? [`${at + 1}`] : [],
+            );
+            expect(told).toEqual(theirs);
+          }
+        },
+      ),
+      { numRuns: repetitions({ quick: 15, full: 40 }) },
+    );
+  });
+});

@@ -1,0 +1,847 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it, jest } from "@jest/globals";
+import fc from "fast-check";
+import { type ChangeStream, type Db, type Document, UUID } from "mongodb";
+import { newId } from "../../../src/lib/uuid.js";
+import { createEventIds, firstIdAt } from "../../../src/store/mongo/audit.js";
+import { type ChangeEvent, eventPipeline } from "../../../src/store/mongo/feeds/change-events.js";
+import {
+  clusterTimeOfMark,
+  lastOrdinal,
+  markOf,
+  openEventStream,
+  parsePosition,
+} from "../../../src/store/mongo/feeds/change-stream.js";
+import { scanExpiries } from "../../../src/store/mongo/feeds/expiry-scan.js";
+import { createSessionSweep } from "../../../src/store/mongo/session-cleanup.js";
+import { timeOf } from "../../../src/store/mongo/time.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { aFullEvent, anEvent, day, listEvents } from "../../contract/store/event-fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  grants,
+  hour,
+  idsOf,
+  must,
+  times,
+  update,
+} from "../../contract/store/fixtures.js";
+import { followMarked, told } from "../../contract/store/followed.js";
+import {
+  anImportedApplication,
+  anImportedSession,
+  importAll,
+} from "../../contract/store/transfer-fixtures.js";
+import { createTestClock } from "../../support/clock.js";
+import { type Follower, useEventFollowers, useFollowers } from "../../support/follow.js";
+import { inLanes } from "../../support/in-lanes.js";
+import { useMongo } from "../../support/mongo.js";
+import { plansOf } from "../../support/mongo-plans.js";
+import { profile } from "../../support/mongo-profile.js";
+import { hasStreams } from "../../support/mongo-streams.js";
+import { repetitions } from "../../support/suite.js";
+import { until } from "../../support/until.js";
+
+const { createDatabase, open, shared } = useMongo();
+const follow = useFollowers();
+const followEvents = useEventFollowers();
+
+const collectionNames = ["applications", "sessions"];
+const minute = 60_000;
+
+/** So far ahead that nothing is swept meanwhile. It goes on from one test to the next. */
+const clock = createTestClock(Date.UTC(2100, 0));
+let ahead: Promise<{ db: Db; store: Store }> | undefined;
+
+/** A database and a store by that clock. */
+async function openAhead() {
+  const db = createDatabase();
+  return { db, store: await open(db, { clock: clock.now }) };
+}
+
+/** The same, which tests share. */
+function sharedAhead() {
+  ahead ??= openAhead();
+  return ahead;
+}
+
+/** A follower of a tenant, by that clock. */
+async function openFollowed(opened = sharedAhead()) {
+  const { db, store } = await opened;
+  const application = await store.applications.create(anApplication());
+  const { tenantId } = application;
+  const marked = await followMarked(follow, store, tenantId);
+  return { db, store, application, tenantId, ...marked };
+}
+
+const documentsOf = (db: Db, name: string) => db.collection<{ _id: UUID; expires_at?: Date }>(name);
+
+/** What the server does behind our back. */
+const sweep = (db: Db, name: string, id: string) =>
+  documentsOf(db, name).deleteOne({ _id: new UUID(id) });
+
+const setImages = async (db: Db, enabled: boolean) => {
+  for (const collMod of collectionNames) {
+    await db.command({ collMod, changeStreamPreAndPostImages: { enabled } });
+  }
+};
+
+describe("a change in MongoDB", () => {
+  it("leaves an image from before, in collections of an older schema too", async () => {
+    const [fresh, old] = [createDatabase(), createDatabase()];
+    await open(fresh);
+    for (const name of collectionNames) {
+      await old.createCollection(name);
+    }
+    await Promise.all([open(old), open(old), open(old)]);
+    for (const db of [fresh, old]) {
+      for (const name of collectionNames) {
+        const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
+        expect(info?.options?.changeStreamPreAndPostImages).toEqual({ enabled: true });
+      }
+    }
+  });
+
+  it("without that image tells everyone that changes may be missing, and to no one whose they are", async () => {
+    const { db, store, application, tenantId, follower, mark, marked } = await openFollowed();
+    const stranger = follow(store, randomUUID());
+    await stranger.next();
+    for (const work of [
+      () => update(store, application),
+      () => store.applications.delete(tenantId, application.id),
+    ]) {
+      await setImages(db, false);
+      await work();
+      for (const one of [follower, stranger]) {
+        expect(await one.next()).toMatchObject({ changes: [], missed: true });
+      }
+      await setImages(db, true);
+      await mark();
+      expect(await follower.next()).toMatchObject({ changes: [marked], missed: false });
+    }
+  });
+
+  it("is told though the database logs it as a replacement", async () => {
+    const { db, application, follower } = await openFollowed();
+    const applications = db.collection<Document & { _id: UUID }>("applications");
+    const filter = { _id: new UUID(application.id) };
+    const document: Document = must((await applications.findOne(filter)) ?? undefined);
+    const told = (kind: string) => [
+      expect.objectContaining({ kind, applicationId: application.id }),
+    ];
+    await applications.replaceOne(filter, { ...document, name: "till" });
+    expect((await follower.next()).changes).toEqual(told("updated"));
+    await applications.replaceOne(filter, { ...document, key_hash: document.tenant_id });
+    expect((await follower.next()).changes).toEqual(told("regenerated"));
+  });
+
+  it("is told at the moment that the record names", async () => {
+    const { store, application, follower } = await openFollowed();
+    const { session } = await createBoth(store);
+    const theirs = follow(store, session.tenantId);
+    await theirs.next();
+    clock.advance(5);
+    const updated = must(await update(store, application));
+    await store.sessions.authorize(aGrant(session));
+    const { authorizedAt } = must(await store.sessions.find(session.id)).session;
+    clock.advance(5);
+    expect((await follower.next()).changes).toMatchObject([{ at: updated.modifiedAt }]);
+    expect((await theirs.next()).changes).toMatchObject([{ at: authorizedAt }]);
+  });
+
+  it("travels without hashes, rules and names", async () => {
+    const { db, store, application, tenantId } = await openFollowed();
+    const stream = db.watch<Document, ChangeEvent>(eventPipeline, {
+      fullDocumentBeforeChange: "whenAvailable",
+      maxAwaitTimeMS: 50,
+    });
+    await stream.tryNext();
+    const { session } = await createBoth(store);
+    await store.sessions.authorize(aGrant(session));
+    await store.applications.update(tenantId, application.id, ({ keys }, now) => ({
+      ...grants,
+      keys: [{ id: session.id, hash: session.keyHash, createdAt: now }, ...keys],
+      modifiedBy: tenantId,
+    }));
+    await store.applications.delete(tenantId, application.id);
+    const fields = new Set<string>();
+    for (const operationType of ["update", "update", "delete"]) {
+      const event = await nextOf(stream);
+      expect(event).toMatchObject({ operationType });
+      for (const field of Object.keys(event)) {
+        fields.add(field);
+      }
+    }
+    await stream.close();
+    expect([...fields].sort()).toEqual([
+      ...["_id", "application_id", "authorized_at", "expires_at", "has_other_keys", "id"],
+      ...["modified_at", "operationType", "tenant_id", "wallTime"],
+    ]);
+  });
+
+  async function nextOf(stream: ChangeStream<Document, ChangeEvent>): Promise<ChangeEvent> {
+    return (await stream.tryNext()) ?? nextOf(stream);
+  }
+});
+
+describe("an expiry in MongoDB", () => {
+  it("is told once, though it is swept later", async () => {
+    const { db, store, application, tenantId, follower, mark, marked, untilMarked } =
+      await openFollowed();
+    const expiresAt = clock.now() + minute;
+    const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
+    const { session } = await createBoth(store, minute);
+    const theirs = follow(store, session.tenantId);
+    await theirs.next();
+    clock.advance(minute);
+    const expired = { kind: "expired", applicationId: id, at: expiresAt };
+    expect((await follower.next()).changes).toEqual([expired]);
+    expect((await theirs.next()).changes).toMatchObject([{ sessionId: session.id }]);
+    await sweep(db, "applications", id);
+    await sweep(db, "sessions", session.id);
+    await mark();
+    expect(await untilMarked()).toEqual([marked]);
+    await store.applications.delete(session.tenantId, session.applicationId);
+    expect((await theirs.next()).changes).toMatchObject([{ kind: "deleted" }]);
+
+    await store.applications.delete(tenantId, application.id);
+    const deleted = { kind: "deleted", applicationId: application.id, at: clock.now() };
+    expect((await follower.next()).changes).toEqual([deleted]);
+  });
+
+  it("is told once, though it is swept at the same time", async () => {
+    const { db, store, tenantId, mark, marked, untilMarked } = await openFollowed();
+    for (let round = 0; round < repetitions({ quick: 6, full: 15 }); round++) {
+      const expiresAt = clock.now() + 1;
+      const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      clock.advance(1);
+      await new Promise((resolve) => setTimeout(resolve, round));
+      await sweep(db, "applications", id);
+      await mark();
+      const expired = { kind: "expired", applicationId: id, at: expiresAt };
+      expect(await untilMarked()).toEqual([expired, marked]);
+    }
+  });
+
+  it("is told after its moment by the clock of the database", async () => {
+    const { store } = await shared();
+    const { tenantId } = anApplication();
+    const follower = follow(store, tenantId);
+    await follower.next();
+    let ending: ApplicationRecord | undefined;
+    // On a slow machine its moment may have passed before it is created.
+    for (let ttl = 300; !ending; ttl *= 2) {
+      const expiresAt = (await store.now()) + ttl;
+      const created = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      ending = (await store.now()) < expiresAt ? created : undefined;
+    }
+    const { id, expiresAt: at } = ending;
+    const changes = await follower.until(({ applicationId }) => applicationId === id);
+    expect(changes.at(-1)).toEqual({ kind: "expired", applicationId: id, at });
+    expect(await store.now()).toBeGreaterThanOrEqual(must(at));
+    expect(await store.applications.find(id)).toBeUndefined();
+  });
+
+  it("is told with all others, however many come at once", async () => {
+    const { db, store, application, tenantId, follower } = await openFollowed(openAhead());
+    const applications = documentsOf(db, "applications");
+    const template = await applications.findOne({ _id: new UUID(application.id) });
+    // A scan reads 5,000 at most, so the next one begins within a moment.
+    const each = repetitions({ quick: 2_600, full: 5_500 });
+    const ends = [...Array(each).fill(1), ...Array(each).fill(2), 3];
+    await applications.insertMany(
+      ends.map((end) => ({
+        ...template,
+        _id: new UUID(),
+        expires_at: new Date(clock.now() + end),
+      })),
+    );
+    const read = async (by: Follower) => {
+      const ids = new Set<string>();
+      while (ids.size < ends.length) {
+        const { changes, missed, completeUntil } = await by.next();
+        expect(missed).toBe(false);
+        expect(completeUntil === undefined || ids.size + changes.length === ends.length).toBe(true);
+        for (const { applicationId } of changes) {
+          ids.add(applicationId);
+        }
+      }
+    };
+    const after = follower.position();
+    clock.advance(3);
+    let count = 0;
+    let middle = "";
+    while (count < ends.length) {
+      const { changes, position } = await follower.next();
+      count += changes.length;
+      middle ||= position;
+    }
+    expect(count).toBe(ends.length);
+    await read(follow(store, tenantId, { after }));
+    await read(follow(await open(db, { clock: clock.now }), tenantId, { after: middle }));
+  });
+});
+
+describe("a position in MongoDB", () => {
+  it("is good on another instance, whose stream is open already or not", async () => {
+    const { db, store, application, tenantId, mark, marked, untilMarked } = await openFollowed();
+    const [early, late] = [
+      await open(db, { clock: clock.now }),
+      await open(db, { clock: clock.now }),
+    ];
+    await follow(early, randomUUID()).next();
+    const follower = follow(store, tenantId);
+    await follower.next();
+    await update(store, application);
+    await follower.next();
+    const after = follower.position();
+    await store.applications.delete(tenantId, application.id);
+    await mark();
+    for (const other of [early, late]) {
+      const changes = await untilMarked(follow(other, tenantId, { after }));
+      expect(changes).toMatchObject([{ kind: "deleted" }, marked]);
+    }
+  });
+
+  it("from before the stream of an instance was opened is none", async () => {
+    const { db, tenantId, follower, mark, marked, untilMarked } = await openFollowed();
+    const after = follower.position();
+    await mark();
+    await untilMarked();
+    const other = await open(db, { clock: clock.now });
+    await follow(other, tenantId).next();
+    const again = follow(other, tenantId, { after });
+    expect(await again.next()).toMatchObject({ changes: [], missed: true });
+    await mark();
+    expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
+  });
+
+  it("that the server has forgotten, or never knew, is none", async () => {
+    const { store, tenantId, follower, mark, marked } = await openFollowed();
+    follower.stop();
+    const number = (digit: string) => digit.repeat(8);
+    for (const time of ["00000001", number("0"), number("7"), number("f")]) {
+      const after = `${time}00000001${number("0")}.${clock.now()}`;
+      const again = follow(store, tenantId, { after });
+      expect([time, await again.next()]).toMatchObject([time, { changes: [], missed: true }]);
+      await mark();
+      expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
+      again.stop();
+    }
+  });
+
+  it("has an event behind it or not, also where the cluster time is the same", async () => {
+    const { db, store, application, follower } = await openFollowed();
+    await update(store, application);
+    await follower.next();
+    const { mark } = must(parsePosition(follower.position()));
+    const time = clusterTimeOfMark(mark);
+    for (const [start, isBefore] of [
+      [markOf(time, 0), true],
+      [mark, false],
+      [markOf(time, lastOrdinal), false],
+    ] as const) {
+      const stream = openEventStream<ChangeEvent>(db, eventPipeline, start);
+      const { event, mark: reached } = await stream.next();
+      await stream.close();
+      expect(event !== undefined).toBe(isBefore);
+      // Without an event the mark moves on with whatever else happens on the server.
+      expect(event ? reached === mark : reached >= start).toBe(true);
+    }
+  });
+
+  it("names nobody's ids", async () => {
+    const { store, follower, mark } = await openFollowed();
+    const { application } = await createBoth(store);
+    await update(store, application);
+    await mark();
+    await follower.next();
+    for (const id of [application.id, application.tenantId, store.id]) {
+      expect(follower.position()).not.toContain(id.replaceAll("-", ""));
+    }
+    expect(follower.position()).toMatch(/^[0-9a-f]{24}\.\d+$/);
+  });
+});
+
+describe("the change stream", () => {
+  it("is one for all who follow, and closes when the last of them leaves", async () => {
+    const { db } = await shared();
+    const store = await open(db);
+    const last = follow(store, randomUUID());
+    const others = Array.from({ length: 10 }, () => follow(store, randomUUID(), { beat: 1 }));
+    await Promise.all([last, ...others].map((one) => one.next()));
+    await hasStreams(db, 1);
+    for (const one of others) {
+      one.stop();
+    }
+    const beaten = follow(store, randomUUID(), { beat: 1 });
+    await beaten.next();
+    beaten.stop();
+    await hasStreams(db, 1);
+    last.stop();
+    await hasStreams(db, 0);
+
+    expect(await follow(store, randomUUID()).next()).toMatchObject({ changes: [], missed: false });
+    await hasStreams(db, 1);
+    await store.close();
+    await hasStreams(db, 0);
+  });
+
+  it("closes when one who follows leaves in the middle, or stops before it is open", async () => {
+    const { db } = await shared();
+    const store = await open(db);
+    const { signal } = new AbortController();
+    const options = { tenantId: randomUUID(), beat: hour, signal };
+    for await (const { changes } of store.changes.follow(options)) {
+      expect(changes).toEqual([]);
+      break;
+    }
+    await hasStreams(db, 0);
+    const hasty = follow(store, randomUUID());
+    const first = hasty.step();
+    hasty.stop();
+    expect(await first).toEqual({ done: true, value: undefined });
+    await hasStreams(db, 0);
+  });
+
+  it("ends with the store, for those who wait and those who do not", async () => {
+    const store = await open((await shared()).db);
+    const [waiting, pausing, starting] = [1, 2, 3].map(() => follow(store, randomUUID()));
+    await waiting?.next();
+    await pausing?.next();
+    const waited = expect(waiting?.next()).rejects.toThrow(StoreUnavailable);
+    const started = expect(starting?.next()).rejects.toThrow(StoreUnavailable);
+    await store.close();
+    await waited;
+    await started;
+    await expect(pausing?.next()).rejects.toThrow(StoreUnavailable);
+    await expect(follow(store, randomUUID()).next()).rejects.toThrow(StoreUnavailable);
+  });
+
+  it("goes on where collections are dropped or renamed, and says that changes may be missing", async () => {
+    for (const work of [
+      (db: Db) => db.collection("sessions").drop(),
+      (db: Db) => db.collection("applications").rename("kept"),
+      (db: Db) => db.dropDatabase(),
+    ]) {
+      const { db, tenantId, follower } = await openFollowed(openAhead());
+      await work(db);
+      expect(await follower.next()).toMatchObject({ changes: [], missed: true });
+      const store = await open(db, { clock: clock.now });
+      const created = await store.applications.create(anApplication({ tenantId }));
+      await update(store, created);
+      const changes = await follower.until(({ kind }) => kind === "updated");
+      expect(changes).toMatchObject([{ kind: "updated", applicationId: created.id }]);
+    }
+  });
+});
+
+/** When applications and sessions expire, in milliseconds after the start. */
+const cases: Record<string, [applications: number[], sessions: number[]]> = {
+  "one after the other": [
+    [1, 3, 5, 7, 9],
+    [2, 4, 6, 8, 10],
+  ],
+  "many at one moment": [
+    [1, 4, 4, 4, 4, 4, 4, 4, 9],
+    [4, 4, 4, 5],
+  ],
+  "first all of the one kind": [times(8, (n) => n + 1), times(8, (n) => n + 20)],
+  "all of one kind": [[], times(9, (n) => n)],
+  "none at all": [[], []],
+};
+
+describe("scans for what has expired", () => {
+  /** Each case has moments of its own. */
+  let now = Date.now();
+  let opened: ReturnType<typeof openScanned> | undefined;
+
+  async function openScanned() {
+    const db = createDatabase();
+    return { db, store: await open(db, { clock: () => now }) };
+  }
+
+  it.each(Object.entries(cases))(
+    "tell all once and in order, however little one may hold, of %s",
+    async (_, [ofApplications, ofSessions]) => {
+      now += 1_000;
+      const start = now;
+      const end = start + 100;
+      opened ??= openScanned();
+      const { db, store } = await opened;
+      const { applications, sessions } = store;
+      const owner = await applications.create(anApplication());
+      const ends = new Map<string, number>();
+      for (const at of ofApplications) {
+        const { id } = await applications.create(anApplication({ expiresAt: start + at }));
+        ends.set(id, start + at);
+      }
+      for (const ttl of ofSessions) {
+        const { id } = must(await sessions.create(aSession(owner, { ttl })));
+        ends.set(id, start + ttl);
+      }
+      await applications.create(anApplication({ expiresAt: end + 1 }));
+      now = end;
+
+      for (const limit of [1, 2, 3, 100]) {
+        const told: [id: string, at: number][] = [];
+        let from = start - 1;
+        for (let isAll = false; !isAll; ) {
+          const scan = await scanExpiries(
+            db,
+            timeOf(() => now),
+            from,
+            {},
+            limit,
+          );
+          told.push(
+            ...scan.expiries.map(({ change }): [string, number] => [
+              change.sessionId ?? change.applicationId,
+              change.at,
+            ]),
+          );
+          expect(scan.until).toBeGreaterThan(from);
+          ({ until: from, isAll } = scan);
+        }
+        expect(from).toBe(end);
+        expect(new Map(told)).toEqual(ends);
+        expect(told).toHaveLength(ends.size);
+        const moments = told.map(([, at]) => at);
+        expect(moments).toEqual(moments.toSorted((one, other) => one - other));
+      }
+    },
+  );
+});
+
+/** Creates a few at a time, which a slow machine can take. */
+async function createSessions({ sessions }: Store, application: ApplicationRecord, count: number) {
+  const made: SessionRecord[] = [];
+  const wanted = times(count, () => aSession(application));
+  await inLanes(25, wanted, async (one) => void made.push(must(await sessions.create(one))));
+  return made;
+}
+
+const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
+  store.applications.update(tenantId, id, ({ sessionEpoch }) => ({
+    sessionEpoch: sessionEpoch + 1,
+    modifiedBy: id,
+  }));
+
+const remove = (store: Store, { id, tenantId }: ApplicationRecord) =>
+  store.applications.delete(tenantId, id);
+
+const countOf = (db: Db, { id }: ApplicationRecord) =>
+  db.collection("sessions").countDocuments({ application_id: new UUID(id) });
+
+/** Sessions of an application that are dead, and one who follows their tenant. */
+async function createDoomed() {
+  const { db, store } = await shared();
+  const doomed = await store.applications.create(anApplication());
+  const { tenantId } = doomed;
+  const other = await store.applications.create(anApplication({ tenantId }));
+  await createSessions(store, doomed, 20);
+  const kept = await createSessions(store, other, 3);
+  return { db, store, doomed, other, kept, ...(await followMarked(follow, store, tenantId)) };
+}
+
+describe("sessions that are dead in MongoDB", () => {
+  it.each([
+    ["deleted", remove, "deleted"],
+    ["revoked", revoke, "updated"],
+  ] as const)(
+    "because their application was %s are swept, of which only the application is told",
+    async (_, work, kind) => {
+      const { db, store, doomed, other, kept, mark, marked, untilMarked } = await createDoomed();
+      await work(store, doomed);
+      await until(async () => (await countOf(db, doomed)) === 0, 180_000);
+      expect(await countOf(db, other)).toBe(3);
+      for (const { id } of kept) {
+        expect(await store.sessions.find(id)).toBeDefined();
+      }
+      await mark();
+      expect(await untilMarked()).toEqual([told(kind, doomed.id), marked]);
+    },
+    400_000,
+  );
+
+  it("are not told as expired either, neither when swept nor when they would have ended", async () => {
+    const { db, store } = await sharedAhead();
+    const { application, session } = await createBoth(store, 60_000);
+    const { mark, marked, untilMarked } = await followMarked(follow, store, session.tenantId);
+    await remove(store, application);
+    await until(async () => (await countOf(db, application)) === 0, 180_000);
+    clock.advance(60_000);
+    await mark();
+    expect(await untilMarked()).toEqual([told("deleted", application.id), marked]);
+  }, 400_000);
+
+  it("are passed over by the server before it tells what happens", async () => {
+    const { db, store, doomed, mark } = await createDoomed();
+    const stream = db.watch(eventPipeline, { fullDocumentBeforeChange: "whenAvailable" });
+    await stream.tryNext();
+    await remove(store, doomed);
+    await until(async () => (await countOf(db, doomed)) === 0, 180_000);
+    await mark();
+    const events = [await stream.next(), await stream.next()];
+    await stream.close();
+    expect(events.map(({ operationType }) => operationType)).toEqual(["delete", "update"]);
+  }, 400_000);
+
+  it("are swept but for those that were opened since", async () => {
+    const { db, store, doomed } = await createDoomed();
+    const revoked = must(await revoke(store, doomed));
+    const opened = await createSessions(store, revoked, 5);
+    await until(async () => (await countOf(db, doomed)) === 5, 180_000);
+    const { items } = await store.sessions.list({
+      tenantId: doomed.tenantId,
+      applicationId: doomed.id,
+      size: 9,
+    });
+    expect(new Set(idsOf(items))).toEqual(new Set(opened.map(({ id }) => id)));
+  }, 400_000);
+
+  it("are all swept, however many", async () => {
+    const { db, store } = await shared();
+    const application = await store.applications.create(anApplication());
+    await store.sessions.create(aSession(application));
+    const documents = db.collection<{ _id: UUID; application_id: UUID; expires_at: Date }>(
+      "sessions",
+    );
+    const application_id = new UUID(application.id);
+    const { _id, ...fields } = must((await documents.findOne({ application_id })) ?? undefined);
+    await documents.insertMany(times(2_499, () => ({ _id: new UUID(), ...fields })));
+    await store.applications.delete(application.tenantId, application.id);
+    const alive = { application_id, expires_at: { $gt: new Date(0) } };
+    await until(async () => (await documents.countDocuments(alive)) === 0);
+  });
+
+  it("stay where they cannot be swept, which nobody hears of", async () => {
+    const broken = { find: () => ({ toArray: () => Promise.reject(new Error("gone")) }) };
+    const sweep = createSessionSweep(broken as never);
+    sweep.start(new UUID(randomUUID()));
+    await sweep.close();
+  });
+});
+
+describe("a list of sessions in MongoDB", () => {
+  /** A tenant with sessions that are dead without being swept, as those of an application that has expired. */
+  async function createUnswept(applications: number, each: number) {
+    const { db, store } = await sharedAhead();
+    const tenantId = randomUUID();
+    const staying = anImportedApplication({ tenantId });
+    const expiresAt = clock.now() + 1;
+    const ending = times(applications, () => anImportedApplication({ tenantId, expiresAt }));
+    const ids = [newId(Date.now() + hour), newId(0)];
+    const alive = ids.map((id) => anImportedSession(staying, { id }));
+    const dead = ending.flatMap((owner) => times(each, () => anImportedSession(owner)));
+    await importAll(store, { applications: [staying, ...ending], sessions: [...alive, ...dead] });
+    clock.advance(1);
+    return { db, store, tenantId, ids };
+  }
+
+  it.each([
+    ["many of one application", 1, 250],
+    ["some of many applications", 150, 1],
+  ])("passes over the dead, be they %s", async (_, applications, each) => {
+    const { store, tenantId, ids } = await createUnswept(applications, each);
+    const all = await store.sessions.list({ tenantId, size: 2 });
+    expect(idsOf(all.items)).toEqual(ids);
+    expect(all.more).toBe(false);
+    const first = await store.sessions.list({ tenantId, size: 1 });
+    expect([idsOf(first.items), first.more]).toEqual([ids.slice(0, 1), true]);
+    const second = await store.sessions.list({ tenantId, size: 1, after: must(ids[0]) });
+    expect([idsOf(second.items), second.more]).toEqual([ids.slice(1), false]);
+  });
+
+  it("reads once more where the dead are of one application, however many they are", async () => {
+    const { db, store, tenantId } = await createUnswept(1, 300);
+    const seen = await profile(db, () => store.sessions.list({ tenantId, size: 9 }), 3);
+    const reads = seen.filter(({ ns }) => ns === `${db.databaseName}.sessions`);
+    expect(reads.map(({ nreturned }) => nreturned)).toEqual([10, 1]);
+  });
+});
+
+describe("the ids of events", () => {
+  it("sort in the order in which they were made, whatever the clock does", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -5, max: 5 }), { maxLength: 300 }), (steps) => {
+        let now = 4_000_000_000_000;
+        const nextId = createEventIds(() => now);
+        const ids = steps.map((step) => {
+          now += step;
+          return nextId();
+        });
+        expect(ids).toEqual([...ids].sort());
+        expect(new Set(ids).size).toBe(ids.length);
+      }),
+    );
+  });
+
+  it("are those of a moment, and soon after it where there are too many for it", () => {
+    const now = 4_000_000_000_000;
+    const nextId = createEventIds(() => now);
+    const ids = times(5_000, nextId);
+    expect(ids).toEqual([...ids].sort());
+    expect(must(ids[0]) >= firstIdAt(now) && must(ids[4_095]) < firstIdAt(now + 1)).toBe(true);
+    expect(must(ids[4_096]) >= firstIdAt(now + 1)).toBe(true);
+    expect(firstIdAt(-hour)).toBe(firstIdAt(0));
+  });
+});
+
+describe("an event in MongoDB", () => {
+  it("is stamped by the clock of the database, and found by it, however those of the instances differ", async () => {
+    const { store } = await shared();
+    const dateNow = jest.spyOn(Date, "now");
+    try {
+      const tenantId = randomUUID();
+      const now = await store.now();
+      for (const skew of [-50_000, 50_000]) {
+        dateNow.mockReturnValue(now + skew);
+        await store.events.add([anEvent({ tenantId })]);
+        const found = await listEvents(store, { tenantId, since: now, until: now + 30_000 });
+        expect(found).toHaveLength(skew < 0 ? 1 : 2);
+      }
+    } finally {
+      dateNow.mockRestore();
+    }
+  });
+
+  it("is not there after its time, whether it is swept or not", async () => {
+    const store = await open(createDatabase(), { clock: clock.now, eventRetention: day });
+    const event = anEvent();
+    const { tenantId, kind } = event;
+    await store.events.add([event]);
+    clock.advance(day);
+    for (const query of [{}, { kind }, { target: must(event.target.applicationId) }]) {
+      expect(await listEvents(store, { tenantId, ...query })).toHaveLength(1);
+    }
+    clock.advance(1);
+    for (const query of [{}, { kind }, { target: must(event.target.applicationId) }]) {
+      expect(await listEvents(store, { tenantId, ...query })).toEqual([]);
+    }
+  });
+
+  it("is swept after the time that was last set", async () => {
+    const db = createDatabase();
+    const events = db.collection("events");
+    const seconds = async () => {
+      const indexes = await events.indexes();
+      return indexes.find(({ key }) => "at" in key)?.expireAfterSeconds;
+    };
+    const store = await open(db, { eventRetention: day });
+    expect(await seconds()).toBe(day / 1_000);
+    await store.events.add([anEvent()]);
+    await open(db, { eventRetention: 1_000 });
+    expect(await seconds()).toBe(1);
+    // A server other than ours may sweep but once a minute.
+    await until(async () => (await events.countDocuments()) === 0, 180_000);
+  }, 400_000);
+
+  it("is refused when written malformed behind our back", async () => {
+    const { db, store } = await shared();
+    const { tenantId } = anEvent();
+    await store.events.add([aFullEvent({ tenantId })]);
+    for (const fields of [{ at: Date.now() }, { outcome: "maybe" }, { targets: "all" }]) {
+      const refused = db
+        .collection("events")
+        .updateOne({ tenant_id: new UUID(tenantId) }, { $set: fields });
+      await expect(refused).rejects.toMatchObject({ code: 121 });
+    }
+  });
+
+  it("is found in an index, whatever it is asked for by", async () => {
+    const { db, store } = await shared();
+    const [tenantId, target, actor] = [randomUUID(), randomUUID(), randomUUID()];
+    const parties = { target: { applicationId: target }, actor: { keyId: actor } };
+    const now = await store.now();
+    for (let round = 0; round < 4; round++) {
+      await store.events.add([
+        anEvent({ tenantId, ...parties, kind: "rare" }),
+        ...times(50, () => anEvent({ tenantId })),
+      ]);
+    }
+    for (const [query, index] of [
+      [{}, { tenant_id: 1, _id: -1 }],
+      [{ since: now }, { tenant_id: 1, _id: -1 }],
+      [{ kind: "rare" }, { tenant_id: 1, kind: 1, _id: -1 }],
+      [{ actor }, { tenant_id: 1, actors: 1, _id: -1 }],
+      [
+        { target, actor, kind: "rare" },
+        { tenant_id: 1, targets: 1, _id: -1 },
+      ],
+    ] as const) {
+      const list = () => store.events.list({ tenantId, size: 2, ...query });
+      const [plan] = await plansOf(db, list);
+      expect(must(plan).stages).toContain(`IXSCAN ${JSON.stringify(index)}`);
+      expect(must(plan).stages).not.toContain("SORT");
+      expect(must(plan).docsExamined).toBeLessThanOrEqual(3);
+    }
+    const before = { tenantId, size: 2, until: now - 11 * 60_000 };
+    const [plan] = await plansOf(db, () => store.events.list(before));
+    expect(must(plan).keysExamined).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("those who follow events in MongoDB", () => {
+  it("share one stream, which closes when the last of them leaves", async () => {
+    const { db } = await shared();
+    const store = await open(db);
+    const followers = times(10, () => followEvents(store, randomUUID()));
+    await Promise.all(followers.map((one) => one.next()));
+    await hasStreams(db, 1);
+    for (const one of followers) {
+      one.stop();
+    }
+    await hasStreams(db, 0);
+  });
+
+  it("end with the store", async () => {
+    const store = await open((await shared()).db);
+    const waits = followEvents(store, randomUUID());
+    await waits.next();
+    const ended = expect(waits.step()).rejects.toBeInstanceOf(StoreUnavailable);
+    await store.close();
+    await ended;
+    await expect(followEvents(store, randomUUID()).next()).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+
+  it("are told all, though they were slow, or away, and others have long been told", async () => {
+    const { db } = await shared();
+    const store = await open(db);
+    const tenantId = randomUUID();
+    const [slow, away, quick] = times(3, () => followEvents(store, tenantId));
+    for (const one of [slow, away, quick]) {
+      await must(one).next();
+    }
+    must(away).stop();
+    const events = times(2_300, (index) => anEvent({ tenantId, requestId: `${index}` }));
+    for (let start = 0; start < events.length; start += 100) {
+      await store.events.add([...events.slice(start, start + 100), anEvent()]);
+    }
+    const isLast = ({ requestId }: { requestId?: string | undefined }) => requestId === "2299";
+    const all = events.map(({ requestId }) => requestId);
+    const back = followEvents(store, tenantId, { after: must(away).position() });
+    for (const one of [must(quick), must(slow), back]) {
+      const told = await one.until(isLast);
+      expect(told.map(({ requestId }) => requestId)).toEqual(all);
+    }
+    await store.events.add([anEvent({ tenantId, kind: "later" })]);
+    for (const one of [must(quick), must(slow), back]) {
+      expect(await one.next()).toMatchObject({ events: [{ kind: "later" }], missed: false });
+    }
+    await hasStreams(db, 1);
+  });
+
+  it("move on with each beat, though nothing happens in their tenant", async () => {
+    const { store } = await shared();
+    const follower = followEvents(store, randomUUID(), { beat: 1 });
+    const { position } = await follower.next();
+    await store.events.add([anEvent()]);
+    await until(async () => (await follower.next()).position > position);
+  });
+});

@@ -1,0 +1,173 @@
+import { setImmediate } from "node:timers/promises";
+import { inspect } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import type { Db, Document } from "mongodb";
+import { openMongoStore } from "../../../src/store/mongo/store.js";
+import type { ConnectionUse } from "../../../src/store/port/store.js";
+import { anApplication } from "../../contract/store/fixtures.js";
+import { scrape } from "../../support/exposition.js";
+import { useMongo } from "../../support/mongo.js";
+import { uri, withOptions } from "../../support/mongo-uri.js";
+import { startServer } from "../../support/server.js";
+
+const { createDatabase, open, shared } = useMongo();
+
+describe("opening", () => {
+  const indexesOf = async (db: Db, name: string) =>
+    (await db.collection(name).indexes()).map(({ key, expireAfterSeconds, unique }) =>
+      JSON.stringify({ key, expireAfterSeconds, unique }),
+    );
+  const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":600}';
+  const listing = '{"key":{"tenant_id":1,"_id":-1}}';
+  const ofApplication = '{"key":{"application_id":1,"_id":-1}}';
+  const ofOpenSessions = '{"key":{"application_id":1,"expires_at":1,"epoch":1}}';
+  const ofAuthorizer = '{"key":{"authorized_by":1,"_id":-1}}';
+  const ofApplications = [
+    sweep,
+    listing,
+    '{"key":{"folded_name":1}}',
+    '{"key":{"tenant_id":1,"disabled":1,"expires_at":1}}',
+    '{"key":{"foreign_hashes":1}}',
+    '{"key":{"expires_at":1,"_id":1}}',
+    '{"key":{"key_expires_at":1}}',
+    '{"key":{"older_keys.expires_at":1}}',
+    '{"key":{"tenant_id":1,"type":1,"_id":-1}}',
+    '{"key":{"tenant_id":1,"disabled":1,"_id":-1}}',
+    '{"key":{"tenant_id":1,"held_permissions":1,"_id":-1}}',
+    '{"key":{"tenant_id":1,"folded_name":1,"_id":1}}',
+    '{"key":{"tenant_id":1,"expires_at":1,"_id":1}}',
+    '{"key":{"tenant_id":1,"idle_since":1,"_id":1}}',
+  ];
+  const validatorOf = async (db: Db, name: string): Promise<Document> => {
+    const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
+    return info?.options ?? {};
+  };
+
+  it("may be done by many instances at once", async () => {
+    const db = createDatabase();
+    await Promise.all(Array.from({ length: 8 }, () => open(db)));
+    expect((await indexesOf(db, "applications")).slice(1)).toEqual(ofApplications);
+    expect((await indexesOf(db, "sessions")).slice(1)).toEqual([
+      sweep,
+      listing,
+      ofApplication,
+      ofAuthorizer,
+      ofOpenSessions,
+    ]);
+    expect(await validatorOf(db, "sessions")).toMatchObject({
+      validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },
+      validationLevel: "strict",
+      validationAction: "error",
+    });
+  });
+
+  it("brings older validators and indexes up to date, also at once", async () => {
+    const [db, fresh] = [createDatabase(), createDatabase()];
+    await open(fresh);
+    const validator = { name: { $exists: true } };
+    await db.createCollection("applications", { validator, validationAction: "warn" });
+    await db.collection("applications").createIndex({ expires_at: 1 });
+    await db.collection("applications").createIndex({ tenant_id: 1, _id: -1 }, { sparse: true });
+    await db.createCollection("sessions");
+    await db.collection("sessions").createIndex({ expires_at: 1 }, { expireAfterSeconds: 3_600 });
+
+    const [store] = await Promise.all(Array.from({ length: 4 }, () => open(db)));
+    for (const name of ["applications", "sessions"]) {
+      expect((await indexesOf(db, name)).sort()).toEqual((await indexesOf(fresh, name)).sort());
+      expect(await validatorOf(db, name)).toEqual(await validatorOf(fresh, name));
+    }
+    expect(await store?.applications.isEmpty()).toBe(true);
+  });
+
+  it("leaves alone what is as it should be", async () => {
+    const { db, store } = await shared();
+    const { id } = await store.applications.create(anApplication());
+    await db.setProfilingLevel("all");
+    const again = await open(db);
+    await db.setProfilingLevel("off");
+    expect(await again.applications.find(id)).toBeDefined();
+    const commands = await db.collection("system.profile").find().toArray();
+    const names = new Set(commands.map(({ command }) => Object.keys(command ?? {})[0]));
+    expect(names).toContain("listIndexes");
+    for (const name of ["create", "collMod", "createIndexes", "dropIndexes"]) {
+      expect(names).not.toContain(name);
+    }
+  });
+
+  it("says in one sentence why a database cannot be prepared", async () => {
+    const db = createDatabase();
+    await db.createCollection("applications", { viewOn: "others", pipeline: [] });
+    const error = await open(db).catch((error) => error);
+    expect(error.message).toMatch(
+      /^The database latchkey-.* at .* cannot be prepared \(.*\): .*\.$/,
+    );
+  });
+
+  it("says in one sentence what is wrong with an unreachable MongoDB, and no secrets", async () => {
+    const at =
+      "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tlsCertificateKeyFilePassword=a@s3cr3t&serverSelectionTimeoutMS=2000";
+    const error = await openMongoStore({ uri: at, database: "x" }).catch((error) => error);
+    expect(error.message).toMatch(
+      /^MongoDB at 127\.0\.0\.1:1,127\.0\.0\.1:2 cannot be reached \(.*ECONNREFUSED.*\): check that .*\.$/,
+    );
+    expect(inspect(error, { depth: 9 })).not.toMatch(/someone|s3cr3t/);
+  });
+
+  it("takes the options that the URI sets before its own", async () => {
+    const { db } = await shared();
+    await open(db, { uri: withOptions(uri, { appname: "named-in-the-uri" }) });
+    const connections = db.client
+      .db("admin")
+      .aggregate([{ $currentOp: { idleConnections: true } }]);
+    const names = (await connections.toArray()).map(({ appName }) => appName);
+    expect(names).toContain("named-in-the-uri");
+  });
+
+  it("says so of a URI that is none, and no secrets", async () => {
+    for (const bad of [
+      "",
+      "someone:s3cr3t@host",
+      "mongo://someone:s3cr3t@host",
+      "mongodb://someone:s3cr3t@",
+      "mongodb://someone:s3cr3t/@host",
+      "mongodb://someone:s3cr3t@s3cr3t@host",
+      "mongodb://someone:s3cr3t?@host",
+      "mongodb://someone:s3cr3t%zz@host",
+      "mongodb+srv://someone:s3cr3t@host:1",
+      "mongodb://someone:s3cr3t@host/?nonsense=1",
+    ]) {
+      const error = await openMongoStore({ uri: bad, database: "x" }).catch((error) => error);
+      expect(error.message).toMatch(/^MONGODB_URI is not a connection string for MongoDB.*: .*\.$/);
+      expect(inspect(error)).not.toMatch(/someone|s3cr3t/);
+    }
+  });
+});
+
+describe("the connections of a store in MongoDB", () => {
+  it("are in use or waited for until calls are answered", async () => {
+    const { db } = await shared();
+    const narrow = withOptions(uri, { maxPoolSize: "1", waitQueueTimeoutMS: "60000" });
+    const store = await open(db, { uri: narrow });
+    const calls = Array.from({ length: 10 }, store.now);
+    let isDone = false;
+    const done = Promise.all(calls).finally(() => {
+      isDone = true;
+    });
+    const seen: (ConnectionUse | undefined)[] = [];
+    while (!isDone) {
+      seen.push(store.connections?.());
+      await setImmediate();
+    }
+    await done;
+    expect(seen).toContainEqual({ inUse: 1, waiting: 9 });
+    expect(store.connections?.()).toEqual({ inUse: 0, waiting: 0 });
+  });
+
+  it("are told by the metrics", async () => {
+    const server = await startServer("lmdb", { store: (await shared()).store });
+    const { samples } = await scrape(server);
+    await server.close();
+    const told = samples.filter(({ name }) => name === "latchkey_store_connections");
+    expect(told.map(({ labels }) => labels.state)).toEqual(["in_use", "waiting"]);
+  });
+});

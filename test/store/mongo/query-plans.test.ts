@@ -1,0 +1,448 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { type Db, UUID } from "mongodb";
+import { managerPermissions, placeOf } from "../../../src/store/port/applications.js";
+import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
+import type { ListQuery, SessionQuery, Store } from "../../../src/store/port/store.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createBoth,
+  hour,
+  must,
+  times,
+} from "../../contract/store/fixtures.js";
+import {
+  anImportedApplication,
+  anImportedSession,
+  importAll,
+} from "../../contract/store/transfer-fixtures.js";
+import { useFollowers } from "../../support/follow.js";
+import { useMongo } from "../../support/mongo.js";
+import { type Plan, plansOf } from "../../support/mongo-plans.js";
+import { profile } from "../../support/mongo-profile.js";
+import { uri, withOptions } from "../../support/mongo-uri.js";
+
+const { createDatabase, open, shared } = useMongo();
+const follow = useFollowers();
+
+const byId = '{"_id":1}';
+const byTenant = '{"tenant_id":1,"_id":-1}';
+const byApplication = '{"application_id":1,"_id":-1}';
+const byAuthorizer = '{"authorized_by":1,"_id":-1}';
+const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
+const byExpiry = '{"expires_at":1}';
+const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
+
+/** A scan of a whole collection, or a sort in memory, be it of a plan or of a pipeline. */
+const badStage = /^(COLLSCAN|CLUSTERED_IXSCAN|\$?sort)/i;
+
+/** A command, the index that it reads, and how many keys and documents it examines. */
+type Seen = readonly [command: string, index: string, keys: number, documents: number];
+
+describe("MongoDB, in a store with much that was not asked for,", () => {
+  const tenantId = randomUUID();
+  const ids = times(60, () => anApplication().id).sort();
+  const expired = 6;
+  let db: Db;
+  let store: Store;
+  let owner: ApplicationRecord;
+  let sessions: NewSession[];
+
+  beforeAll(async () => {
+    db = createDatabase();
+    store = await open(db);
+    const now = await store.now();
+    const { create } = store.applications;
+    // The first that a scan of the collection would meet have expired.
+    for (const [n, id] of ids.entries()) {
+      await create(anApplication({ id, tenantId, ...(n < expired && { expiresAt: now }) }));
+    }
+    for (let n = 0; n < 30; n++) {
+      await create(anApplication({ expiresAt: now + hour }));
+    }
+    owner = await create(anApplication());
+    sessions = times(30, () => aSession(owner));
+    await Promise.all(sessions.map((one) => store.sessions.create(one)));
+  });
+
+  /** An application with sessions, and a store that has swept them once it is closed. */
+  async function createDoomed() {
+    const doomed = await store.applications.create(anApplication());
+    await Promise.all(times(3, () => store.sessions.create(aSession(doomed))));
+    return { doomed, by: await open(db) };
+  }
+
+  /** Two managers among many that lack a permission or are disabled; answers the first. */
+  async function createManagers() {
+    const tenantId = randomUUID();
+    const create = (permissions: readonly string[]) =>
+      store.applications.create(anApplication({ tenantId, permissions }));
+    const first = await create(managerPermissions);
+    for (const permission of managerPermissions) {
+      await Promise.all(times(15, () => create([permission])));
+    }
+    const disabled = await Promise.all(times(15, () => create(managerPermissions)));
+    for (const { id } of disabled) {
+      await store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }));
+    }
+    await create(managerPermissions);
+    return first;
+  }
+
+  /** An application with two open sessions, beside some that have expired and some that were revoked. */
+  async function createWithSessions() {
+    const { id, tenantId } = await store.applications.create(anApplication());
+    const createTwo = (ttl: number) =>
+      Promise.all(times(2, () => store.sessions.create(aSession({ id, tenantId }, { ttl }))));
+    await createTwo(hour);
+    const revoke = () => ({ sessionEpoch: 1, modifiedBy: id });
+    const application = must(await store.applications.update(tenantId, id, revoke));
+    await createTwo(1);
+    await createTwo(hour);
+    return application;
+  }
+
+  async function createSession() {
+    const session = aSession(owner);
+    await store.sessions.create(session);
+    return session;
+  }
+
+  const idAt = (index: number) => must(ids.at(index));
+  const sessionAt = (index: number) => must(sessions.at(index));
+  const list = (query: { from: { page: number } | { after: string }; ids?: string[] }) =>
+    store.applications.list({ tenantId, size: 5, ...query });
+
+  const listSessions = (query: Partial<SessionQuery>) =>
+    store.sessions.list({ tenantId: owner.tenantId, size: 5, ...query });
+
+  const findOne: Seen = ["find applications", byId, 1, 1];
+  const readOne: Seen = ["aggregate applications", byId, 1, 1];
+  const sweep: Seen[] = [
+    ["find sessions", byApplication, 3, 3],
+    ["update sessions", byId, 4, 3],
+  ];
+  const findOneSession: Seen = ["find sessions", byId, 1, 1];
+  const countAll: Seen = ["aggregate applications", byTenant, 61, 0];
+  const countExpired: Seen = ["aggregate applications", byExpiry, expired, expired];
+
+  /** Work on what was prepared for it, and what comes of it. */
+  type Operation = [work: (prepared: never) => unknown, expected: Seen[], prepare?: () => unknown];
+  const operations: Record<string, Operation> = {
+    "find an application": [() => store.applications.find(idAt(10)), [findOne]],
+    "find many applications": [
+      () => Promise.all(ids.slice(10, 40).map(store.applications.find)),
+      [["find applications", byId, 31, 30]],
+    ],
+    "find an application that has expired": [
+      () => store.applications.findExpired(idAt(0)),
+      [findOne],
+    ],
+    "ask whether there is any": [
+      () => store.applications.isEmpty(),
+      [["find applications", byExpiry, 2, 2]],
+    ],
+    "ask whether it answers": [() => store.ping(), [["find applications", byId, 1, 0]]],
+    "list the first page": [
+      () => list({ from: { page: 1 } }),
+      [["find applications", byTenant, 6, 6], countAll, countExpired],
+    ],
+    "list a later page": [
+      () => list({ from: { page: 4 } }),
+      [["find applications", byTenant, 21, 21], countAll, countExpired],
+    ],
+    "list the last page, which needs no count": [
+      () => list({ from: { page: 11 } }),
+      [["find applications", byTenant, 60, 60]],
+    ],
+    "list a page past the end": [
+      () => list({ from: { page: 20 } }),
+      [["find applications", byTenant, 60, 60], countAll, countExpired],
+    ],
+    "list what follows an id": [
+      () => list({ from: { after: idAt(40) } }),
+      [["find applications", byTenant, 7, 6]],
+    ],
+    "list some ids": [
+      () => list({ ids: ids.slice(20, 40), from: { page: 1 } }),
+      [
+        ["find applications", byTenant, 7, 6],
+        ["aggregate applications", byTenant, 21, 0],
+        countExpired,
+      ],
+    ],
+    "list of some ids what follows": [
+      () => list({ ids: ids.slice(20, 40), from: { after: idAt(35) } }),
+      [["find applications", byTenant, 7, 6]],
+    ],
+    "create an application": [
+      () => store.applications.create(anApplication()),
+      [["findAndModify applications", byId, 1, 1]],
+    ],
+    "update an application": [
+      () => store.applications.update(tenantId, idAt(20), () => ({ modifiedBy: idAt(20) })),
+      [readOne, ["findAndModify applications", byId, 1, 1]],
+    ],
+    "delete an application, and to end its sessions": [
+      async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
+        await by.applications.delete(doomed.tenantId, doomed.id);
+        await by.close();
+      },
+      [readOne, ["delete applications", byId, 1, 1], ...sweep],
+      createDoomed,
+    ],
+    "disable one of two managers, beside many that cannot do all that it takes": [
+      ({ id, tenantId }: ApplicationRecord) =>
+        store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id })),
+      [
+        readOne,
+        ["find applications", byManaging, 2, 2],
+        ["update applications", byId, 1, 1],
+        ["findAndModify applications", byId, 1, 1],
+      ],
+      createManagers,
+    ],
+    "revoke the sessions of an application": [
+      async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
+        const { id, tenantId } = doomed;
+        const change = () => ({ sessionEpoch: 1, modifiedBy: id });
+        await by.applications.update(tenantId, id, change);
+        await by.close();
+      },
+      [readOne, ["findAndModify applications", byId, 1, 1], ...sweep],
+      createDoomed,
+    ],
+    "note a use": [
+      () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
+      [["update applications", byId, 1, 1]],
+    ],
+    "create a session": [
+      () => store.sessions.create(aSession(owner)),
+      [findOne, ["findAndModify sessions", byId, 1, 1]],
+    ],
+    "create a session within a quota": [
+      (application: ApplicationRecord) =>
+        store.sessions.create(aSession(application, { quota: 9 })),
+      [
+        findOne,
+        ["aggregate sessions", byOpenSession, 3, 0],
+        ["findAndModify sessions", byId, 1, 1],
+      ],
+      createWithSessions,
+    ],
+    "refuse a session beyond a quota": [
+      (application: ApplicationRecord) =>
+        store.sessions.create(aSession(application, { quota: 2 })).catch(() => {}),
+      [
+        findOne,
+        ["aggregate sessions", byOpenSession, 2, 0],
+        ["find sessions", byOpenSession, 1, 0],
+      ],
+      createWithSessions,
+    ],
+    "find a session": [() => store.sessions.find(sessionAt(0).id), [findOneSession, findOne]],
+    "find out whether a session has expired": [
+      () => store.sessions.findExpired(sessionAt(0).id),
+      [findOneSession, findOne, findOneSession],
+    ],
+    "list sessions": [() => listSessions({}), [["find sessions", byTenant, 6, 6], findOne]],
+    "list sessions of an application": [
+      () => listSessions({ applicationId: owner.id, authorized: false }),
+      [["find sessions", byApplication, 6, 6], findOne],
+    ],
+    "list sessions that an application authorized": [
+      () => listSessions({ authorizedBy: owner.id }),
+      [["find sessions", byAuthorizer, 1, 0]],
+    ],
+    "list what sessions follow one": [
+      () => listSessions({ after: sessionAt(20).id }),
+      [["find sessions", byTenant, 7, 6], findOne],
+    ],
+    "delete a session": [
+      ({ id }: NewSession) => store.sessions.delete(owner.tenantId, id),
+      [["findAndModify sessions", byId, 1, 1], findOne],
+      createSession,
+    ],
+    "authorize a session": [
+      (session: NewSession) => store.sessions.authorize(aGrant(session)),
+      [["findAndModify sessions", byId, 1, 1], findOne],
+      createSession,
+    ],
+    "authorize a session with a nonce that is wrong": [
+      () => store.sessions.authorize(aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) })),
+      [["findAndModify sessions", byId, 1, 1], findOneSession],
+    ],
+  };
+
+  it.each(Object.entries(operations))("reads an index to %s", async (_, operation) => {
+    const [work, expected, prepare] = operation;
+    const bounds = inOrder(expected);
+    let plans: Seen[] = [];
+    // Prepares anew where the profiler missed a command.
+    for (let looks = 0; looks < 10 && plans.length < bounds.length; looks++) {
+      const prepared = (await prepare?.()) as never;
+      plans = inOrder((await plansOf(db, async () => work(prepared), 0)).map(toSeen));
+    }
+    expect(plans.map(nameOf)).toEqual(bounds.map(nameOf));
+    for (const [n, [, , keys, documents]] of plans.entries()) {
+      const [, , mostKeys, mostDocuments] = must(bounds[n]);
+      expect(keys).toBeLessThanOrEqual(mostKeys);
+      expect(documents).toBeLessThanOrEqual(mostDocuments);
+    }
+  });
+
+  const searches: [what: string, query: Partial<ListQuery>, index: string][] = [
+    ["a type", { filter: { type: "private" } }, '{"tenant_id":1,"type":1,"_id":-1}'],
+    ["those disabled", { filter: { disabled: true } }, '{"tenant_id":1,"disabled":1,"_id":-1}'],
+    [
+      "a permission",
+      { filter: { permission: "token:search", type: "private" } },
+      '{"tenant_id":1,"held_permissions":1,"_id":-1}',
+    ],
+    [
+      "the start of a name",
+      { filter: { namePrefix: "rare" }, order: "name" },
+      '{"tenant_id":1,"folded_name":1,"_id":1}',
+    ],
+    [
+      "an expiry",
+      { filter: { expiresBefore: Number.MAX_SAFE_INTEGER / 2 }, order: "expires_at" },
+      '{"tenant_id":1,"expires_at":1,"_id":1}',
+    ],
+    [
+      "a last use",
+      { filter: { lastUsedBefore: 5 }, order: "last_used_at" },
+      '{"tenant_id":1,"idle_since":1,"_id":1}',
+    ],
+  ];
+
+  describe.each(searches)("searching by %s", (_, query, index) => {
+    const rare = { name: "Rarely", type: "private", permissions: ["token:search"] } as const;
+
+    it("reads the index of it, as far as the page goes", async () => {
+      const tenantId = randomUUID();
+      const { applications } = store;
+      const expiresAt = (await store.now()) + hour;
+      await Promise.all(times(60, () => applications.create(anApplication({ tenantId }))));
+      const few = times(4, () => anApplication({ tenantId, ...rare, expiresAt }));
+      for (const one of few) {
+        await applications.create(one);
+        await applications.update(tenantId, one.id, () => ({ disabled: true, modifiedBy: one.id }));
+      }
+      // As if they had not been used since then.
+      const idle = { idle_since: new Date(1) };
+      const some = { _id: { $in: few.map(({ id }) => new UUID(id)) } };
+      await db.collection<{ _id: UUID }>("applications").updateMany(some, { $set: idle });
+      const search = { tenantId, size: 2, ...query };
+      const first = await applications.list({ ...search, from: { page: 1 } });
+      expect(first).toMatchObject({ total: 4, more: true });
+      const place = placeOf(query.order ?? "newest", must(first.items.at(-1)));
+      const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
+      const [seen] = plans.map(toSeen);
+      expect(seen?.slice(0, 2)).toEqual(["find applications", index]);
+      expect(Math.max(...plans.map(({ keysExamined }) => keysExamined))).toBeLessThanOrEqual(6);
+    });
+  });
+
+  it("reads the indexes of both collections to tell what has expired", async () => {
+    const follower = follow(store, tenantId, { beat: 1 });
+    await follower.next();
+    const plans = await plansOf(db, async () => {
+      for (let beats = 0; beats < 3; beats++) {
+        await follower.next();
+      }
+    });
+    expect(plans.length).toBeGreaterThan(0);
+    for (const [command, index, keys, documents] of plans.map(toSeen)) {
+      expect([command, index, documents]).toEqual(["aggregate applications", byExpiry, 0]);
+      expect(keys).toBeLessThanOrEqual(2);
+    }
+  });
+});
+
+/** What a plan did, if it did nothing that it should not. */
+function toSeen({ command, stages, keysExamined, docsExamined }: Plan): Seen {
+  expect(stages.filter((stage) => badStage.test(stage))).toEqual([]);
+  const indexes = stages.flatMap((stage) =>
+    /^(IDHACK|EXPRESS)/.test(stage) ? [byId] : (/\{.*/.exec(stage) ?? []),
+  );
+  return [command, [...new Set(indexes)].join(), keysExamined, docsExamined];
+}
+
+/** Commands that are sent at once may come in any order. */
+function inOrder(all: readonly Seen[]): Seen[] {
+  return all.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+}
+
+function nameOf([command, index]: Seen): string {
+  return `${command} ${index}`;
+}
+
+describe("an authentication in MongoDB", () => {
+  it("shares its reads with all others of the same turn", async () => {
+    const { db, store } = await shared();
+    const owner = anImportedApplication();
+    const sessions = times(150, () => anImportedSession(owner));
+    await importAll(store, { applications: [owner], sessions });
+    const findAll = async () => {
+      const found = await Promise.all(sessions.map(({ id }) => store.sessions.find(id)));
+      expect(found.map((one) => one?.session.id)).toEqual(sessions.map(({ id }) => id));
+    };
+    const seen = await profile(db, findAll, 2);
+    expect(seen.map(({ planSummary, nreturned }) => [planSummary, nreturned])).toEqual([
+      ["IXSCAN { _id: 1 }", 150],
+      ["IXSCAN { _id: 1 }", 1],
+    ]);
+  });
+});
+
+describe("a command to MongoDB", () => {
+  it("asks for a majority's word from the primary in good time, whatever the URI says", async () => {
+    const { db } = await shared();
+    const weak = {
+      w: "1",
+      journal: "false",
+      readConcernLevel: "local",
+      readPreference: "nearest",
+      retryWrites: "false",
+    };
+    const store = await open(db, { uri: withOptions(uri, weak) });
+    const seen = await profile(db, async () => {
+      const { application, session } = await createBoth(store);
+      const { id, tenantId } = application;
+      await store.sessions.authorize(aGrant(session));
+      await store.sessions.find(session.id);
+      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      await store.applications.list({ tenantId, size: 1, from: { page: 2 } });
+      await store.applications.isEmpty();
+      await store.ping();
+      await store.sessions.list({ tenantId, size: 1 });
+      await store.sessions.delete(tenantId, session.id);
+      await store.applications.delete(tenantId, id);
+    });
+    const kinds = new Set<string>();
+    for (const { op, command } of seen) {
+      // Of a delete the profiler shows the statement without what goes for the whole command.
+      if (op === "remove") {
+        continue;
+      }
+      const [kind = ""] = Object.keys(command);
+      kinds.add(kind);
+      expect(command.maxTimeMS).toBeGreaterThan(0);
+      if (kind === "findAndModify") {
+        expect(command.writeConcern).toEqual({
+          w: "majority",
+          j: true,
+          wtimeout: expect.any(Number),
+        });
+        expect(command.txnNumber).toBeDefined();
+      } else {
+        expect(command.readConcern).toMatchObject({ level: "majority" });
+        expect(command.$readPreference?.mode ?? "primary").toBe("primary");
+      }
+    }
+    expect([...kinds].sort()).toEqual(["aggregate", "find", "findAndModify"]);
+  });
+});

@@ -1,0 +1,277 @@
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import { type Api, keyOf } from "../support/api.js";
+import { createConnectApi } from "../support/api-connect.js";
+import { createGrpcApi } from "../support/api-grpc.js";
+import { createRestApi } from "../support/api-rest.js";
+import { send, sendRaw } from "../support/http.js";
+import { linesBeforeNext } from "../support/log.js";
+import { callRaw, envelope } from "../support/raw-grpc.js";
+import { startServer, type TestServer } from "../support/server.js";
+import { until } from "../support/until.js";
+
+const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+
+let server: TestServer;
+let root: Bootstrapped;
+
+beforeAll(async () => {
+  server = await startServer();
+  root = await server.createTenant();
+});
+
+beforeEach(() => {
+  server.logs.length = 0;
+});
+
+afterAll(() => server.close());
+
+/** The lines so far, when there are as many as expected, and no more until a later request has its own. */
+async function lines(count: number): Promise<Record<string, unknown>[]> {
+  await until(async () => server.logs.length >= count);
+  const written = await linesBeforeNext(server);
+  expect(written).toHaveLength(count);
+  return written;
+}
+
+describe("a request id", () => {
+  const good = [
+    "a",
+    "42",
+    "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+    "A.b_c-9",
+    "a".repeat(40),
+    "x.".repeat(32),
+  ];
+
+  it.each(good)("that is a plain word is kept, sent back and logged: %s", async (id) => {
+    const headers = { "x-request-id": id, "svc-api-key": root.key };
+    const rest = await send(server, "/applications/key", { headers });
+    expect(rest.headers["x-request-id"]).toBe(id);
+    const grpc = await callRaw(server, `/${byKey}`, { headers, body: envelope("") });
+    expect(grpc.headers["x-request-id"]).toBe(id);
+    expect((await lines(2)).map(({ request_id }) => request_id)).toEqual([id, id]);
+  });
+
+  it.each([
+    "",
+    " ",
+    "two words",
+    "x.".repeat(33),
+    "x".repeat(41),
+    "a/b",
+    "a,b",
+    '{"a":1}',
+    "a\tb",
+    "é",
+    "lk_prv_abc",
+    "a-lk_prv_abc",
+  ])("that is not is replaced: %j", async (id) => {
+    const answer = await send(server, "/healthz", {
+      headers: { "x-request-id": Buffer.from(id).toString("latin1") },
+    });
+    const given = answer.headers["x-request-id"];
+    expect(given).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await lines(1))[0]?.request_id).toBe(given);
+  });
+
+  it("that is given twice is replaced", async () => {
+    const [answer] = await sendRaw(
+      server,
+      "GET /healthz HTTP/1.1\r\nhost: a\r\nx-request-id: a\r\nx-request-id: b\r\nconnection: close\r\n\r\n",
+    );
+    expect(answer?.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it("is another for every request that has none", async () => {
+    const ids = new Set<string | undefined>();
+    for (let i = 0; i < 5; i++) {
+      ids.add((await send(server, "/healthz")).headers["x-request-id"]);
+    }
+    expect(ids.size).toBe(5);
+  });
+});
+
+describe("a line", () => {
+  const clients: [name: string, connect: () => Api][] = [
+    ["REST", () => createRestApi(server.url)],
+    ["gRPC", () => createGrpcApi(`127.0.0.1:${server.port}`)],
+    ["gRPC-Web", () => createConnectApi(createGrpcWebTransport({ baseUrl: server.url }))],
+    ["Connect", () => createConnectApi(createConnectTransport({ baseUrl: server.url }))],
+  ];
+
+  it.each(clients)(
+    "is written for each call over %s: who, what, how and how long",
+    async (_, connect) => {
+      const api = connect();
+      await api.getApplicationByKey(root.key);
+      await api.getApplicationByKey(undefined).catch(() => {});
+      await api.createApplication(root.key, { name: "" }).catch(() => {});
+      api.close();
+      const common = {
+        level: 30,
+        time: expect.any(Number),
+        request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        duration_ms: expect.any(Number),
+      };
+      const create = "latchkey.v1.ApplicationService/CreateApplication";
+      const who = { application_id: root.applicationId };
+      expect(await lines(3)).toEqual([
+        expect.objectContaining({ ...common, method: byKey, code: "ok", ...who }),
+        expect.objectContaining({ ...common, method: byKey, code: "unauthenticated" }),
+        expect.objectContaining({ ...common, method: create, code: "invalid_request", ...who }),
+      ]);
+      expect(server.logs[1]).not.toHaveProperty("application_id");
+    },
+  );
+
+  it("names the session of a call, and its application", async () => {
+    const api = createRestApi(server.url);
+    const permissions = ["application:read"];
+    const make = (type: string) =>
+      api.createApplication(root.key, { name: type, type, permissions });
+    const [privateOne, publicOne] = [await make("private"), await make("public")];
+    const { sessionKey, nonce } = await api.createSession(keyOf(publicOne));
+    await api.authorizeSession(keyOf(privateOne), { nonce, permissions });
+    server.logs.length = 0;
+    await api.getApplicationByKey(sessionKey);
+    const [line] = await lines(1);
+    expect(line).toMatchObject({ code: "ok", application_id: publicOne.id });
+    expect(line?.session_id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it("is written for each request that is no call: what, how and how long", async () => {
+    await send(server, "/healthz");
+    await send(server, "/nothing");
+    await send(server, "/applications", { method: "PATCH" });
+    await send(server, "/applications", {
+      method: "OPTIONS",
+      headers: { origin: "https://a.example", "access-control-request-method": "GET" },
+    });
+    await callRaw(server, "/nothing.Nothing/Nothing", { body: envelope("") });
+    const common = {
+      level: 30,
+      time: expect.any(Number),
+      pid: expect.any(Number),
+      hostname: expect.any(String),
+      request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      duration_ms: expect.any(Number),
+      protocol: "rest",
+    };
+    expect(await lines(5)).toEqual([
+      { ...common, method: "GET", path: "/healthz", status: 200 },
+      { ...common, method: "GET", path: "/nothing", status: 404, code: "path_not_found" },
+      {
+        ...{ ...common, method: "PATCH", path: "/applications" },
+        ...{ status: 405, code: "method_not_allowed" },
+      },
+      { ...common, method: "OPTIONS", path: "/applications", status: 204 },
+      {
+        ...{ ...common, method: "POST", path: "/nothing.Nothing/Nothing", status: 200 },
+        ...{ protocol: "grpc", code: "unimplemented" },
+      },
+    ]);
+  });
+
+  it("is written for each request that is no HTTP, without a word of it", async () => {
+    const [answer] = await sendRaw(server, `${root.key} is no HTTP\r\n\r\n`);
+    const [line] = await lines(1);
+    expect(line).toMatchObject({ level: 30, request_id: answer?.headers["x-request-id"] });
+    expect(line).toMatchObject({ status: 400 });
+    expect(JSON.stringify(line)).not.toContain(root.key);
+  });
+
+  it("is written once for a call whose body cannot be read", async () => {
+    const head = `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n`;
+    const body = "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n";
+    const [answer] = await sendRaw(server, head, body);
+    expect(answer?.status).toBe(400);
+    const [line] = await lines(1);
+    expect(`/${line?.method}`).toBe(createRpc);
+  });
+
+  it("is written for each message that cannot be read", async () => {
+    const types = ["application/grpc", "application/grpc-web", "application/proto", "text/plain"];
+    for (const type of types) {
+      const headers = { "content-type": type };
+      await callRaw(server, createRpc, { headers, body: Buffer.from([0xff]) });
+    }
+    const written = await lines(types.length);
+    expect(written.map(({ method }) => `/${method}`)).toEqual(types.map(() => createRpc));
+  });
+});
+
+describe("no line of the log", () => {
+  it("is longer than a path may be, or holds a part of a key at its end", async () => {
+    const urlLimit = 8_192;
+    const beginning = `/${"a".repeat(20)}`.repeat(urlLimit / 21).slice(0, urlLimit - 20);
+    const path = `${beginning}/${root.key}/${"a/".repeat(1_000)}`;
+    expect((await send(server, path)).status).toBe(414);
+    const [line] = await lines(1);
+    expect(String(line?.path)).toHaveLength(urlLimit);
+    expect(String(line?.path)).not.toContain(root.key.slice(0, 12));
+  });
+
+  it("holds a key or a nonce, wherever it was put", async () => {
+    const secrets: string[] = [root.key];
+    const api = createRestApi(server.url);
+    const make = async (type: string) => {
+      const made = await api.createApplication(root.key, {
+        name: type,
+        type,
+        permissions: ["token:read"],
+      });
+      secrets.push(keyOf(made));
+      return made;
+    };
+    const [privateOne, publicOne] = [await make("private"), await make("public")];
+    const { sessionKey, nonce } = await api.createSession(keyOf(publicOne));
+    secrets.push(sessionKey, nonce);
+    const authorize = { nonce, permissions: ["token:read"] };
+    await api.authorizeSession(keyOf(privateOne), authorize);
+    await api.authorizeSession(keyOf(privateOne), authorize).catch(() => {});
+    const { key: renewed } = await api.regenerateApplicationKey(root.key, publicOne);
+    secrets.push(renewed ?? "");
+    await api.getApplicationByKey(keyOf(publicOne)).catch(() => {});
+
+    for (const secret of secrets) {
+      const encoded = [...secret]
+        .map((letter, at) => (at % 3 === 0 ? `%${letter.charCodeAt(0).toString(16)}` : letter))
+        .join("");
+      for (const text of [secret, secret.replaceAll("_", "%5F"), encoded]) {
+        for (const path of [
+          `/${text}`,
+          `/applications/${text}`,
+          `/applications/${text}/regenerate`,
+        ]) {
+          await send(server, path, { headers: { "svc-api-key": secret } });
+          await callRaw(server, path, { body: envelope("") });
+        }
+        await send(server, `/applications?start=${text}&id=${text}&${text}=1`, {
+          headers: { "svc-api-key": root.key },
+        });
+      }
+      await send(server, "/applications/key", { headers: { "x-request-id": secret } });
+      await send(server, "/applications/key", {
+        headers: { authorization: secret, cookie: secret },
+      });
+      await send(server, "/sessions/authorize", {
+        method: "POST",
+        headers: { "svc-api-key": keyOf(privateOne), "content-type": "application/json" },
+        body: JSON.stringify({ nonce: secret, [secret]: secret }),
+      });
+      await callRaw(server, createRpc, { headers: { "content-type": secret }, body: secret });
+      await sendRaw(server, `${secret} / HTTP/1.1\r\n\r\n`);
+      await callRaw(server, "/healthz", { headers: { ":method": secret } });
+    }
+
+    await until(async () => server.logs.length > 50);
+    const log = server.logs.map((line) => decodeURIComponent(JSON.stringify(line))).join("\n");
+    for (const secret of secrets) {
+      // Not even the part of it that is secret.
+      expect(log).not.toContain(secret.slice(30, 60));
+    }
+  });
+});

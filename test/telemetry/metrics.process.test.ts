@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { Agent, get } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
+import { describe, expect, it, jest } from "@jest/globals";
+import { type Exposition, parseExposition } from "../support/exposition.js";
+import { childrenOf, type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
+import { useServices } from "../support/service-process.js";
+import { useStops } from "../support/stops.js";
+import { isFullSuite } from "../support/suite.js";
+import { hangTimeout, until } from "../support/until.js";
+
+const byKey = { method: "latchkey.v1.ApplicationService/GetApplicationByKey" };
+jest.setTimeout(2 * hangTimeout);
+
+const start = useServices();
+const stopAfterTest = useStops();
+
+interface Service extends LatchkeyProcess {
+  readonly url: string;
+  readonly key: string;
+}
+
+function withService(
+  environment: Record<string, string>,
+  use: (service: Service) => Promise<void>,
+): Promise<void> {
+  return withFolder(async (DATA_DIR) => {
+    const { url, firstKey: key, process } = await start({ DATA_DIR, ...environment });
+    await use({ ...process, url, key });
+    process.child.kill("SIGTERM");
+    expect(await process.ended()).toBe(0);
+    expect(process.output.stderr).toBe("");
+  });
+}
+
+/** Over a connection of its own, so that workers are asked in turn. */
+async function ask(url: string, key = ""): Promise<{ status: number; body: string }> {
+  const request = get(url, { headers: { "SVC-API-KEY": key }, agent: new Agent() });
+  const [response] = await once(request, "response");
+  let body = "";
+  for await (const chunk of response) {
+    body += chunk;
+  }
+  return { status: response.statusCode, body };
+}
+
+async function askTimes(count: number, { url, key }: Service): Promise<void> {
+  for (let at = 0; at < count; at++) {
+    expect((await ask(`${url}/applications/key`, key)).status).toBe(200);
+  }
+}
+
+async function scrape(url: string): Promise<Exposition> {
+  const { status, body } = await ask(url);
+  expect({ status, body }).toMatchObject({ status: 200 });
+  return parseExposition(body);
+}
+
+describe("the metrics of two workers", () => {
+  it("are added up, whichever of them is asked, and outlive a worker", () =>
+    withService({ WORKERS: "2" }, async (service) => {
+      const metrics = `${service.url}/metrics`;
+      const calls = async () => (await scrape(metrics)).sum("latchkey_requests_total", byKey);
+      await askTimes(10, service);
+      expect(await Promise.all([calls(), calls(), calls()])).toEqual([10, 10, 10]);
+      const { sum } = await scrape(metrics);
+      expect(sum("latchkey_request_duration_seconds_count", byKey)).toBe(10);
+      expect([sum("latchkey_workers"), sum("latchkey_worker_restarts_total")]).toEqual([2, 0]);
+
+      const [, victim] = /"worker_pid":(\d+)/.exec(await killOne(service)) ?? [];
+      expect(Number(victim)).toBeGreaterThan(0);
+      const isReplaced = async () => (await scrape(metrics)).sum("latchkey_workers") === 2;
+      await until(isReplaced);
+      expect(await calls()).toBe(10);
+      await askTimes(4, service);
+      expect(await calls()).toBe(14);
+      expect((await scrape(metrics)).sum("latchkey_worker_restarts_total")).toBe(1);
+    }));
+});
+
+describe("the port of metrics", () => {
+  it.each(isFullSuite ? ["1", "2"] : ["1"])(
+    "is the only one where they are told, where it is set, with WORKERS=%s",
+    (WORKERS) => withService({ WORKERS, METRICS_PORT: "0" }, expectOwnPort),
+  );
+
+  it("has to be free", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    await withFolder(async (DATA_DIR) => {
+      const environment = { DATA_DIR, PORT: "0", METRICS_PORT: String(port) };
+      const service = runLatchkey(["serve"], environment);
+      stopAfterTest(() => service.child.kill("SIGKILL"));
+      expect(await service.ended()).toBe(1);
+      expect(service.output.stderr).toBe(
+        `latchkey: 127.0.0.1:${port} is taken by another program: stop it or set METRICS_PORT to another port\n`,
+      );
+    });
+    taken.close();
+  });
+});
+
+async function expectOwnPort(service: Service): Promise<void> {
+  const [, metrics = ""] = await service.until(/metrics at (http:\/\/127\.0\.0\.1:\d+\/metrics)"/);
+  await askTimes(4, service);
+  expect((await scrape(metrics)).sum("latchkey_requests_total", byKey)).toBe(4);
+  expect((await ask(`${service.url}/metrics`)).status).toBe(404);
+  expect((await ask(metrics.replace(/metrics$/, "applications/key"), service.key)).status).toBe(
+    404,
+  );
+}
+
+/** Kills a worker, and answers the line of the log about it. */
+async function killOne({ child, until }: Service): Promise<string> {
+  const [worker] = childrenOf(child.pid as number) as [number];
+  process.kill(worker, "SIGKILL");
+  const [line] = await until(/.*a worker ended with SIGKILL.*/);
+  return line;
+}

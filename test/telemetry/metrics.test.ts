@@ -1,0 +1,349 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import { version } from "../../src/lib/version.js";
+import { StoreUnavailable } from "../../src/store/port/errors.js";
+import { watchEventLoopLag } from "../../src/telemetry/metrics/event-loop.js";
+import { type Api, keyOf } from "../support/api.js";
+import { createConnectApi } from "../support/api-connect.js";
+import { createGrpcApi } from "../support/api-grpc.js";
+import { createRestApi } from "../support/api-rest.js";
+import { type Exposition, parseExposition, scrape } from "../support/exposition.js";
+import { send, sendRaw } from "../support/http.js";
+import { callRaw, envelope } from "../support/raw-grpc.js";
+import { type Engine, startServer, type TestServer } from "../support/server.js";
+import { changed } from "../support/store.js";
+import { until } from "../support/until.js";
+
+const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
+const check = "/latchkey.v1.AccessService/CheckAccess";
+
+let server: TestServer;
+let root: Bootstrapped;
+let begun: number;
+
+beforeAll(async () => {
+  begun = performance.now();
+  server = await startServer();
+  root = await server.createTenant();
+});
+
+afterAll(() => server.close());
+
+/** How much more of something there is after some work. */
+async function growth(
+  work: () => Promise<unknown>,
+  name: string,
+  labels: Record<string, string>,
+): Promise<number> {
+  const before = await scrape(server);
+  await work();
+  return (await scrape(server)).sum(name, labels) - before.sum(name, labels);
+}
+
+function sessionsIn({ sum }: Exposition, state: string): number {
+  return sum("latchkey_sessions_total", { state });
+}
+
+describe("the reader of these tests", () => {
+  it.each([
+    ["a_total 1", "a sample of no family"],
+    ["# HELP a Help.\n# TYPE a counter\na{b=c} 1\n", "a label without quotes"],
+    ["# HELP a Help.\n# TYPE a counter\na 1\na 2\n", "a sample that is there twice"],
+    ["# HELP a Help.\n# TYPE a counter\nb 1\n", "a sample of another family"],
+    ['# HELP a Help.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\n', "buckets"],
+    ["# HELP a Help.\n# TYPE a counter\na 1", "a last line without an end"],
+  ])("refuses %j: %s", (text) => {
+    expect(() => parseExposition(text)).toThrow();
+  });
+});
+
+describe("/metrics", () => {
+  const clients: [protocol: string, connect: () => Api][] = [
+    ["rest", () => createRestApi(server.url)],
+    ["grpc", () => createGrpcApi(`127.0.0.1:${server.port}`)],
+    ["grpc-web", () => createConnectApi(createGrpcWebTransport({ baseUrl: server.url }))],
+    ["connect", () => createConnectApi(createConnectTransport({ baseUrl: server.url }))],
+  ];
+
+  it.each(clients)("counts calls over %s by method and code", async (protocol, connect) => {
+    const api = connect();
+    const before = await scrape(server);
+    await api.getApplicationByKey(root.key);
+    await api.getApplicationByKey(root.key);
+    await api.getApplicationByKey("nobody's").catch(() => {});
+    api.close();
+    const after = await scrape(server);
+    const more = (code: string) => {
+      const labels = { method: byKey, protocol, code };
+      return (
+        after.sum("latchkey_requests_total", labels) - before.sum("latchkey_requests_total", labels)
+      );
+    };
+    expect([more("ok"), more("unauthenticated"), more("internal")]).toEqual([2, 1, 0]);
+    const count = "latchkey_request_duration_seconds_count";
+    expect(after.sum(count, { method: byKey }) - before.sum(count, { method: byKey })).toBe(3);
+    expect(after.sum("latchkey_requests_in_flight")).toBe(0);
+  });
+
+  it.each([
+    ["grpc", { "content-type": "application/grpc+json" }, envelope("{}")],
+    ["grpc-web", { "content-type": "application/grpc-web+json" }, envelope("{}")],
+    ["connect", { "content-type": "application/json", "content-encoding": "br" }, ""],
+  ])("knows %s also where it is out of the ordinary", async (protocol, headers, body) => {
+    const call = () =>
+      callRaw(server, `/${byKey}`, { headers: { ...headers, "svc-api-key": root.key }, body });
+    expect(await growth(call, "latchkey_requests_total", { method: byKey, protocol })).toBe(1);
+  });
+
+  it("tells how long calls took in seconds", async () => {
+    const sum = () =>
+      growth(
+        () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } }),
+        "latchkey_request_duration_seconds_sum",
+        { method: byKey },
+      );
+    const before = performance.now();
+    const seconds = await sum();
+    // No longer than the test itself has waited: milliseconds taken for seconds would be.
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual((performance.now() - before) / 1_000);
+  });
+
+  it("tells which streams are open, and counts them when they end", async () => {
+    const method = "latchkey.v1.AccessService/WatchCredentials";
+    const { watchCredentials } = createClient(
+      AccessService,
+      createGrpcTransport({ baseUrl: server.url }),
+    );
+    const leaving = new AbortController();
+    const headers = { "SVC-API-KEY": root.key };
+    const stream = watchCredentials({}, { headers, signal: leaving.signal });
+    const messages = stream[Symbol.asyncIterator]();
+    await messages.next();
+    expect((await scrape(server)).sum("latchkey_streams_open", { method })).toBe(1);
+    leaving.abort();
+    await messages.next().catch(() => {});
+    const hasEnded = async () =>
+      (await scrape(server)).sum("latchkey_streams_open", { method }) === 0;
+    await until(hasEnded);
+    const { sum } = await scrape(server);
+    expect(sum("latchkey_requests_total", { method, protocol: "grpc", code: "canceled" })).toBe(1);
+    expect(sum("latchkey_request_duration_seconds_count", { method })).toBe(0);
+  });
+
+  it("counts requests that are no call by page and status", async () => {
+    const page =
+      (path: string, method = "GET") =>
+      () =>
+        send(server, path, { method });
+    const name = "latchkey_http_requests_total";
+    expect(await growth(page("/healthz"), name, { page: "healthz", status: "200" })).toBe(1);
+    expect(await growth(page("/readyz"), name, { page: "readyz", status: "200" })).toBe(1);
+    expect(await growth(page("/nothing"), name, { page: "other", status: "404" })).toBe(1);
+    expect(await growth(page("/healthz", "POST"), name, { page: "healthz", status: "405" })).toBe(
+      1,
+    );
+    const preflight = () =>
+      send(server, "/", { method: "OPTIONS", headers: { "access-control-request-method": "GET" } });
+    expect(await growth(preflight, name, { page: "preflight", status: "204" })).toBe(1);
+    const nonsense = () => sendRaw(server, "hello\r\n\r\n");
+    expect(await growth(nonsense, name, { page: "other", status: "400" })).toBe(1);
+  });
+
+  it("has as many series as before, whatever callers make up, and none of their words", async () => {
+    const makeUp = async (words: string) => {
+      await send(server, `/${words}`, { headers: { "svc-api-key": words, "x-request-id": words } });
+      await send(server, `/applications/${words}`, { headers: { "svc-api-key": root.key } });
+      await send(server, `/applications?${words}=${words}`, { headers: { traceparent: words } });
+      await callRaw(server, `/${words}/${words}`, { body: envelope("") });
+      await callRaw(server, `/${byKey}`, { headers: { "content-type": words } });
+      await sendRaw(server, `${words} / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    };
+    await makeUp("first");
+    const namesOf = ({ samples }: Exposition) =>
+      samples
+        .filter(({ name }) => name.startsWith("latchkey_"))
+        .map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`);
+    await scrape(server);
+    const before = namesOf(await scrape(server));
+    for (let at = 0; at < 10; at++) {
+      await makeUp(`made-up-${at}`);
+    }
+    const after = await scrape(server);
+    expect(namesOf(after)).toEqual(before);
+    expect(after.text).not.toContain("made-up");
+    expect(after.text).not.toContain(root.key);
+    expect(after.text).not.toContain(root.applicationId);
+    expect(after.text).not.toContain(root.tenantId);
+  });
+
+  it("counts sessions that are opened, authorized and expired, however often their keys are used", async () => {
+    const api = createRestApi(server.url);
+    const permissions = ["token:read"];
+    const make = (type: string) =>
+      api.createApplication(root.key, { name: type, type, permissions });
+    const [privateOne, publicOne] = [await make("private"), await make("public")];
+    const before = await scrape(server);
+    const open = () => api.createSession(keyOf(publicOne));
+    const [used, deleted] = [await open(), await open(), await open()];
+    const authorize = { nonce: used.nonce, permissions };
+    await api.authorizeSession(keyOf(privateOne), authorize);
+    await api.authorizeSession(keyOf(privateOne), authorize).catch(() => {});
+    await api.deleteSession(root.key, deleted);
+    server.clock.advance(200_000);
+    for (let at = 0; at < 3; at++) {
+      await api.getApplicationByKey(used.sessionKey).catch(() => {});
+    }
+    const more = async (state: string) =>
+      sessionsIn(await scrape(server), state) - sessionsIn(before, state);
+    await until(async () => (await more("expired")) >= 2);
+    const states = ["opened", "authorized", "expired"];
+    expect(await Promise.all(states.map(more))).toEqual([3, 1, 2]);
+  });
+
+  it("counts calls of the store by operation and outcome, and how long they took", async () => {
+    const read = () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
+    const operation = "applications.find";
+    const name = "latchkey_store_calls_total";
+    expect(await growth(read, name, { operation, outcome: "ok" })).toBe(1);
+    expect(await growth(read, "latchkey_store_call_duration_seconds_count", { operation })).toBe(1);
+  });
+
+  it("counts a change that a rule forbids as refused, not as an error of the store", async () => {
+    const disable = () =>
+      send(server, `/applications/${root.applicationId}/disable`, {
+        method: "POST",
+        headers: { "svc-api-key": root.key },
+      });
+    const labels = { operation: "applications.update", outcome: "refused" };
+    expect(await growth(disable, "latchkey_store_calls_total", labels)).toBe(1);
+  });
+
+  it.each<[cache: string, engine: Engine, path: string, body: (key: string) => object]>([
+    ["answers", "lmdb", `/${byKey}`, () => ({})],
+    ["rules", "lmdb", check, (key) => ({ key, permission: "token:read" })],
+    ["records", "mongo", `/${byKey}`, () => ({})],
+  ])(
+    "counts what is found among the %s that are kept, and what is not",
+    async (cache, engine, path, body) => {
+      const own = await startServer(engine);
+      const { key } = await own.createTenant();
+      const send = () =>
+        callRaw(own, path, {
+          headers: { "svc-api-key": key, "content-type": "application/json" },
+          body: JSON.stringify(body(key)),
+        });
+      const countsOf = ({ sum }: Exposition) =>
+        ["hits", "misses"].map((figure) => sum(`latchkey_cache_${figure}_total`, { cache }));
+      const counts = async () => countsOf(await scrape(own));
+      try {
+        const [noHits = 0, before = 0] = await counts();
+        await send();
+        const [stillNone, missed = 0] = await counts();
+        expect([stillNone, missed > before]).toEqual([noHits, true]);
+        // One of several that are made is kept.
+        for (let at = 0; at < 20; at++) {
+          await send();
+        }
+        const [found = 0, hardly] = await counts();
+        await send();
+        const [foundAgain, still] = await counts();
+        expect([found > noHits, Number(foundAgain) > found]).toEqual([true, true]);
+        expect(still).toBe(hardly);
+      } finally {
+        await own.close();
+      }
+    },
+  );
+
+  it("tells what the operators' manual says, and nothing else", async () => {
+    const manual = readFileSync("docs/operations.md", "utf8");
+    const documented = manual.matchAll(/^\| (`latchkey_[a-z_]+`(?:, `latchkey_[a-z_]+`)*) \|/gm);
+    const names = [...documented].flatMap(([, cell = ""]) => cell.match(/latchkey_[a-z_]+/g) ?? []);
+    const { text } = await scrape(server);
+    const told = [...text.matchAll(/^# TYPE (latchkey_\S+)/gm)].map(([, name]) => name);
+    const ofWorkers = ["latchkey_workers", "latchkey_worker_restarts_total"];
+    expect([...told, ...ofWorkers].sort()).toEqual(names.sort());
+  });
+
+  it("tells of the process, its version and its connections", async () => {
+    const isReady = async () => (await scrape(server)).sum("latchkey_store_ready") === 1;
+    await until(isReady);
+    const { sum, samples } = await scrape(server);
+    expect(version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
+    expect(sum("latchkey_build_info", { version, node: process.version })).toBe(1);
+    expect(sum("latchkey_connections_open")).toBeGreaterThan(0);
+    expect(sum("process_resident_memory_bytes")).toBeGreaterThan(0);
+    const lags = samples.filter(({ name }) => name === "latchkey_event_loop_lag_seconds");
+    expect(lags.map(({ labels }) => labels.quantile)).toEqual(["0.5", "0.99", "1"]);
+  });
+
+  /** Keeps the event loop from everything else for 200 ms. */
+  async function blockEventLoop(): Promise<void> {
+    await delay(50);
+    const end = performance.now() + 200;
+    while (performance.now() < end) {
+      // Nothing else gets a turn.
+    }
+  }
+
+  it("tells how late work got its turn", async () => {
+    const worst = async () =>
+      (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { quantile: "1" });
+    await blockEventLoop();
+    await until(async () => (await worst()) >= 0.15);
+    // It is in seconds, and nothing can be later than this file has run for.
+    expect(await worst()).toBeLessThan((performance.now() - begun) / 1_000);
+  });
+
+  it("tells everyone the same lag, however often others have asked", async () => {
+    const lag = watchEventLoopLag();
+    const worst = () => lag.families()[0]?.values.at(-1)?.value ?? 0;
+    await blockEventLoop();
+    await until(async () => worst() >= 0.15);
+    const told = [worst(), worst(), worst()];
+    lag.stop();
+    expect(told[0]).toBeGreaterThanOrEqual(0.15);
+    expect(new Set(told).size).toBe(1);
+  });
+});
+
+describe("a store that cannot be reached", () => {
+  it("shows in its calls, in calls by code, and in whether it is ready", async () => {
+    const failing = async () => {
+      throw new StoreUnavailable("no");
+    };
+    const store = changed(server.store, { applications: { find: failing }, ping: failing });
+    const broken = await startServer("lmdb", { store });
+    await send(broken, "/applications/key", { headers: { "svc-api-key": root.key } });
+    const { sum } = await scrape(broken);
+    const operation = "applications.find";
+    expect(sum("latchkey_store_calls_total", { operation, outcome: "unavailable" })).toBe(1);
+    expect(sum("latchkey_requests_total", { method: byKey, code: "store_unavailable" })).toBe(1);
+    expect(sum("latchkey_store_ready")).toBe(0);
+    await broken.close();
+  });
+
+  it("does not keep a scrape waiting", async () => {
+    const ping = () => new Promise<void>(() => {});
+    const silent = await startServer("lmdb", { store: changed(server.store, { ping }) });
+    expect((await scrape(silent)).sum("latchkey_store_ready")).toBe(0);
+    await silent.close();
+  });
+});
+
+describe("the metrics", () => {
+  it("are not there where they are switched off", async () => {
+    const off = await startServer("lmdb", { store: server.store, environment: { METRICS: "off" } });
+    expect((await send(off, "/metrics")).status).toBe(404);
+    const read = await send(off, "/applications/key", { headers: { "svc-api-key": root.key } });
+    expect(read.status).toBe(200);
+    await off.close();
+  });
+});

@@ -1,0 +1,263 @@
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-node";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import type { Bootstrapped } from "../../src/bootstrap.js";
+import { StoreUnavailable } from "../../src/store/port/errors.js";
+import { loadTracing } from "../../src/telemetry/load-tracing.js";
+import { createTracing } from "../../src/telemetry/spans.js";
+import { type Tracing, traceIdIn } from "../../src/telemetry/tracing.js";
+import type { Api } from "../support/api.js";
+import { createConnectApi } from "../support/api-connect.js";
+import { createGrpcApi } from "../support/api-grpc.js";
+import { createRestApi } from "../support/api-rest.js";
+import { send } from "../support/http.js";
+import { withFolder } from "../support/process.js";
+import { startServer, type TestServer } from "../support/server.js";
+import { useServices } from "../support/service-process.js";
+import { changed } from "../support/store.js";
+import { until } from "../support/until.js";
+
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+const parentId = "00f067aa0ba902b7";
+const traceparent = `00-${traceId}-${parentId}-01`;
+const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
+
+const start = useServices();
+const exporter = new InMemorySpanExporter();
+let tracing: Tracing | undefined;
+let server: TestServer;
+let root: Bootstrapped;
+
+beforeAll(async () => {
+  expect(await loadTracing("embedded")).toBeUndefined();
+  new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register();
+  tracing = await loadTracing("embedded");
+  server = await startServer("lmdb", { tracing });
+  root = await server.createTenant();
+});
+
+afterEach(() => {
+  exporter.reset();
+  server.logs.length = 0;
+});
+
+afterAll(async () => {
+  await server.close();
+  for (const api of [trace, context, propagation]) {
+    api.disable();
+  }
+});
+
+/** The spans so far, when one of a call is among them. */
+async function spans(): Promise<ReadableSpan[]> {
+  const isThere = async () =>
+    exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER);
+  await until(isThere);
+  return exporter.getFinishedSpans();
+}
+
+const called = {
+  "rpc.service": "latchkey.v1.ApplicationService",
+  "rpc.method": "GetApplicationByKey",
+};
+
+describe("a call becomes a span in the trace of its caller", () => {
+  const rest = { "http.request.method": "GET", "http.route": "/applications/key" };
+  const connect = { "rpc.system": "connect_rpc", "http.request.method": "POST" };
+  const grpc = { "rpc.system": "grpc" };
+  const clients: [name: string, connect: () => Api, what: object, good: object, bad: object][] = [
+    [
+      "REST",
+      () => createRestApi(server.url),
+      rest,
+      { "http.response.status_code": 200 },
+      { "http.response.status_code": 401 },
+    ],
+    [
+      "gRPC",
+      () => createGrpcApi(`127.0.0.1:${server.port}`),
+      grpc,
+      { "rpc.grpc.status_code": 0 },
+      { "rpc.grpc.status_code": 16 },
+    ],
+    [
+      "gRPC-Web",
+      () => createConnectApi(createGrpcWebTransport({ baseUrl: server.url })),
+      grpc,
+      { "rpc.grpc.status_code": 0 },
+      { "rpc.grpc.status_code": 16 },
+    ],
+    [
+      "Connect",
+      () => createConnectApi(createConnectTransport({ baseUrl: server.url })),
+      connect,
+      {},
+      { "rpc.connect_rpc.error_code": "unauthenticated" },
+    ],
+  ];
+
+  it.each(clients)("over %s", async (_name, connectTo, what, good, bad) => {
+    const api = connectTo();
+    const headers = { traceparent, "x-request-id": "a-request" };
+    await api.getApplicationByKey({ key: root.key, headers });
+    await api.getApplicationByKey({ key: "nobody's", headers }).catch(() => {});
+    api.close();
+    await until(async () => exporter.getFinishedSpans().length === 2 && server.logs.length === 2);
+    const [first, second] = await spans();
+    const common = { name: byKey, kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } };
+    const facts = { ...called, ...what, "latchkey.request_id": "a-request" };
+    expect(first).toMatchObject({ ...common, parentSpanContext: { traceId, spanId: parentId } });
+    expect(first?.attributes).toEqual({
+      ...{ ...facts, ...good },
+      "latchkey.application_id": root.applicationId,
+    });
+    expect(second).toMatchObject(common);
+    expect(second?.attributes).toEqual({ ...facts, ...bad, "error.type": "unauthenticated" });
+    expect(server.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, traceId]);
+  });
+
+  it("with a trace of its own where the caller names none", async () => {
+    await send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
+    const [span] = await spans();
+    expect(span?.parentSpanContext).toBeUndefined();
+    expect(server.logs[0]?.trace_id).toBe(span?.spanContext().traceId);
+  });
+
+  it("that lasts as long as its stream, with all that is done for it in it", async () => {
+    // What is waited for becomes a span.
+    const find = async (id: string) => server.store.applications.find(id);
+    const store = changed(server.store, { applications: { find } });
+    const waiting = await startServer("lmdb", { store, tracing });
+    const transport = createGrpcTransport({ baseUrl: waiting.url });
+    const { watchCredentials } = createClient(AccessService, transport);
+    const leaving = new AbortController();
+    const headers = { "SVC-API-KEY": root.key, traceparent };
+    const stream = watchCredentials({}, { headers, signal: leaving.signal });
+    const messages = stream[Symbol.asyncIterator]();
+    await messages.next();
+    // The key is looked up to open the stream, and again with its first message.
+    const lookUps = [...exporter.getFinishedSpans()];
+    expect(lookUps.map(({ name }) => name)).toEqual(["applications.find", "applications.find"]);
+    leaving.abort();
+    await messages.next().catch(() => {});
+    const span = (await spans()).at(-1);
+    expect(span?.attributes["rpc.method"]).toBe("WatchCredentials");
+    expect(span?.spanContext().traceId).toBe(traceId);
+    const { spanId } = span?.spanContext() ?? {};
+    expect(lookUps).toMatchObject(lookUps.map(() => ({ parentSpanContext: { spanId } })));
+    await waiting.close();
+  });
+
+  it("without any key in it", async () => {
+    const misplaced = { "x-request-id": root.key, tracestate: `a=${root.key}` };
+    await send(server, `/applications/${root.key}`, {
+      headers: { "svc-api-key": root.key, traceparent, ...misplaced },
+    });
+    const [span] = await spans();
+    const { attributes, name, status, events } = span as ReadableSpan;
+    const told = JSON.stringify({ attributes, name, status, events });
+    expect(told).toContain("GetApplication");
+    expect(told).not.toContain(root.key.slice(10, 40));
+    expect(span?.spanContext()).toMatchObject({ traceId, traceState: undefined });
+  });
+
+  it("with what others have noted on the trace", async () => {
+    const headers = { "svc-api-key": root.key, traceparent, tracestate: "vendor=a-note" };
+    await send(server, "/applications/key", { headers });
+    const [span] = await spans();
+    expect(span?.spanContext().traceState?.serialize()).toBe("vendor=a-note");
+  });
+});
+
+describe("what the service cannot do", () => {
+  it("is an error of the span, and of that of the store", async () => {
+    const find = async () => {
+      throw new StoreUnavailable("no");
+    };
+    const store = changed(server.store, { applications: { find } });
+    const broken = await startServer("lmdb", { store, tracing });
+    await send(broken, "/applications/key", { headers: { "svc-api-key": root.key, traceparent } });
+    const [storeCall, call] = await spans();
+    const status = { code: SpanStatusCode.ERROR, message: "store_unavailable" };
+    expect(call).toMatchObject({ status, attributes: { "http.response.status_code": 503 } });
+    expect(storeCall).toMatchObject({
+      name: "applications.find",
+      status: { code: SpanStatusCode.ERROR, message: "unavailable" },
+      parentSpanContext: { spanId: call?.spanContext().spanId },
+    });
+    expect(broken.logs[0]).toMatchObject({ code: "store_unavailable", trace_id: traceId });
+    await broken.close();
+  });
+});
+
+describe("calls of MongoDB", () => {
+  it("are spans within that of the call", async () => {
+    const onMongo = await startServer("mongo", { tracing: createTracing("mongodb") });
+    const { key } = await onMongo.createTenant();
+    exporter.reset();
+    await send(onMongo, "/applications/key", { headers: { "svc-api-key": key, traceparent } });
+    const all = await spans();
+    const call = all.find(({ kind }) => kind === SpanKind.SERVER);
+    const within = all.filter(
+      ({ parentSpanContext }) => parentSpanContext?.spanId === call?.spanContext().spanId,
+    );
+    expect(within).toMatchObject([
+      {
+        name: "applications.find",
+        kind: SpanKind.CLIENT,
+        attributes: { "db.system.name": "mongodb", "db.operation.name": "applications.find" },
+      },
+    ]);
+    await onMongo.close();
+  });
+});
+
+describe("without a tracer", () => {
+  it("the log tells the trace that a caller names", async () => {
+    const plain = await startServer("lmdb", { store: server.store });
+    const headers = { "svc-api-key": root.key };
+    await send(plain, "/applications/key", { headers: { ...headers, traceparent } });
+    await send(plain, "/applications/key", { headers });
+    await until(async () => plain.logs.length === 2);
+    expect(plain.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, undefined]);
+    expect(exporter.getFinishedSpans()).toEqual([]);
+    await plain.close();
+  });
+
+  it.each([
+    [traceparent, traceId],
+    [`01-${traceId}-${parentId}-01-more`, traceId],
+    [`00-${"0".repeat(32)}-${parentId}-01`, undefined],
+    [`00-${traceId.toUpperCase()}-${parentId}-01`, undefined],
+    [`00-${traceId}`, undefined],
+    ['00-"},{-', undefined],
+    ["", undefined],
+    [undefined, undefined],
+  ])("%j is taken for the trace %s", (text, id) => {
+    expect(traceIdIn(text)).toBe(id);
+  });
+});
+
+describe("a tracer that is registered before the service starts", () => {
+  it("gets the spans of every worker", () =>
+    withFolder(async (DATA_DIR) => {
+      const { url, firstKey, process } = await start({
+        ...{ DATA_DIR, WORKERS: "2", OTEL_BSP_SCHEDULE_DELAY: "100" },
+        NODE_OPTIONS: "--import ./examples/telemetry.mjs",
+      });
+      const headers = { "svc-api-key": firstKey, traceparent };
+      await fetch(`${url}/applications/key`, { headers });
+      await process.until(new RegExp(`traceId: '${traceId}'`));
+      process.child.kill("SIGTERM");
+      expect(await process.ended()).toBe(0);
+    }));
+});

@@ -1,0 +1,394 @@
+import { spawnSync } from "node:child_process";
+import {
+  type DescMessage,
+  type DescMethod,
+  fromJson,
+  getOption,
+  hasOption,
+  type JsonValue,
+} from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describe, expect, it } from "@jest/globals";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import {
+  access,
+  CallerKind,
+  errors,
+  http_header,
+  http_status,
+  leaves_out,
+  replayable,
+} from "../../gen/latchkey/v1/options_pb.js";
+import { openapi } from "../../gen/openapi.js";
+import { services, validationRules } from "../../src/contract/methods.js";
+import type { ProblemCode } from "../../src/contract/problems.js";
+import { Problem } from "../../src/errors.js";
+import { createEncoder } from "../../src/transport/rest/encode.js";
+import { isFullSuite } from "../support/suite.js";
+
+interface Media {
+  readonly example?: Record<string, JsonValue>;
+  readonly examples?: Readonly<Record<string, { readonly value: Record<string, JsonValue> }>>;
+}
+
+interface Answer {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, Media>>;
+}
+
+interface Schema {
+  readonly examples?: readonly JsonValue[];
+  readonly items?: Schema;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly description: string;
+  readonly example?: JsonValue;
+  readonly schema: Schema;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly security?: readonly unknown[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, Media>>;
+  };
+  readonly responses: Readonly<Record<string, Answer>>;
+  readonly "x-required-permission"?: string;
+  readonly "x-callers"?: readonly string[];
+}
+
+/** The document with every reference to an answer replaced by the answer. */
+const paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> = JSON.parse(
+  JSON.stringify(openapi.paths),
+  (_, value) => {
+    const name = /^#\/components\/responses\/(.*)$/.exec(value?.$ref)?.[1];
+    return name ? (openapi.components.responses as Record<string, unknown>)[name] : value;
+  },
+);
+const operations = Object.values(paths).flatMap((verbs) => Object.values(verbs));
+
+const methods = services
+  .flatMap((service) => service.methods)
+  .filter((method) => hasOption(method, http))
+  .map((method) => {
+    const { pattern } = getOption(method, http);
+    const operation = paths[pattern.value ?? ""]?.[pattern.case ?? ""] as Operation;
+    return { name: method.name, method: method as DescMethod, operation };
+  });
+
+const application = ["paths", "/applications/{id}", "get"];
+const forbidden = [...application, "responses", "403", "content", "application/problem+json"];
+const answer = ["responses", "200", "content", "application/json"];
+
+describe("the OpenAPI document", () => {
+  it("has nothing that a strict linter finds", () => {
+    expect(lint(openapi)).toEqual([]);
+  });
+
+  // Whether the linter still finds something is tried by the full suite.
+  if (isFullSuite) {
+    it("has much that a strict linter finds when it is broken", () => {
+      const broken: [rule: string, place: string[], value: unknown][] = [
+        ["struct", ["servers"], "/"],
+        ["info-license", ["info", "license"], undefined],
+        ["no-unresolved-refs", ["components", "schemas", "Pagination"], undefined],
+        ["security-defined", ["components", "securitySchemes"], {}],
+        [
+          "operation-4xx-response",
+          ["paths", "/healthz", "get", "responses"],
+          { 200: { description: "It runs." } },
+        ],
+        ["operation-tag-defined", ["paths", "/healthz", "get", "tags"], ["Health"]],
+        ["no-invalid-parameter-examples", [...application, "parameters", "0", "example"], 7],
+        ["no-invalid-media-type-examples", [...application, ...answer, "example", "id"], "7"],
+        [
+          "no-invalid-media-type-examples",
+          [...forbidden, "examples", "permission_denied", "value", "status"],
+          "403",
+        ],
+        ["no-invalid-schema-examples", ["components", "schemas", "Problem", "examples"], [{}]],
+        ["response-contains-header", [...application, "responses", "200", "headers"], {}],
+      ];
+      const problems = lint(
+        broken.reduce((whole, [, at, value]) => change(whole, at, value), openapi),
+      );
+      const found = problems.map(({ rule }) => rule);
+      for (const [rule] of broken) {
+        const at = found.indexOf(rule);
+        expect({ rule, isFound: at >= 0 }).toEqual({ rule, isFound: true });
+        found.splice(at, 1);
+      }
+    });
+  }
+
+  it("describes the methods that have a path, the probes and itself, and nothing else", () => {
+    const names = methods.map(({ method }) => method.localName);
+    expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
+      [...names, "getHealth", "getReadiness", "getOpenapi"].sort(),
+    );
+  });
+
+  it("names the key's header in one place", () => {
+    expect(openapi.components.securitySchemes.apiKey).toMatchObject({
+      type: "apiKey",
+      in: "header",
+      name: "SVC-API-KEY",
+    });
+    expect(JSON.stringify(openapi).match(/svc-api-key/gi)).toHaveLength(1);
+  });
+
+  it("asks for a key everywhere but at the probes", () => {
+    const open = operations.filter(({ security }) => security?.length === 0);
+    expect(open.map(({ operationId }) => operationId)).toEqual([
+      "getHealth",
+      "getReadiness",
+      "getOpenapi",
+    ]);
+    expect(openapi.security).toEqual([{ apiKey: [] }]);
+  });
+
+  it("shows a key only where one is made, and where one is asked about", () => {
+    const showing = (part: (operation: Operation) => unknown) =>
+      methods
+        .filter(({ operation }) => /lk_(prv|pub|mgt|ses)_/.test(JSON.stringify(part(operation))))
+        .map(({ name }) => name);
+    expect(showing(({ responses }) => responses)).toEqual([
+      "CreateApplication",
+      "RegenerateApplicationKey",
+      "CreateSession",
+    ]);
+    expect(showing(({ responses, ...asked }) => asked)).toEqual([
+      "CheckAccess",
+      "BatchCheckAccess",
+    ]);
+  });
+});
+
+it("every operation of the OpenAPI document lists 414 and 431", () => {
+  for (const [path, verbs] of Object.entries(paths)) {
+    for (const [verb, { responses }] of Object.entries(verbs)) {
+      expect([path, verb, Object.keys(responses)]).toEqual([
+        path,
+        verb,
+        expect.arrayContaining(["414", "431"]),
+      ]);
+    }
+  }
+});
+
+describe("a duration in the OpenAPI document", () => {
+  const { grace_period } = openapi.components.schemas.RegenerateApplicationKeyRequest.properties;
+
+  it("is a text with an example, whose limits are told in words", () => {
+    expect(grace_period).toMatchObject({ type: "string", examples: ["3600s"] });
+    expect(grace_period.description).toContain("Must be at most 2592000s.");
+    expect(grace_period.description).toContain("Must be at least 1s, or 0s to end the key");
+  });
+
+  it.each(["0s", "1.5s", "2592000s", "0.000000001s"])("is %j by its pattern", (text) => {
+    expect(text).toMatch(new RegExp(grace_period.pattern));
+  });
+
+  it.each(["", "1", "-1s", "1.s", ".5s", "1m", "PT1H", "1s "])("is not %j", (text) => {
+    expect(text).not.toMatch(new RegExp(grace_period.pattern));
+  });
+});
+
+describe.each(methods)("the operation of $name", ({ method, operation }) => {
+  const success = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));
+
+  it("states who may call it", () => {
+    const { permission, callers } = getOption(method, access);
+    expect(operation["x-required-permission"] ?? "").toBe(permission);
+    expect(operation.description).toContain(permission && `\`${permission}\``);
+    expect(operation["x-callers"]).not.toHaveLength(0);
+    if (callers.length > 0) {
+      expect(operation["x-callers"]).toEqual(callers.map((kind) => CallerKind[kind].toLowerCase()));
+    }
+  });
+
+  it("takes an example request that the service accepts", () => {
+    const parameters = (operation.parameters ?? []).filter(({ required }) => required);
+    const request = {
+      ...operation.requestBody?.content["application/json"]?.example,
+      ...Object.fromEntries(parameters.map(({ name, example }) => [name, example ?? null])),
+    };
+    const message = fromJson(method.input, request);
+    const validator = createValidator({ registry: validationRules });
+    expect(validator.validate(method.input, message).error).toBeUndefined();
+  });
+
+  it("asks for a body only where the service needs one", () => {
+    const { requestBody, parameters = [] } = operation;
+    const path = parameters.filter((parameter) => parameter.in === "path");
+    const bare = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
+    const validator = createValidator({ registry: validationRules });
+    const result = validator.validate(method.input, fromJson(method.input, bare));
+    expect(requestBody?.required ?? false).toBe(requestBody !== undefined && !!result.error);
+  });
+
+  it("answers with an example that the service could have written", () => {
+    const isEmpty = method.output.typeName === EmptySchema.typeName;
+    const [status, answer] = success ?? [];
+    expect(Number(status)).toBe(getOption(method, http_status) || (isEmpty ? 204 : 200));
+    if (isEmpty) {
+      expect(answer?.content).toBeUndefined();
+      return;
+    }
+    const example = answer?.content?.["application/json"]?.example ?? null;
+    const message = fromJson(method.output, example);
+    expect(JSON.parse(createEncoder(method.output)(message).toString())).toEqual(example);
+    for (const path of getOption(method, leaves_out)) {
+      expect(example).not.toHaveProperty(path.replace(/^data\./, "data.0."));
+    }
+  });
+
+  it("has the fields that headers carry there and nowhere else", () => {
+    const carried = ({ fields }: DescMessage) =>
+      fields.filter((field) => hasOption(field, http_header));
+    for (const field of carried(method.input)) {
+      const name = getOption(field, http_header);
+      const places = operation.parameters?.filter((it) => [name, field.name].includes(it.name));
+      expect(places).toMatchObject([{ name, in: "header", required: false }]);
+      const body = operation.requestBody?.content["application/json"]?.example ?? {};
+      expect(body).not.toHaveProperty(field.name);
+    }
+    for (const field of carried(method.output)) {
+      expect(success?.[1].headers).toHaveProperty(getOption(field, http_header));
+    }
+  });
+
+  it("takes an Idempotency-Key where a call can be sent again, and nowhere else", () => {
+    const isReplayable = getOption(method, replayable);
+    const parameter = operation.parameters?.find(({ name }) => name === "Idempotency-Key");
+    expect(parameter).toEqual(
+      isReplayable ? expect.objectContaining({ in: "header", required: false }) : undefined,
+    );
+    expect("Idempotent-Replayed" in (success?.[1].headers ?? {})).toBe(isReplayable);
+  });
+
+  it("lists the errors that can occur", () => {
+    const statuses = Object.keys(operation.responses).filter((status) => status >= "400");
+    const own = getOption(method, errors).map(
+      (code) => new Problem(code as ProblemCode, "").status,
+    );
+    const ofBody = operation.requestBody ? [413, 415] : [];
+    const ofReplay = getOption(method, replayable) ? [409, 422] : [];
+    const shared = [400, 401, 403, 414, 429, 431, 500, 503, 504];
+    const all = new Set([...shared, ...own, ...ofBody, ...ofReplay]);
+    expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
+  });
+});
+
+describe.each(operations)("the description of $operationId", (operation) => {
+  it("tells what it does and who may call it", () => {
+    expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+    expect(operation.description).toMatch(
+      operation.security
+        ? /Needs no key\.$/
+        : /(Needs (the key of|the permission) .*|Any key that works will do)\.$/,
+    );
+  });
+
+  it("has an example of every parameter and of the body", () => {
+    for (const { name, required, description, example, schema } of operation.parameters ?? []) {
+      expect({ name, description }).toEqual({ name, description: expect.stringMatching(/\.$/) });
+      const examples = [example ?? [], schema.examples ?? schema.items?.examples ?? []].flat();
+      expect({ name, examples }).not.toEqual({ name, examples: [] });
+      // What an explorer fills in by itself.
+      expect({ name, hasOwn: example !== undefined }).toEqual({ name, hasOwn: required });
+    }
+    if (operation.requestBody) {
+      expect(examplesOf(operation.requestBody.content["application/json"])).toHaveLength(1);
+    }
+  });
+
+  it("asks in its example for no moment, which would be past one day", () => {
+    const { parameters = [], requestBody } = operation;
+    const filledIn = [parameters.map(({ example }) => example), requestBody?.content ?? {}];
+    expect(JSON.stringify(filledIn)).not.toMatch(/\d{4}-\d\d-\d\dT/);
+  });
+
+  it("has an example of every answer, and tells when it comes", () => {
+    const statuses = Object.keys(operation.responses);
+    expect(statuses.filter((status) => status < "300")).toHaveLength(1);
+    expect(statuses.filter((status) => status >= "400")).not.toHaveLength(0);
+    for (const [status, { description, content }] of Object.entries(operation.responses)) {
+      expect(description).toMatch(/\.$/);
+      if (status !== "204") {
+        const examples = Object.values(content ?? {}).map((media) => examplesOf(media));
+        expect({ status, media: examples.length }).toEqual({ status, media: 1 });
+      }
+    }
+  });
+});
+
+describe.each(operations)("the answers of $operationId", ({ responses }) => {
+  it("carry the request's id", () => {
+    for (const { headers } of Object.values(responses)) {
+      expect(headers).toHaveProperty("X-Request-Id");
+    }
+  });
+
+  it("are problems as the catalogue has them where they are errors", () => {
+    for (const [status, { content, headers }] of Object.entries(responses)) {
+      if (status < "400") {
+        continue;
+      }
+      expect(Object.keys(content ?? {})).toEqual(["application/problem+json"]);
+      const examples = examplesOf(content?.["application/problem+json"]);
+      for (const example of examples) {
+        const known = new Problem(example.code as ProblemCode, "");
+        expect(known.status).toBe(Number(status));
+        expect(example).toMatchObject({
+          type: `urn:latchkey:problem:${known.word}`,
+          title: known.title,
+          status: known.status,
+        });
+      }
+      expect("WWW-Authenticate" in headers).toBe(status === "401");
+      const mayHelp = examples.some(({ code }) => code === "idempotency_conflict");
+      expect("Retry-After" in headers).toBe(/^(429|50[34])$/.test(status) || mayHelp);
+      expect("X-RateLimit-Reset" in headers).toBe(status === "429");
+    }
+  });
+});
+
+/** The one example of a body, or the several that it has. */
+function examplesOf({ example, examples = {} }: Media = {}): Record<string, JsonValue>[] {
+  const all = [example ?? [], ...Object.values(examples).map(({ value }) => value)].flat();
+  expect(all).not.toHaveLength(0);
+  return all;
+}
+
+/** Runs the linter in a process of its own: it is made of ES modules, which jest does not load. */
+function lint(document: unknown): { rule: string; message: string }[] {
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--import", "tsx", "tools/openapi/lint.ts"],
+    { input: JSON.stringify(document), encoding: "utf8" },
+  );
+  if (stdout === "") {
+    throw new Error(stderr);
+  }
+  return JSON.parse(stdout);
+}
+
+/** A copy of an object with another value at some place in it. */
+function change<T extends object>(whole: T, [name = "", ...below]: string[], value: unknown): T {
+  const part = (whole as Record<string, object>)[name] ?? {};
+  const changed = below.length > 0 ? change(part, below, value) : value;
+  return Array.isArray(whole)
+    ? (whole.with(Number(name), changed) as T & unknown[])
+    : { ...whole, [name]: changed };
+}

@@ -1,0 +1,157 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { build } from "esbuild";
+import { dieWithUs } from "../support/guardian.js";
+import { followProcess } from "../support/process.js";
+import { listeningLine } from "../support/service-process.js";
+
+const timeout = 180_000;
+
+interface PackedFile {
+  readonly path: string;
+}
+
+/** Runs a program to its end, and answers what it wrote, also where it failed. */
+async function run(command: string, args: readonly string[], cwd = "."): Promise<string> {
+  const output = await promisify(execFile)(command, args, { cwd }).catch((failure) => {
+    throw new Error(`${command} ${args[0]}: ${failure.stdout}${failure.stderr}`);
+  });
+  return output.stdout;
+}
+
+const runTool = (name: string, ...args: string[]) => run(join("node_modules", ".bin", name), args);
+
+describe("the package as it is published", () => {
+  let folder: string;
+  let tarball: string;
+  let files: string[];
+
+  // What it holds was built before the first test: building once more would take it from others.
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "latchkey-package-"));
+    const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+    const [packed] = JSON.parse(await run("npm", args));
+    tarball = join(folder, packed.filename);
+    files = packed.files.map(({ path }: PackedFile) => path);
+  }, timeout);
+
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it("holds the program, its pages, the contract and the papers, and nothing else", () => {
+    const expected = [
+      /^(LICENSE|README\.md|package\.json)$/,
+      /^dist\/(src|gen)\/[^.]+(\.js|\.d\.ts)$/,
+      /^dist\/web\/[^.]+\.(html|js|css|svg)(\.gz)?$/,
+      /^proto\/[^.]+\.proto$/,
+    ];
+    expect(files.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([]);
+    expect(expected.filter((pattern) => !files.some((path) => pattern.test(path)))).toEqual([]);
+  });
+
+  it(
+    "is in order for publint",
+    async () => {
+      // Its suggestions are left aside: `sideEffects` would speak of pages and examples as well.
+      await runTool("publint", "run", tarball, "--level", "warning", "--strict");
+    },
+    timeout,
+  );
+
+  it(
+    "has types for whoever imports it from modules",
+    async () => {
+      // There is nothing for `require` and for Node 10, which know no modules.
+      await runTool("attw", tarball, "--profile", "esm-only", "--no-definitely-typed");
+    },
+    timeout,
+  );
+
+  describe("in an empty project", () => {
+    let project: string;
+
+    beforeAll(async () => {
+      project = join(folder, "project");
+      await mkdir(project);
+      await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
+      await writeFile(join(project, "program.ts"), program);
+      const quietly = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+      await run("npm", ["install", tarball, ...quietly], project);
+    }, timeout);
+
+    it("can be imported in Node", async () => {
+      const imports = `
+        import { createGuard, createLatchkeyClient } from "latchkey/client";
+        import { ApplicationService } from "latchkey/proto";
+        console.log(typeof createGuard, typeof createLatchkeyClient, ApplicationService.typeName);
+      `;
+      const args = ["--input-type=module", "--eval", imports];
+      const output = await run(process.execPath, args, project);
+      expect(output).toBe("function function latchkey.v1.ApplicationService\n");
+    });
+
+    it.each([
+      ["Node", ["--module", "node16"]],
+      ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
+    ])(
+      "has types as %s resolve them",
+      async (_, options) => {
+        const compiler = resolve("node_modules", "typescript", "bin", "tsc");
+        const strict = ["--noEmit", "--strict", "--target", "es2023"];
+        await run(process.execPath, [compiler, ...strict, ...options, "program.ts"], project);
+      },
+      timeout,
+    );
+
+    it("can be bundled for browsers", async () => {
+      const { metafile } = await build({
+        absWorkingDir: project,
+        entryPoints: ["program.ts"],
+        bundle: true,
+        format: "esm",
+        platform: "browser",
+        write: false,
+        metafile: true,
+      });
+      const own = Object.keys(metafile.inputs).filter((path) => path.includes("/latchkey/"));
+      expect(own).toContain("node_modules/latchkey/dist/src/client/browser.js");
+      expect(own.join()).not.toContain("node-client");
+    });
+
+    it(
+      "serves by its command",
+      async () => {
+        const child = spawn("npx", ["latchkey", "serve"], {
+          cwd: project,
+          env: { ...process.env, HOST: "127.0.0.1", PORT: "0", WORKERS: "1" },
+          // A group of its own, as npx starts another process.
+          detached: true,
+        });
+        dieWithUs(child, { group: true });
+        const service = followProcess(child);
+        const [, url] = await service.until(listeningLine);
+        const answers = ["/healthz", "/openapi.json", "/console"].map((path) => fetch(url + path));
+        expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+        process.kill(-(child.pid as number), "SIGTERM");
+        await service.ended();
+      },
+      timeout,
+    );
+  });
+});
+
+const program = `
+  import { createLatchkeyClient, problemOf } from "latchkey/client";
+  import { type Application, ApplicationService } from "latchkey/proto";
+
+  const latchkey = createLatchkeyClient({ url: "http://localhost:8080", key: "" });
+  export async function first(): Promise<Application | undefined> {
+    const { data } = await latchkey.applications.listApplications({ size: 1 });
+    return data[0];
+  }
+  export const kind: "unary" = ApplicationService.method.listApplications.methodKind;
+  export { problemOf };
+`;

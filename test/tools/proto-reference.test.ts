@@ -1,0 +1,116 @@
+import { readFileSync } from "node:fs";
+import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { access, errors, replayable } from "../../gen/latchkey/v1/options_pb.js";
+import { services } from "../../src/contract/methods.js";
+import { problemCatalogue } from "../../src/contract/problems.js";
+
+const markdown = readFileSync("gen/proto.md", "utf8");
+const html = readFileSync("gen/proto.html", "utf8");
+const methods = services.flatMap((service) => service.methods);
+const messages = [...reachable(methods.flatMap(({ input, output }) => [input, output]))];
+
+/** What stands under a heading, up to the next one. */
+function sectionOf(name: string): string {
+  const [, section, another] = markdown.split(new RegExp(`^#+ ${name}$`, "m"));
+  expect({ name, isThereOnce: section !== undefined && another === undefined }).toEqual({
+    name,
+    isThereOnce: true,
+  });
+  return section?.split(/^#/m)[0] ?? "";
+}
+
+describe("the proto reference", () => {
+  it.each(services)("has the permissions of $name", (service) => {
+    const own = service.methods.map((method) => getOption(method, access).permission);
+    for (const permission of own.filter(Boolean)) {
+      expect(sectionOf(service.name)).toContain(`- \`${permission}\`: `);
+    }
+  });
+
+  it.each(methods)("tells all of $name", (method) => {
+    const section = sectionOf(method.name);
+    expect(section).toContain(`/${method.parent.typeName}/${method.name}\``);
+    const { permission } = getOption(method, access);
+    expect(section).toContain(permission ? `the permission \`${permission}\`` : "");
+    expect(section).toMatch(/^(Needs .*|Any key that works will do)\.$/m);
+    expect(section.includes("Idempotency-Key")).toBe(getOption(method, replayable));
+    for (const code of getOption(method, errors)) {
+      expect(section).toContain(`\`${code}\``);
+    }
+    const path = hasOption(method, http) ? getOption(method, http).pattern.value : "none";
+    expect(/\*\*REST\*\*: (?:`[A-Z]+ )?([^`\n]*)/.exec(section)?.[1]).toBe(path);
+    expect(/\*\*Takes\*\*: a stream of/.test(section)).toBe(method.methodKind === "bidi_streaming");
+    expect(/\*\*Answers\*\*: a stream of/.test(section)).toBe(method.methodKind !== "unary");
+    const shown = [method.input, method.output].filter(({ fields }) => fields.length > 0);
+    expect(section.match(/^```json$/gm) ?? []).toHaveLength(shown.length);
+  });
+
+  it.each(messages)("has every field of $name", (message) => {
+    const section = sectionOf(message.name);
+    for (const field of message.fields) {
+      expect(section).toContain(`| \`${field.name}\` | ${field.number} | ${typeOf(field)}`);
+    }
+  });
+
+  it("puts rules into words", () => {
+    const [name, , permissions] = rowsOf("CreateApplicationRequest");
+    expect(name).toContain("| Required. At most 200 characters. Must be one line of text");
+    expect(permissions).toContain("| At most 50 items. No item comes twice. Each: At most 100 ch");
+    expect(rowsOf("AccessRuleCondition")[1]).toContain("One of `starts_with` or `equals`.");
+    expect(rowsOf("ListSessionsRequest")[2]).toContain("Must be at least 1 and at most 100.");
+    expect(sectionOf("TokenReference")).toContain("Give the id of the token, its container,");
+  });
+
+  it("explains every error that methods state", () => {
+    for (const code of methods.flatMap((method) => getOption(method, errors))) {
+      const { status } = problemCatalogue[code as keyof typeof problemCatalogue];
+      expect(sectionOf("Errors")).toMatch(
+        new RegExp(`^\\| \`${code}\` \\| [A-Z_]+ \\| ${status} `, "m"),
+      );
+    }
+  });
+
+  it("links to nothing that is not there, as Markdown and as a page", () => {
+    const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, text = ""]) =>
+      text.toLowerCase().replaceAll(" ", "-"),
+    );
+    const targets = [...markdown.matchAll(/\]\(#([^)]*)\)/g)].map(([, target]) => target);
+    expect(headings).toEqual(expect.arrayContaining(targets));
+    const ids = [...html.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+    expect(ids).toEqual(headings);
+    expect(new Set(ids).size).toBe(ids.length);
+    const anchors = [...html.matchAll(/ href="#([^"]*)"/g)].map(([, target]) => target);
+    expect(anchors).toEqual(targets);
+  });
+});
+
+function rowsOf(name: string): string[] {
+  return sectionOf(name)
+    .split("\n")
+    .filter((line) => line.startsWith("| `"));
+}
+
+/** How the type of a field begins: what it is a list of, and the link to a message. */
+function typeOf({ fieldKind, message }: DescField): string {
+  const label = fieldKind === "list" ? "repeated " : "";
+  return message && isOurs(message)
+    ? `${label}[${message.name}](#${message.name.toLowerCase()})`
+    : label;
+}
+
+function isOurs({ typeName }: DescMessage): boolean {
+  return typeName.startsWith("latchkey.");
+}
+
+function reachable(from: DescMessage[], found = new Set<DescMessage>()): Set<DescMessage> {
+  for (const message of from.filter((message) => isOurs(message) && !found.has(message))) {
+    found.add(message);
+    reachable(
+      message.fields.flatMap((field) => field.message ?? []),
+      found,
+    );
+  }
+  return found;
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "@jest/globals";
+import { auditVerdict, signaturesVerdict } from "../../tools/supply-chain/audit-verdict.js";
+import { faultsOf } from "../../tools/supply-chain/lock-faults.js";
+import {
+  type Lockfile,
+  type Manifest,
+  readLockfile,
+  readManifest,
+} from "../../tools/supply-chain/lockfile.js";
+
+const lock = readLockfile();
+const manifest = readManifest();
+
+describe("the lockfile", () => {
+  it("has one version with its hash of each package, all from a registry, of which it names none", () => {
+    expect(faultsOf(lock, manifest)).toEqual([]);
+  });
+
+  const changed = (at: string, change: object): Lockfile => ({
+    ...lock,
+    packages: { ...lock.packages, [at]: { ...lock.packages[at], ...change } },
+  });
+  const pino = "node_modules/pino";
+  const faulty: [what: string, Lockfile, Manifest, fault: string][] = [
+    ["a hash that is missing", changed(pino, { integrity: undefined }), manifest, "no sha512"],
+    ["a weak hash", changed(pino, { integrity: "sha1-abc=" }), manifest, "no sha512"],
+    ["a host", changed(pino, { resolved: "https://a.example/p.tgz" }), manifest, "where it is"],
+    ["a link", changed(pino, { link: true }), manifest, "is a link"],
+    ...["git+ssh://git@a.example/x.git", "https://a.example/x.tgz", "file:../x", "a/b"].map(
+      (from): (typeof faulty)[number] => [
+        `a dependency from ${from}`,
+        changed(pino, { dependencies: { x: from } }),
+        manifest,
+        "which is no registry",
+      ],
+    ),
+    [
+      "other dependencies than package.json",
+      lock,
+      { ...manifest, dependencies: { ...manifest.dependencies, left: "1.0.0" } },
+      "other dependencies",
+    ],
+    [
+      "a range in package.json",
+      lock,
+      { ...manifest, dependencies: { ...manifest.dependencies, pino: "^10.0.0" } },
+      "which is not one version",
+    ],
+    [
+      "an install script that nobody decided on",
+      changed(pino, { hasInstallScript: true }),
+      manifest,
+      "allowScripts says nothing of",
+    ],
+    [
+      "a decision on what has no install script",
+      lock,
+      { ...manifest, allowScripts: { ...manifest.allowScripts, pino: true } },
+      "which has no install script",
+    ],
+    ["another version of itself", { ...lock, lockfileVersion: 2 }, manifest, "is 2, not 3"],
+  ];
+
+  it.each(faulty)("is refused with %s", (_what, lock, manifest, fault) => {
+    expect(faultsOf(lock, manifest).join("\n")).toContain(fault);
+  });
+});
+
+describe("the audit", () => {
+  it("passes where there is none", () => {
+    const report = { metadata: {}, vulnerabilities: { a: { severity: "moderate" } } };
+    expect(auditVerdict(JSON.stringify(report))).toEqual({
+      passed: "no high or critical finding, 1 of less",
+    });
+  });
+
+  it.each([
+    ['{"invalid":[],"missing":[]}', { passed: "all signatures are right" }],
+    [
+      '{"invalid":[{"name":"a","version":"1.0.0"}],"missing":[]}',
+      { failed: ["a@1.0.0 has a signature that is wrong"] },
+    ],
+    [
+      '{"invalid":[],"missing":[{"name":"a","version":"1.0.0"}]}',
+      { failed: ["a@1.0.0 has no signature"] },
+    ],
+    ['{"error":{"summary":"no such host"}}', { unanswered: "no such host" }],
+    ["", { unanswered: "npm said nothing that can be read" }],
+  ])("reads of signatures %s", (report, verdict) => {
+    expect(signaturesVerdict(report)).toEqual(verdict);
+  });
+});

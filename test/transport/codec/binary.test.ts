@@ -1,0 +1,309 @@
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import {
+  DurationSchema,
+  FileDescriptorProtoSchema,
+  StringValueSchema,
+  StructSchema,
+  type Timestamp,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  CheckAccessRequestSchema,
+  StreamCheckAccessRequestSchema,
+  WatchCredentialsResponseSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  ApplicationSchema,
+  CreateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { services } from "../../../src/contract/methods.js";
+import { createBinaryDecoder } from "../../../src/transport/codec/binary-decoder.js";
+import { createBinaryEncoder } from "../../../src/transport/codec/binary-encoder.js";
+import { isPlain } from "../../../src/transport/codec/message-fields.js";
+import { anyDuration, anyInit } from "../../support/any-message.js";
+import { fields, recursiveSchema, schemaOf } from "../../support/schema-of.js";
+import { repetitions } from "../../support/suite.js";
+
+// Each property is tried for every message of the contract.
+fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
+
+const schemas = [
+  ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
+];
+
+const withoutUnknown = { readUnknownFields: false };
+const hex = (bytes: Buffer) => bytes.toString("hex");
+const libraryBytes = (schema: DescMessage, init: object) =>
+  Buffer.from(toBinary(schema, create(schema, init as MessageInitShape<DescMessage>)));
+
+/** Types that the quick codecs do not know, each for another reason, with something to put in them. */
+const foreign: [DescMessage, object][] = [
+  [FileDescriptorProtoSchema, { name: "a.proto", dependency: ["b.proto"] }],
+  [StringValueSchema, { value: "a" }],
+  [recursiveSchema, { next: { next: {} } }],
+  [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
+  [
+    ServerReflectionRequestSchema,
+    { host: "a", messageRequest: { case: "listServices", value: "b" } },
+  ],
+];
+
+it.each(schemas)("the quick codecs understand %s", (schema) => {
+  expect(isPlain(schema)).toBe(true);
+});
+
+it.each(foreign)("the quick codecs leave %s to the library", (schema) => {
+  expect(isPlain(schema)).toBe(false);
+});
+
+describe("writing binary messages", () => {
+  it.each(schemas)("writes the bytes that the library writes for %s", (schema) => {
+    const encode = createBinaryEncoder(schema);
+    fc.assert(
+      fc.property(anyInit(schema), (init) => {
+        const expected = hex(libraryBytes(schema, init));
+        expect(hex(encode(init))).toBe(expected);
+        expect(hex(encode(create(schema, init as MessageInitShape<DescMessage>)))).toBe(expected);
+      }),
+    );
+  });
+
+  it.each(foreign)("writes %s too", (schema, init) => {
+    const bytes = createBinaryEncoder(schema)(init, 5);
+    expect(bytes.subarray(5)).toEqual(libraryBytes(schema, init));
+  });
+
+  it.each([
+    0n,
+    -1n,
+    2n ** 31n,
+    2n ** 32n,
+    2n ** 53n - 1n,
+    2n ** 53n,
+    2n ** 53n + 1n,
+    2n ** 63n - 1n,
+    -(2n ** 63n),
+  ])("writes and reads the number %s", (seconds) => {
+    const bytes = createBinaryEncoder(TimestampSchema)({ seconds });
+    expect(bytes).toEqual(libraryBytes(TimestampSchema, { seconds }));
+    expect((createBinaryDecoder(TimestampSchema)(bytes) as Timestamp).seconds).toBe(seconds);
+  });
+
+  it("writes and reads every duration as the library does, also one that should not be", () => {
+    const encode = createBinaryEncoder(DurationSchema);
+    const decode = createBinaryDecoder(DurationSchema);
+    const seconds = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(fc.record({ seconds, nanos: fc.integer() }), (duration) => {
+        const bytes = encode(duration);
+        expect(bytes).toEqual(libraryBytes(DurationSchema, duration));
+        expect(decode(bytes)).toStrictEqual(create(DurationSchema, duration));
+      }),
+    );
+  });
+
+  it("writes and reads durations in a list as the library does", () => {
+    const schema = schemaOf(fields.durations, {});
+    fc.assert(
+      fc.property(fc.array(anyDuration), (value) => {
+        const bytes = createBinaryEncoder(schema)({ value });
+        expect(bytes).toEqual(libraryBytes(schema, { value }));
+        expect(createBinaryDecoder(schema)(bytes)).toStrictEqual(fromBinary(schema, bytes));
+      }),
+    );
+  });
+
+  it("writes what is longer than its room", () => {
+    const encode = createBinaryEncoder(ApplicationSchema);
+    const borders = [2 ** 7, 2 ** 14, 2 ** 21];
+    const sizes = borders.flatMap((border) => [8, 6, 5, 4, 3, 2, 1, 0].map((it) => border - it));
+    for (const description of sizes.map((size) => "a".repeat(size))) {
+      const application = { name: description, rules: [{ description }, { priority: 1 }] };
+      const expected = libraryBytes(ApplicationSchema, application);
+      expect(encode(application).equals(expected)).toBe(true);
+    }
+  });
+
+  it("leaves room in front", () => {
+    const encode = createBinaryEncoder(CheckAccessRequestSchema);
+    const bytes = encode({ key: "a" }, 5);
+    expect(bytes.subarray(5)).toEqual(encode({ key: "a" }));
+  });
+
+  it("does not touch again what it handed out", () => {
+    const encode = createBinaryEncoder(CheckAccessRequestSchema);
+    const first = encode({ key: "first" });
+    const before = Buffer.from(first);
+    encode({ key: "second" });
+    expect(first).toEqual(before);
+  });
+
+  it("starts anew after a message that it cannot write", () => {
+    const encode = createBinaryEncoder(ApplicationSchema);
+    expect(() => encode({ name: "a", rules: [{ priority: 2 ** 31 }] })).toThrow("invalid int32");
+    expect(encode({ id: "b" })).toEqual(libraryBytes(ApplicationSchema, { id: "b" }));
+  });
+});
+
+describe("reading binary messages", () => {
+  it.each(schemas)("reads the message that the library reads for %s", (schema) => {
+    const decode = createBinaryDecoder(schema);
+    fc.assert(
+      fc.property(anyInit(schema), (init) => {
+        const bytes = libraryBytes(schema, init);
+        expect(decode(bytes)).toStrictEqual(fromBinary(schema, bytes));
+        expect(decode(new Uint8Array(bytes))).toStrictEqual(fromBinary(schema, bytes));
+      }),
+    );
+  });
+
+  it.each(schemas)("puts together a %s that comes in pieces", (schema) => {
+    const decode = createBinaryDecoder(schema);
+    fc.assert(
+      fc.property(anyInit(schema), anyInit(schema), (first, second) => {
+        const bytes = Buffer.concat([libraryBytes(schema, first), libraryBytes(schema, second)]);
+        expect(decode(bytes)).toStrictEqual(fromBinary(schema, bytes));
+      }),
+    );
+  });
+
+  it.each(foreign)("reads %s too", (schema, init) => {
+    const bytes = libraryBytes(schema, init);
+    expect(createBinaryDecoder(schema)(bytes)).toStrictEqual(fromBinary(schema, bytes));
+  });
+
+  it.each(schemas)(
+    "takes no bytes for a %s that the library refuses or reads otherwise",
+    (schema) => {
+      const decode = createBinaryDecoder(schema);
+      fc.assert(
+        fc.property(spoiled(schema), (bytes) => {
+          const message = attempt(() => decode(bytes));
+          if (message !== undefined) {
+            expect(message).toStrictEqual(fromBinary(schema, bytes, withoutUnknown));
+          }
+        }),
+        { numRuns: 300 },
+      );
+    },
+  );
+
+  const decode = createBinaryDecoder(StreamCheckAccessRequestSchema);
+  const write = () => new BinaryWriter();
+  const known = write().tag(1, WireType.LengthDelimited).string("a").finish();
+  const groups = (depth: number) => {
+    const writer = write();
+    for (let level = 0; level < depth; level++) {
+      writer.tag(9, WireType.StartGroup);
+    }
+    writer.tag(3, WireType.Varint).int32(1);
+    for (let level = 0; level < depth; level++) {
+      writer.tag(9, WireType.EndGroup);
+    }
+    return writer.finish();
+  };
+
+  it.each([
+    ["a number", write().tag(99, WireType.Varint).int64(-1n).finish()],
+    ["32 bits", write().tag(99, WireType.Bit32).fixed32(1).finish()],
+    ["64 bits", write().tag(99, WireType.Bit64).fixed64(1n).finish()],
+    ["a text", write().tag(536_870_911, WireType.LengthDelimited).string("\u0000").finish()],
+    ["a group", groups(1)],
+    ["a hundred groups, one in the other", groups(99)],
+  ])("passes over %s that it does not know", (_, unknown) => {
+    const bytes = Buffer.concat([unknown, known, unknown]);
+    expect(decode(bytes)).toStrictEqual(
+      create(StreamCheckAccessRequestSchema, { correlationId: "a" }),
+    );
+    expect(decode(bytes)).toStrictEqual(
+      fromBinary(StreamCheckAccessRequestSchema, bytes, withoutUnknown),
+    );
+  });
+
+  it.each([
+    ["a text that ends too soon", [0x0a, 5, 0x61]],
+    ["a text longer than 4 GB", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+    ["a text that is not UTF-8", [0x0a, 2, 0xc3, 0x28]],
+    ["a text with half of a surrogate pair", [0x0a, 3, 0xed, 0xa0, 0x80]],
+    ["a text in an overlong spelling", [0x0a, 2, 0xc0, 0x80]],
+    ["a text sent as a number", [0x08, 0]],
+    ["a message sent as a number", [0x10, 0]],
+    ["a message longer than what it is in", [0x12, 5, 0x0a, 1, 0x61]],
+    ["a text longer than the message it is in", [0x12, 3, 0x0a, 2, 0x61, 0x0a, 0]],
+    ["the number 0 for a field", [0x02, 0]],
+    ["a wire type that there is not", [0x0e, 0]],
+    ["a tag without an end", [0x8a]],
+    ["a tag over 32 bits", [0x8a, 0x80, 0x80, 0x80, 0x10, 0]],
+    ["a tag of six bytes", [0x8a, 0x80, 0x80, 0x80, 0x80, 0x00, 0]],
+    ["a number of eleven bytes", [0x98, 0x06, ...Array(10).fill(0x80), 0]],
+    ["the end of no group", [0x9c, 0x06]],
+    ["a group with the end of another", [0x9b, 0x06, 0xa4, 0x06]],
+    ["a group without an end", [0x9b, 0x06]],
+    ["too many groups, one in the other", [...groups(101)]],
+  ])("refuses %s", (_, bytes) => {
+    expect(() => decode(Uint8Array.from(bytes))).toThrow();
+  });
+
+  it.each([
+    [[1], true],
+    [[2], true],
+    [[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1], true],
+    [[0x80, 0], false],
+  ])("reads the bits %j as %s", (bits, isTrue) => {
+    const message = createBinaryDecoder(WatchCredentialsResponseSchema)(
+      Uint8Array.from([0x10, ...bits]),
+    );
+    expect(message).toMatchObject({ reset: isTrue });
+  });
+});
+
+/** The bytes of a message after somebody changed, cut out or put in a few of them. */
+function spoiled(schema: DescMessage): fc.Arbitrary<Uint8Array> {
+  const change = fc.record({
+    at: fc.nat(400),
+    take: fc.nat(3),
+    put: fc.uint8Array({ maxLength: 3 }),
+  });
+  return fc
+    .tuple(anyInit(schema), fc.array(change, { minLength: 1, maxLength: 3 }))
+    .map(([init, changes]) => {
+      const bytes = [...libraryBytes(schema, init)];
+      for (const { at, take, put } of changes) {
+        bytes.splice(at % (bytes.length + 1), take, ...put);
+      }
+      return Uint8Array.from(bytes);
+    });
+}
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}
+
+it("reads one item too many of a list that is too long, and none of the others", () => {
+  const decode = createBinaryDecoder(CreateApplicationRequestSchema);
+  const rules = Array.from({ length: 2_000 }, () => ({ priority: 1 }));
+  const permissions = Array.from({ length: 60 }, (_, at) => `token:read${at}`);
+  const sent = { name: "a", rules, permissions, allowedOrigins: ["https://shop.example"] };
+  const read = decode(libraryBytes(CreateApplicationRequestSchema, sent));
+  expect(read).toEqual(
+    create(CreateApplicationRequestSchema, {
+      ...sent,
+      rules: rules.slice(0, 1_001),
+      permissions: permissions.slice(0, 51),
+    }),
+  );
+});

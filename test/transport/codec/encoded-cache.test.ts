@@ -1,0 +1,68 @@
+import { expect, it } from "@jest/globals";
+import { type ShowsRecord, shownRecord } from "../../../src/store/port/shown-record.js";
+import { keepEncoded } from "../../../src/transport/codec/encoded-cache.js";
+
+/** An answer that shows a record. */
+function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord {
+  return { [shownRecord]: { id, version, lastUsedAt } };
+}
+
+/** Encodes answers one after the other as 1, 2, 3. */
+function counting() {
+  const encoded: object[] = [];
+  const encode = keepEncoded((answer) => Buffer.from(`${encoded.push(answer)}`));
+  return { encoded, encode };
+}
+
+function repeat(count: number, work: () => void): void {
+  for (let done = 0; done < count; done++) {
+    work();
+  }
+}
+
+it("an answer that is asked for often is soon encoded no more", () => {
+  const { encoded, encode } = counting();
+  repeat(100, () => encode(answerOf("a", 1)));
+  expect(encoded.length).toBeLessThan(10);
+});
+
+it("is kept for its own record and version only", () => {
+  const { encode } = counting();
+  repeat(100, () => encode(answerOf("a", 1)));
+  const kept = encode(answerOf("a", 1));
+  expect(encode(answerOf("a", 1))).toBe(kept);
+  expect(encode(answerOf("a", 2))).not.toBe(kept);
+  expect(encode(answerOf("b", 1))).not.toBe(kept);
+});
+
+it("is kept no longer once the record was used again", () => {
+  const { encode } = counting();
+  repeat(100, () => encode(answerOf("a", 1, 5)));
+  const kept = encode(answerOf("a", 1, 5));
+  expect(encode(answerOf("a", 1, 5))).toBe(kept);
+  expect(encode(answerOf("a", 1, 6))).not.toBe(kept);
+});
+
+it("is kept in memory of its own, not with all that was made beside it", () => {
+  const { encode } = counting();
+  repeat(100, () => encode(answerOf("a", 1)));
+  const kept = encode(answerOf("a", 1));
+  expect(kept.buffer.byteLength).toBe(kept.length);
+});
+
+it("of many answers, those that were asked for last are kept", () => {
+  const encode = keepEncoded(() => Buffer.alloc(1024 * 1024));
+  const ask = (id: string) => encode(answerOf(id, 1));
+  for (let id = 0; id < 40; id++) {
+    repeat(10, () => ask(String(id)));
+  }
+  const [latest, first] = [ask("39"), ask("0")];
+  expect(ask("39")).toBe(latest);
+  expect(ask("0")).not.toBe(first);
+});
+
+it("an answer that shows no record is encoded each time", () => {
+  const { encoded, encode } = counting();
+  repeat(100, () => encode({}));
+  expect(encoded).toHaveLength(100);
+});

@@ -1,0 +1,426 @@
+import {
+  create,
+  type DescMessage,
+  fromJsonString,
+  type JsonWriteOptions,
+  type MessageInitShape,
+  toJson,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  DurationSchema,
+  StringValueSchema,
+  StructSchema,
+  TimestampSchema,
+  timestampFromMs,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  CheckAccessRequestSchema,
+  WatchCredentialsRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  CreateApplicationRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { services } from "../../../src/contract/methods.js";
+import {
+  createConnectJsonDecoder,
+  createConnectJsonEncoder,
+  jsonOptionsFor,
+} from "../../../src/transport/codec/connect-json.js";
+import { toTimestamp } from "../../../src/validation/time.js";
+import { anyDuration, anyInit } from "../../support/any-message.js";
+import { fields, recursiveSchema, schemaOf } from "../../support/schema-of.js";
+import { repetitions } from "../../support/suite.js";
+
+// Each property is tried for every message of the contract.
+fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
+
+const jsonOptionsOf = (jsonDepth: number) =>
+  jsonOptionsFor({ implementations: [], openImplementations: [], jsonDepth });
+const jsonOptions = jsonOptionsOf(32);
+
+const schemas = [
+  ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
+];
+
+/** Types that the quick codecs leave to the library. */
+const foreign: [DescMessage, object][] = [
+  [StringValueSchema, { value: "a" }],
+  [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
+  [recursiveSchema, { next: { next: {} } }],
+  [
+    ServerReflectionRequestSchema,
+    { host: "a", messageRequest: { case: "listServices", value: "b" } },
+  ],
+];
+
+const written = { alwaysEmitImplicit: true };
+const messageOf = (schema: DescMessage, init: object) =>
+  create(schema, init as MessageInitShape<DescMessage>);
+
+/** What a call answers, or what it throws. */
+function outcomeOf(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return { refused: (error as Error).message };
+  }
+}
+
+function textWriter(schema: DescMessage): (message: object) => string {
+  const encode = createConnectJsonEncoder(schema, jsonOptions);
+  return (message) => encode(message).toString();
+}
+
+describe("writing the JSON of Connect", () => {
+  it.each(schemas)("writes what the library writes for %s", (schema) => {
+    const encode = textWriter(schema);
+    fc.assert(
+      fc.property(anyInit(schema), (init) => {
+        const message = messageOf(schema, init);
+        const expected = toJson(schema, message, written);
+        expect(JSON.parse(encode(init))).toStrictEqual(expected);
+        expect(JSON.parse(encode(message))).toStrictEqual(expected);
+      }),
+    );
+  });
+
+  it.each(foreign)("writes %s too", (schema, init) => {
+    const expected = toJson(schema, messageOf(schema, init), written);
+    expect(JSON.parse(textWriter(schema)(init))).toStrictEqual(expected);
+  });
+
+  it.each([
+    [{ seconds: -62_135_596_800n, nanos: 0 }],
+    [{ seconds: -62_135_596_801n, nanos: 0 }],
+    [{ seconds: 253_402_300_799n, nanos: 999_999_999 }],
+    [{ seconds: 253_402_300_800n, nanos: 0 }],
+    [{ seconds: -1n, nanos: 1 }],
+    [{ seconds: 0n, nanos: -1 }],
+    [{ seconds: 0n, nanos: 1_000_000_000 }],
+    [{ seconds: 1n, nanos: 10 }],
+    [{ seconds: 1n, nanos: 120_000_000 }],
+    [{ seconds: 1n, nanos: 1_000 }],
+    [{ seconds: 5n }],
+    [{ nanos: 5 }],
+    [{}],
+  ])("writes and refuses the moment %j as the library does", (moment) => {
+    const encode = textWriter(TimestampSchema);
+    expect(outcomeOf(() => JSON.parse(encode(moment)))).toStrictEqual(
+      outcomeOf(() => toJson(TimestampSchema, create(TimestampSchema, moment))),
+    );
+  });
+
+  it.each([
+    [{ seconds: 3_600n, nanos: 0 }],
+    [{ seconds: 1n, nanos: 500_000_000 }],
+    [{ seconds: 1n, nanos: 1_000 }],
+    [{ seconds: 0n, nanos: 1 }],
+    [{ seconds: 0n, nanos: -1 }],
+    [{ seconds: -1n, nanos: -500_000_000 }],
+    [{ seconds: -1n, nanos: 1 }],
+    [{ seconds: 1n, nanos: -1 }],
+    [{ seconds: 1n, nanos: 1_000_000_000 }],
+    [{ seconds: 315_576_000_000n, nanos: 999_999_999 }],
+    [{ seconds: 315_576_000_001n, nanos: 0 }],
+    [{ seconds: -315_576_000_001n, nanos: 0 }],
+    [{ seconds: 5n }],
+    [{ nanos: 5 }],
+    [{}],
+  ])("writes and refuses the duration %j as the library does", (duration) => {
+    const encode = textWriter(DurationSchema);
+    expect(outcomeOf(() => JSON.parse(encode(duration)))).toStrictEqual(
+      outcomeOf(() => toJson(DurationSchema, create(DurationSchema, duration))),
+    );
+  });
+
+  it("writes durations in a list as the library does", () => {
+    const schema = schemaOf(fields.durations, {});
+    const encode = textWriter(schema);
+    fc.assert(
+      fc.property(fc.array(anyDuration), (value) => {
+        const expected = toJson(schema, messageOf(schema, { value }), written);
+        expect(JSON.parse(encode({ value }))).toStrictEqual(expected);
+      }),
+    );
+  });
+
+  it("starts anew after a message that it cannot write", () => {
+    const encode = textWriter(CreateApplicationRequestSchema);
+    const expected = encode({ name: "a" });
+    expect(() => encode({ name: "b", expiresAt: { seconds: 253_402_300_800n } })).toThrow();
+    expect(encode({ name: "a" })).toBe(expected);
+  });
+
+  it("writes what is longer than its room", () => {
+    const encode = textWriter(CheckAccessRequestSchema);
+    for (const key of ["a", "é", "\u0000", "\n"].map((part) => part.repeat(2_000_000))) {
+      expect(JSON.parse(encode({ key })).key === key).toBe(true);
+    }
+  });
+
+  it("writes every character as JSON does", () => {
+    const encode = textWriter(CheckAccessRequestSchema);
+    for (const length of [1, 100]) {
+      for (let code = 0; code <= 0xffff; code += code < 0x300 || code >= 0xd7f0 ? 1 : 99) {
+        const key = String.fromCharCode(code).padStart(length, "a");
+        expect(encode({ key })).toBe(JSON.stringify({ key, permission: "" }));
+      }
+    }
+  });
+});
+
+describe("reading the JSON of Connect", () => {
+  const libraryReads = (schema: DescMessage, bytes: Uint8Array) =>
+    outcomeOf(() =>
+      fromJsonString(schema, new TextDecoder("utf-8", { fatal: true }).decode(bytes), {
+        ignoreUnknownFields: false,
+      }),
+    );
+
+  /** What is refused of our own accord: the library overlooks what stands behind a duration, and days that are none. */
+  const isStricter = (outcome: unknown) =>
+    / as a duration such as 3600s$|^there is no /.test(
+      (outcome as { refused?: string }).refused ?? "",
+    );
+
+  function expectSameReading(schema: DescMessage, text: string): void {
+    const bytes = Buffer.from(text);
+    const decode = createConnectJsonDecoder(schema, jsonOptions);
+    const outcome = outcomeOf(() => decode(bytes));
+    if (!isStricter(outcome)) {
+      expect(outcome).toStrictEqual(libraryReads(schema, bytes));
+    }
+  }
+
+  const options: fc.Arbitrary<Partial<JsonWriteOptions>> = fc.record(
+    { alwaysEmitImplicit: fc.boolean(), useProtoFieldName: fc.boolean() },
+    { requiredKeys: [] },
+  );
+
+  it.each(schemas)("reads the message that the library reads for %s", (schema) => {
+    fc.assert(
+      fc.property(anyInit(schema), options, fc.nat(2), (init, options, prettySpaces) => {
+        const message = messageOf(schema, init);
+        expectSameReading(schema, toJsonString(schema, message, { ...options, prettySpaces }));
+      }),
+    );
+  });
+
+  it.each(foreign)("reads %s too", (schema, init) => {
+    expectSameReading(schema, toJsonString(schema, messageOf(schema, init)));
+  });
+
+  it.each(schemas)("reads or refuses a spoiled %s as the library does", (schema) => {
+    const part = fc.constantFrom("", '"', "\\", "{", "}", "[", "]", ",", ":", "null", "1", '"1"');
+    const change = fc.record({ at: fc.nat(400), take: fc.nat(4), put: part });
+    fc.assert(
+      fc.property(anyInit(schema), fc.array(change, { maxLength: 2 }), (init, changes) => {
+        let text = toJsonString(schema, messageOf(schema, init));
+        for (const { at, take, put } of changes) {
+          const place = at % (text.length + 1);
+          text = text.slice(0, place) + put + text.slice(place + take);
+        }
+        expectSameReading(schema, text);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it.each([
+    ["{}"],
+    [""],
+    ["null"],
+    ["[]"],
+    ['"a"'],
+    ["\ufeff{}"],
+    ['{"key":null,"token":null}'],
+    ['{"key":"a","key":"a"}'],
+    ['{"key":"a","\\u006bey":"a"}'],
+    ['{"token":{"id":"a","id":null}}'],
+    ['{"key":"\\u0022","permission":"a","permission":"b"}'],
+    ['{"key":"a\\nb"}'],
+    ['{"key":"é"}'],
+    ['{"key":"\\ud83d"}'],
+    ['{"key":7}'],
+    ['{"Key":"a"}'],
+    ['{"__proto__":{}}'],
+    ['{"constructor":1,"toString":2}'],
+    ['{"token":[]}'],
+    ['{"token":{"container":"a","tokenId":"b"}}'],
+    [`{"token":${"[".repeat(30)}${"]".repeat(30)}}`],
+  ])("reads or refuses the check %s as the library does", (text) => {
+    expectSameReading(CheckAccessRequestSchema, text);
+  });
+
+  it("refuses what is nested deeper than the limit, before it is parsed", () => {
+    const text = `{"token":${"[".repeat(200)}${"]".repeat(200)}}`;
+    const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptions);
+    expect(() => decode(Buffer.from(text))).toThrow("it is nested deeper than 32 levels");
+  });
+
+  it.each([8, 40])("holds a text to a limit of %d levels, and to no other", (limit) => {
+    const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptionsOf(limit));
+    const nested = (levels: number) =>
+      Buffer.from(`{"token":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
+    expect(() => decode(nested(limit))).toThrow("cannot decode");
+    expect(() => decode(nested(limit + 1))).toThrow(`it is nested deeper than ${limit} levels`);
+  });
+
+  it.each([
+    ['{"resumeToken":"a","heartbeatMs":5}'],
+    ['{"resume_token":"a","heartbeat_ms":"5"}'],
+    ['{"resumeToken":"a","resume_token":"b"}'],
+    ['{"resumeToken":null,"resume_token":"b"}'],
+    ['{"heartbeatMs":1.5}'],
+    ['{"heartbeatMs":1.0}'],
+    ['{"heartbeatMs":-0}'],
+    ['{"heartbeatMs":"1e2"}'],
+    ['{"heartbeatMs":2147483648}'],
+    ['{"heartbeatMs":true}'],
+  ])("reads or refuses %s as the library does", (text) => {
+    expectSameReading(WatchCredentialsRequestSchema, text);
+  });
+
+  it.each([
+    ['{"expiresAt":"2030-01-31T12:00:00.5+01:00"}'],
+    ['{"expiresAt":"2030-02-28T23:59:60Z"}'],
+    ['{"expiresAt":"2030-13-01T00:00:00Z"}'],
+    ['{"expiresAt":"2030-01-31T12:00:00.1Z"}'],
+    ['{"expiresAt":"2030-01-31T12:00:00.123456789Z"}'],
+    ['{"expiresAt":"0000-01-01T00:00:00Z"}'],
+    ['{"expiresAt":"1969-12-31T23:59:59.999Z"}'],
+    ['{"expiresAt":"9999-12-31T23:59:59.999Z"}'],
+    ['{"expiresAt":"2030-01-31t12:00:00z"}'],
+    ['{"expiresAt":7}'],
+    ['{"permissions":null,"rules":[{"priority":1}]}'],
+    ['{"permissions":[null]}'],
+    ['{"permissions":{}}'],
+    ['{"rules":[null]}'],
+    ['{"rules":[[]]}'],
+  ])("reads or refuses %s as the library does", (text) => {
+    expectSameReading(CreateApplicationRequestSchema, text);
+  });
+
+  it.each([
+    ["3600s"],
+    ["1.5s"],
+    ["0.000000001s"],
+    ["0s"],
+    ["0001s"],
+    ["-1s"],
+    ["-0.5s"],
+    ["-0s"],
+    ["1.0000000001s"],
+    ["315576000000s"],
+    ["315576000001s"],
+    ["-315576000001s"],
+    [`${"9".repeat(400)}s`],
+    ["1.s"],
+    [".5s"],
+    ["+1s"],
+    ["1e3s"],
+    ["1 s"],
+    ["1S"],
+    ["1m"],
+    ["1"],
+    [""],
+    [1],
+    [true],
+    [null],
+    [[]],
+    [{}],
+    [{ seconds: 1 }],
+  ])("reads or refuses the duration %j as the library does", (gracePeriod) => {
+    const text = JSON.stringify({ gracePeriod });
+    expectSameReading(RegenerateApplicationKeyRequestSchema, text);
+    expectSameReading(DurationSchema, JSON.stringify(gracePeriod));
+    expectSameReading(schemaOf(fields.durations, {}), JSON.stringify({ value: [gracePeriod] }));
+  });
+
+  it("reads or refuses whatever looks like a duration as the library does", () => {
+    const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
+        const text = `${parts.join("")}s`;
+        fc.pre(text.indexOf("s") === text.length - 1);
+        expectSameReading(DurationSchema, JSON.stringify(text));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each([
+    ["2030-02-30T12:00:00Z", "there is no 2030-02-30T12"],
+    ["2031-02-29T12:00:00+01:00", "there is no 2031-02-29T12"],
+    ["2030-02-28T24:00:00Z", "there is no 2030-02-28T24"],
+  ])("refuses %s, which the library takes for a day later", (text, message) => {
+    for (const name of ["expiresAt", "expires_at"]) {
+      const decode = createConnectJsonDecoder(CreateApplicationRequestSchema, jsonOptions);
+      expect(() => decode(Buffer.from(JSON.stringify({ [name]: text })))).toThrow(message);
+    }
+  });
+
+  it.each(["3600sfoo", "1s ", "1ss", "1s1s"])(
+    "refuses the duration %j, whose end the library overlooks",
+    (text) => {
+      const [ours, listed] = [
+        RegenerateApplicationKeyRequestSchema,
+        schemaOf(fields.durations, {}),
+      ];
+      for (const [schema, json] of [
+        [ours, { gracePeriod: text }],
+        [ours, { grace_period: text }],
+        [listed, { value: ["1s", text] }],
+        [DurationSchema, text],
+      ] as const) {
+        const decode = createConnectJsonDecoder(schema, jsonOptions);
+        expect(() => decode(Buffer.from(JSON.stringify(json)))).toThrow(
+          "as a duration such as 3600s",
+        );
+      }
+    },
+  );
+
+  it("refuses a list that is too long, in either spelling, before its items are read", () => {
+    const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);
+    const list = `[${"1,".repeat(50)}1]`;
+    for (const name of ["allowedOrigins", "allowed_origins"]) {
+      expect(() => decode(Buffer.from(`{"${name}":${list}}`))).toThrow(
+        "allowed_origins: must contain no more than 50 items",
+      );
+    }
+    expect(() => decode(Buffer.from(`{"rules":[${"{},".repeat(5_000)}{}]}`))).toThrow(
+      "has a list or an object with more than 5000 members",
+    );
+  });
+
+  it("refuses bytes that are not UTF-8", () => {
+    const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);
+    const bytes = Buffer.concat([
+      Buffer.from('{"id":"'),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from('"}'),
+    ]);
+    expect(() => decode(bytes)).toThrow("not valid for encoding utf-8");
+  });
+});
+
+describe("moments", () => {
+  it("carries a moment as the library does", () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), (moment) => {
+        expect(toTimestamp(moment)).toStrictEqual(timestampFromMs(moment));
+      }),
+    );
+  });
+
+  it("carries no moment as nothing", () => {
+    expect(toTimestamp(undefined)).toBeUndefined();
+  });
+});

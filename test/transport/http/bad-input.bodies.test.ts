@@ -1,0 +1,263 @@
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { describe, expect, it } from "@jest/globals";
+import { useBadInputTarget } from "../../support/bad-input.js";
+import { askRaw, expectProblem, type HttpAnswer, parseAnswers, send } from "../../support/http.js";
+
+const target = useBadInputTarget();
+
+const megabyte = 1024 * 1024;
+const whole = 100 * megabyte;
+const block = Buffer.alloc(megabyte, " ");
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+
+interface Upload {
+  readonly answer: HttpAnswer;
+  /** How much of the body was written before the server had enough. */
+  readonly sent: number;
+}
+
+/** Sends 100 MB as fast as they are taken, and sees that others are served meanwhile. */
+async function upload(path: string, type: string, options: UploadOptions = {}): Promise<Upload> {
+  const [done, ...others] = await Promise.all([
+    (options.http2 ? uploadHttp2 : uploadHttp1)(path, type, options),
+    ...Array.from({ length: 5 }, () =>
+      send(target, "/applications/key", { headers: { "svc-api-key": target.root.key } }),
+    ),
+  ]);
+  expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(done.sent).toBeLessThan(whole / 2);
+  return done;
+}
+
+interface UploadOptions {
+  readonly key?: string;
+  readonly chunked?: boolean;
+  readonly http2?: boolean;
+}
+
+function uploadHttp1(path: string, type: string, options: UploadOptions): Promise<Upload> {
+  const { key = target.root.key, chunked = false } = options;
+  const length = chunked ? "transfer-encoding: chunked" : `content-length: ${whole}`;
+  return new Promise((resolve) => {
+    const socket = connect(target.port, "127.0.0.1");
+    let text = "";
+    let sent = 0;
+    const push = (error?: Error | null) => {
+      if (sent < whole && !error) {
+        sent += block.length;
+        socket.write(chunked ? `${block.length.toString(16)}\r\n${block}\r\n` : block, push);
+      }
+    };
+    socket.on("data", (chunk) => {
+      text += chunk;
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => resolve({ answer: parseAnswers(text)[0] as HttpAnswer, sent }));
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: ${type}\r\n${length}\r\n\r\n`,
+    );
+    push();
+  });
+}
+
+function uploadHttp2(path: string, type: string, options: UploadOptions): Promise<Upload> {
+  const { key = target.root.key, chunked = false } = options;
+  return new Promise((resolve, reject) => {
+    const session = connectHttp2(target.server.url);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "svc-api-key": key,
+      "content-type": type,
+      ...(!chunked && { "content-length": whole }),
+    });
+    let answer: HttpAnswer = { status: 0, headers: {}, body: "" };
+    let sent = 0;
+    const push = (error?: Error | null) => {
+      if (sent < whole && !error) {
+        sent += block.length;
+        stream.write(block, push);
+      }
+    };
+    stream.on("response", ({ ":status": status = 0, ...headers }) => {
+      answer = { status, headers: headers as Record<string, string>, body: "" };
+    });
+    stream.on("data", (chunk) => {
+      answer = { ...answer, body: answer.body + chunk };
+    });
+    stream.on("trailers", (trailers) => {
+      answer = { ...answer, headers: { ...answer.headers, ...(trailers as object) } };
+    });
+    stream.on("error", reject);
+    stream.on("close", () => session.close(() => resolve({ answer, sent })));
+    push();
+  });
+}
+
+const ways: [name: string, options: UploadOptions][] = [
+  ["with a length, over HTTP/1.1", {}],
+  ["in chunks, over HTTP/1.1", { chunked: true }],
+  ["with a length, over HTTP/2", { http2: true }],
+  ["without a length, over HTTP/2", { http2: true, chunked: true }],
+];
+
+describe.each(ways)("a body of 100 MB %s", (_name, options) => {
+  it("is refused with 413 long before its end", async () => {
+    const { answer } = await upload("/applications", "application/json", options);
+    expectProblem(answer, 413, "body_too_large");
+  });
+
+  it("is not read for a caller without a key, nor for a path or type that there is not", async () => {
+    const noKey = await upload("/applications", "application/json", { ...options, key: "x" });
+    expectProblem(noKey.answer, 401, "unauthenticated");
+    const noPath = await upload("/nothing", "application/json", options);
+    expectProblem(noPath.answer, 404, "path_not_found");
+    const noMethod = await upload("/healthz", "application/json", options);
+    expectProblem(noMethod.answer, 405, "method_not_allowed");
+    const noType = await upload(createRpc, "text/plain", options);
+    expectProblem(noType.answer, 415, "unsupported_media_type");
+  });
+
+  it("is refused by Connect as a resource that is exhausted", async () => {
+    const { answer } = await upload(createRpc, "application/json", options);
+    expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({
+      status: 429,
+      code: "resource_exhausted",
+      message: "The body may have at most 1048576 bytes. Send less.",
+      details: [{ type: "google.rpc.ErrorInfo" }],
+    });
+  });
+
+  it("is refused by gRPC-Web and gRPC as a resource that is exhausted", async () => {
+    const web = await upload(createRpc, "application/grpc-web+proto", options);
+    expect(web.answer.body).toContain("grpc-status: 8\r\n");
+    if (options.http2) {
+      const { answer } = await upload(createRpc, "application/grpc", options);
+      expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": "8" } });
+    }
+  });
+});
+
+describe("a caller that waits to be asked for its body", () => {
+  const wait = (path: string, key: string, length: number) =>
+    `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: application/json\r\n` +
+    `expect: 100-continue\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\n`;
+
+  it.each(["/applications", createRpc])(
+    "is refused without being asked where the body is too large: %s",
+    async (path) => {
+      const answer = await askRaw(target, wait(path, target.root.key, whole));
+      expect([413, 429]).toContain(answer.status);
+    },
+  );
+
+  it("is refused without being asked where it has no key", async () => {
+    const answer = await askRaw(target, wait("/applications", "x", 2));
+    expectProblem(answer, 401, "unauthenticated");
+  });
+
+  it.each(["/applications", createRpc])("is asked where the body is welcome: %s", async (path) => {
+    const text = await new Promise<string>((resolve) => {
+      const socket = connect(target.port, "127.0.0.1");
+      let text = "";
+      socket.on("data", (chunk) => {
+        text += chunk;
+        if (text === "HTTP/1.1 100 Continue\r\n\r\n") {
+          socket.write("{}");
+        }
+      });
+      socket.on("close", () => resolve(text));
+      socket.write(wait(path, target.root.key, 2));
+    });
+    expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
+  });
+
+  it("that goes away while it waits is no fault of the server", async () => {
+    for (const path of ["/applications", createRpc]) {
+      await new Promise((resolve) => {
+        const socket = connect(target.port, "127.0.0.1");
+        socket.on("data", () => socket.destroy());
+        socket.on("close", resolve);
+        socket.write(wait(path, target.root.key, 2));
+      });
+    }
+  });
+
+  it("is asked over HTTP/2 only where the body is welcome", async () => {
+    const session = connectHttp2(target.server.url);
+    const ask = (path: string, length: number) =>
+      new Promise((resolve, reject) => {
+        const stream = session.request({
+          ":method": "POST",
+          ":path": path,
+          expect: "100-continue",
+          "svc-api-key": target.root.key,
+          "content-type": "application/json",
+          "content-length": length,
+        });
+        let asked = false;
+        stream.on("continue", () => {
+          asked = true;
+          stream.end("{}");
+        });
+        stream.on("response", ({ ":status": status }) => resolve({ asked, status }));
+        stream.on("error", reject);
+      });
+    expect(await ask("/applications", 2)).toEqual({ asked: true, status: 400 });
+    expect(await ask("/applications", whole)).toEqual({ asked: false, status: 413 });
+    expect(await ask(createRpc, 2)).toEqual({ asked: true, status: 400 });
+    expect(await ask(createRpc, whole)).toEqual({ asked: false, status: 429 });
+    session.destroy();
+  });
+
+  it("and ends its stream at once is no fault of the server", async () => {
+    const session = connectHttp2(target.server.url);
+    await new Promise((resolve) => {
+      const stream = session.request(
+        {
+          ":method": "POST",
+          ":path": "/applications",
+          expect: "100-continue",
+          "content-length": 5,
+        },
+        { endStream: true },
+      );
+      stream.on("error", () => {});
+      stream.on("close", resolve);
+    });
+    session.destroy();
+  });
+});
+
+describe("a body that is cut off", () => {
+  it.each(["/applications", createRpc])("is no fault of the server: %s", async (path) => {
+    for (const type of ["application/json", "application/grpc", "application/grpc-web+proto"]) {
+      await new Promise((resolve) => {
+        const socket = connect(target.port, "127.0.0.1");
+        socket.on("close", resolve);
+        socket.write(
+          `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${target.root.key}\r\n` +
+            `content-type: ${type}\r\ncontent-length: 100\r\n\r\n{"name":`,
+          () => setTimeout(() => socket.resetAndDestroy(), 20),
+        );
+      });
+    }
+  });
+
+  it("by a caller that still listens is told to it", async () => {
+    const text = await new Promise<string>((resolve) => {
+      const socket = connect({ port: target.port, host: "127.0.0.1", allowHalfOpen: true });
+      let text = "";
+      socket.on("data", (chunk) => {
+        text += chunk;
+      });
+      socket.on("end", () => resolve(text));
+      socket.end(
+        `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${target.root.key}\r\n` +
+          'content-type: application/json\r\ncontent-length: 100\r\n\r\n{"name":',
+      );
+    });
+    expectProblem(parseAnswers(text)[0] as HttpAnswer, 400, "invalid_request");
+  });
+});

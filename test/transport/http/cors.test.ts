@@ -1,0 +1,204 @@
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { keyOf } from "../../support/api.js";
+import { createRestApi } from "../../support/api-rest.js";
+import { type HttpAnswer, send } from "../../support/http.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+const app = "https://app.example.com";
+const createRpc = "/latchkey.v1.SessionService/CreateSession";
+let server: TestServer;
+
+afterEach(() => server.close());
+
+function preflight(origin: string, path = "/sessions", method = "POST"): Promise<HttpAnswer> {
+  return send(server, path, {
+    method: "OPTIONS",
+    headers: {
+      origin,
+      "access-control-request-method": method,
+      "access-control-request-headers": "svc-api-key, content-type",
+    },
+  });
+}
+
+function words(answer: HttpAnswer, header: string): string[] {
+  return (answer.headers[header] ?? "").toLowerCase().split(", ");
+}
+
+function corsHeaders({ headers }: HttpAnswer): string[] {
+  return Object.keys(headers).filter((name) => name.startsWith("access-control-"));
+}
+
+describe("with CORS_ORIGINS", () => {
+  it("a page of a subdomain of a wildcard origin may call, and is told its own origin", async () => {
+    server = await startServer("lmdb", {
+      environment: { CORS_ORIGINS: `${app}, https://*.shop.example` },
+    });
+    for (const origin of ["https://www.shop.example", "https://eu.www.shop.example", app]) {
+      const { headers } = await preflight(origin);
+      expect(headers["access-control-allow-origin"]).toBe(origin);
+      expect(headers.vary).toBe("Origin");
+    }
+    for (const origin of ["https://shop.example", "https://*.shop.example", "https://a.example"]) {
+      expect(corsHeaders(await preflight(origin))).toEqual([]);
+    }
+  });
+
+  it("a page of an allowed origin may send every header that the protocols use", async () => {
+    server = await startServer("lmdb", {
+      environment: { CORS_ORIGINS: `https://other.example.com, ${app}` },
+    });
+    const answer = await preflight(app);
+    expect(answer.status).toBe(204);
+    expect(answer.headers["access-control-allow-origin"]).toBe(app);
+    expect(words(answer, "access-control-allow-methods")).toEqual(
+      expect.arrayContaining(["get", "post", "put", "delete"]),
+    );
+    expect(words(answer, "access-control-allow-headers")).toEqual(
+      expect.arrayContaining([
+        "svc-api-key",
+        "content-type",
+        "connect-protocol-version",
+        "connect-timeout-ms",
+        "grpc-timeout",
+        "x-grpc-web",
+        "x-user-agent",
+        "traceparent",
+        "tracestate",
+        "x-request-id",
+        "if-match",
+        "idempotency-key",
+      ]),
+    );
+  });
+
+  it("a preflight is good for two hours", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
+    expect((await preflight(app)).headers["access-control-max-age"]).toBe("7200");
+  });
+
+  it("a preflight is answered on every path and for every method", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
+    for (const path of ["/applications", "/applications/42", createRpc, "/openapi.json"]) {
+      for (const method of ["GET", "POST", "PUT", "DELETE"]) {
+        const { status, headers } = await preflight(app, path, method);
+        expect([status, headers["access-control-allow-origin"]]).toEqual([204, app]);
+      }
+    }
+  });
+
+  it("a page may read the headers that the protocols use, of refusals too", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
+    for (const [path, status] of [
+      ["/sessions", 401],
+      [createRpc, 401],
+      ["/nothing", 404],
+    ] as const) {
+      const answer = await send(server, path, {
+        method: "POST",
+        headers: { origin: app, "content-type": "application/json" },
+        body: "{}",
+      });
+      expect(answer.status).toBe(status);
+      expect(answer.headers["access-control-allow-origin"]).toBe(app);
+      expect(words(answer, "access-control-expose-headers")).toEqual(
+        expect.arrayContaining([
+          "grpc-status",
+          "grpc-message",
+          "grpc-status-details-bin",
+          "www-authenticate",
+          "retry-after",
+          "x-ratelimit-reset",
+          "x-request-id",
+          "traceparent",
+          "etag",
+          "idempotent-replayed",
+        ]),
+      );
+    }
+  });
+
+  it("a page of another origin is told nothing, and caches are told to tell them apart", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
+    for (const origin of [
+      "https://evil.example.com",
+      `${app}:8443`,
+      "http://app.example.com",
+      "null",
+    ]) {
+      for (const answer of [
+        await preflight(origin),
+        await send(server, "/healthz", { headers: { origin } }),
+        await send(server, "/healthz"),
+      ]) {
+        expect(corsHeaders(answer)).toEqual([]);
+        expect(answer.headers.vary).toBe("Origin");
+      }
+    }
+  });
+
+  it("of * every page may call", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: "*" } });
+    for (const origin of [app, "null"]) {
+      expect((await preflight(origin)).headers["access-control-allow-origin"]).toBe("*");
+    }
+  });
+
+  it("no page is told that it may send cookies", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
+    expect((await preflight(app)).headers).not.toHaveProperty("access-control-allow-credentials");
+  });
+
+  it("and KEY_HEADER the preflight names that header", async () => {
+    server = await startServer("lmdb", {
+      environment: { CORS_ORIGINS: app, KEY_HEADER: "X-Latchkey" },
+    });
+    const allowed = words(await preflight(app), "access-control-allow-headers");
+    expect(allowed).toContain("x-latchkey");
+    expect(allowed).not.toContain("svc-api-key");
+  });
+
+  it("a page opens a session with each protocol of the web", async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
+    const root = await server.createTenant();
+    const key = keyOf(
+      await createRestApi(server.url).createApplication(root.key, {
+        name: "page",
+        type: "public",
+        permissions: ["token:read"],
+      }),
+    );
+    const headers = { origin: app, "svc-api-key": key };
+    for (const createTransport of [createConnectTransport, createGrpcWebTransport]) {
+      let allowed: string | undefined | null;
+      const client = createClient(SessionService, createTransport({ baseUrl: server.url }));
+      const onHeader = (header: Headers) => {
+        allowed = header.get("access-control-allow-origin");
+      };
+      await client.createSession({}, { headers, onHeader });
+      expect(allowed).toBe(app);
+    }
+  });
+});
+
+describe("without CORS_ORIGINS", () => {
+  it("there are no headers about origins, whoever asks", async () => {
+    server = await startServer();
+    for (const answer of [
+      await preflight(app),
+      await send(server, "/healthz", { headers: { origin: app } }),
+    ]) {
+      expect(corsHeaders(answer)).toEqual([]);
+      expect(answer.headers).not.toHaveProperty("vary");
+    }
+  });
+
+  it("OPTIONS that is no preflight is a method that paths do not know", async () => {
+    server = await startServer();
+    const answer = await send(server, "/sessions", { method: "OPTIONS", headers: { origin: app } });
+    expect([answer.status, answer.headers.allow]).toEqual([405, "POST, GET, HEAD"]);
+  });
+});

@@ -1,0 +1,105 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { HeadersView } from "../../../src/transport/http/headers.js";
+
+const source: IncomingHttpHeaders = {
+  ":method": "POST",
+  ":path": "/secret",
+  "content-type": "application/json",
+  "svc-api-key": "a",
+  "x-twice": ["a", "b"],
+  "set-cookie": ["a=1", "b=2"],
+  absent: undefined,
+};
+
+let view: HeadersView;
+
+beforeEach(() => {
+  view = new HeadersView(source);
+});
+
+describe("the headers of a request", () => {
+  it("are looked up whatever the case of their names", () => {
+    for (const name of ["svc-api-key", "SVC-API-KEY", "Svc-Api-Key"]) {
+      expect(view.get(name)).toBe("a");
+      expect(view.has(name)).toBe(true);
+    }
+  });
+
+  it("that are there several times are one, as the web has it", () => {
+    expect(view.get("x-twice")).toBe("a, b");
+  });
+
+  it("that are not there are null", () => {
+    for (const name of ["nothing", "absent"]) {
+      expect(view.get(name)).toBeNull();
+      expect(view.has(name)).toBe(false);
+    }
+  });
+
+  it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])(
+    "are not what every object has: %s",
+    (name) => {
+      expect(view.get(name)).toBeNull();
+      expect(view.has(name)).toBe(false);
+    },
+  );
+
+  it("are listed without the pseudo-headers of HTTP/2", () => {
+    const names = ["content-type", "set-cookie", "svc-api-key", "x-twice"];
+    expect([...view.keys()]).toEqual(names);
+    expect([...view].map(([name]) => name)).toEqual(names);
+    expect([...view.entries()]).toEqual([...view]);
+    expect([...view.values()]).toEqual(["application/json", "a=1, b=2", "a", "a, b"]);
+    const each: string[] = [];
+    view.forEach((value, name) => {
+      each.push(`${name}: ${value}`);
+    });
+    expect(each).toEqual([...view].map(([name, value]) => `${name}: ${value}`));
+  });
+});
+
+describe("a change of the headers", () => {
+  it("is seen by every later look, and leaves the request as it came", () => {
+    view.set("svc-api-key", "b");
+    view.append("X-Twice", "c");
+    view.delete("Content-Type");
+    view.append("new", "d");
+    expect(view.get("SVC-API-KEY")).toBe("b");
+    expect(view.get("x-twice")).toBe("a, b, c");
+    expect(view.has("content-type")).toBe(false);
+    expect(view.get("new")).toBe("d");
+    expect(source["svc-api-key"]).toBe("a");
+    expect(source["content-type"]).toBe("application/json");
+    view.append("set-cookie", "c=3");
+    expect(view.getSetCookie()).toContain("c=3");
+  });
+});
+
+it("whatever a request has, its headers are as the web's own", () => {
+  const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,12}$/);
+  const value = fc.stringMatching(/^[!-~]([ -~]{0,10}[!-~])?$/);
+  const headers = fc.dictionary(name, fc.oneof(value, fc.array(value, { minLength: 1 })));
+  fc.assert(
+    fc.property(headers, fc.array(name), (fields, others) => {
+      const looked = new HeadersView(fields);
+      const real = new Headers();
+      for (const [key, text] of Object.entries(fields)) {
+        for (const one of [text].flat()) {
+          real.append(key, one);
+        }
+      }
+      real.delete("set-cookie");
+      looked.delete("set-cookie");
+      const fresh = new HeadersView(fields);
+      for (const key of [...Object.keys(fields), ...others]) {
+        if (key !== "set-cookie") {
+          expect(fresh.get(key)).toBe(real.get(key));
+          expect(fresh.has(key)).toBe(real.has(key));
+        }
+      }
+      expect([...looked]).toEqual([...real]);
+    }),
+  );
+});

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "@jest/globals";
+import { useBadInputTarget } from "../../support/bad-input.js";
+import { expectProblem, send, sendRaw } from "../../support/http.js";
+import { endHeaders, endStream, frame, frameType, hpack } from "../../support/http2-frames.js";
+import { type Frame, takeFrames } from "../../support/http2-wire.js";
+import { openRawHttp2 } from "../../support/raw-connection.js";
+
+const target = useBadInputTarget();
+
+describe("a body whose end can be told in two ways", () => {
+  const inner = () =>
+    `GET /whoami HTTP/1.1\r\nhost: a\r\nconnection: close\r\nsvc-api-key: ${target.root.key}\r\n\r\n`;
+
+  it.each([
+    [
+      "a length and chunks",
+      () => `content-length: ${inner().length}\r\ntransfer-encoding: chunked`,
+    ],
+    ["chunks and a length", () => "transfer-encoding: chunked\r\ncontent-length: 0"],
+    ["two lengths", () => `content-length: 0\r\ncontent-length: ${inner().length}`],
+    ["two lengths in one", () => `content-length: 0, ${inner().length}`],
+    ["a coding that is none", () => "transfer-encoding:"],
+    ["a coding that is not chunked", () => "transfer-encoding: identity"],
+    ["a name with a space", () => "content-length : 0"],
+    ["a line without a return", () => "x: 1\ncontent-length: 0"],
+  ])("by %s is refused, and what follows is not answered", async (_name, framing) => {
+    const head = `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: junk\r\n${framing()}`;
+    const answers = await sendRaw(target, `${head}\r\n\r\n${inner()}`);
+    expect(answers.map(({ status }) => status)).toEqual([400]);
+  });
+});
+
+describe("another method than that of the request", () => {
+  it.each(["x-http-method-override", "x-http-method", "x-method-override"])(
+    "in %s is not listened to",
+    async (name) => {
+      const headers = { "svc-api-key": target.root.key, [name]: "DELETE" };
+      const path = `/applications/${target.privateId}`;
+      expect((await send(target, path, { headers })).status).toBe(200);
+      expectProblem(
+        await send(target, path, { method: "POST", headers }),
+        405,
+        "method_not_allowed",
+      );
+      expectProblem(
+        await send(target, `${path}?_method=DELETE`, { headers }),
+        400,
+        "invalid_request",
+      );
+    },
+  );
+});
+
+describe("two If-Match headers, the second of them right", () => {
+  const right = async () => {
+    const headers = { "svc-api-key": target.root.key };
+    const { headers: got } = await send(target, `/applications/${target.privateId}`, { headers });
+    return String(got.etag);
+  };
+
+  it("are refused over HTTP/1.1", async () => {
+    const lines = `if-match: "0"\r\nif-match: ${await right()}\r\n`;
+    const [answer] = await sendRaw(
+      target,
+      `DELETE /applications/${target.privateId} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n` +
+        `svc-api-key: ${target.root.key}\r\n${lines}\r\n`,
+    );
+    expect(answer?.status).toBe(400);
+  });
+
+  it("are refused over HTTP/2", async () => {
+    const head = hpack([
+      [":method", "DELETE"],
+      [":scheme", "http"],
+      [":path", `/applications/${target.privateId}`],
+      [":authority", "localhost"],
+      ["svc-api-key", target.root.key],
+      ["if-match", '"0"'],
+      ["if-match", await right()],
+    ]);
+    const frames = await answerTo(frame(frameType.headers, endHeaders | endStream, 1, head));
+    const body = frames.filter(({ type }) => type === "DATA").map(({ payload }) => payload);
+    expect(JSON.parse(Buffer.concat(body).toString()).code).toBe("version_mismatch");
+  });
+
+  /** Sends a frame on a connection of HTTP/2, and reads until the stream ends. */
+  async function answerTo(sent: Buffer): Promise<Frame[]> {
+    const { socket, received, ended, write } = openRawHttp2(target.port);
+    let frames: Frame[] = [];
+    socket.on("data", () => {
+      frames = [];
+      takeFrames(received(), frames);
+      if (frames.some(({ stream, isLast }) => stream === 1 && isLast)) {
+        socket.destroy();
+      }
+    });
+    write(sent);
+    await ended;
+    return frames;
+  }
+});

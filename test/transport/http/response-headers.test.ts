@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { askRaw, send } from "../../support/http.js";
+import { callRaw, envelope } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
+const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
+
+describe("every answer", () => {
+  let server: TestServer;
+  let root: Bootstrapped;
+
+  beforeAll(async () => {
+    server = await startServer("lmdb", { environment: { CORS_ORIGINS: "*" } });
+    root = await server.createTenant();
+  });
+
+  afterAll(() => server.close());
+
+  const key = () => ({ "svc-api-key": root.key });
+  type Headers = Readonly<Record<string, string>>;
+  const post = (path: string, type: string, body: Uint8Array | string) => () =>
+    send(server, path, { method: "POST", headers: { ...key(), "content-type": type }, body });
+  const asked: [what: string, ask: () => Promise<{ headers: Headers }>][] = [
+    ["of REST", () => send(server, "/applications/key", { headers: key() })],
+    ["without a body", () => send(server, "/applications/key", { method: "OPTIONS" })],
+    ["to a preflight", () => preflight()],
+    ["that refuses", () => send(server, "/applications/key")],
+    ["that finds nothing", () => send(server, "/nowhere")],
+    ["about health", () => send(server, "/healthz")],
+    ["that describes the API", () => send(server, "/openapi.json")],
+    ["to what is no HTTP", () => askRaw(server, "nonsense\r\n\r\n")],
+    ["of Connect", post(byKeyRpc, "application/json", "{}")],
+    ["of gRPC-Web", post(byKeyRpc, "application/grpc-web+proto", envelope(""))],
+    ["of Connect's streams", post(watchRpc, "application/connect+json", envelope("x"))],
+    [
+      "of REST over HTTP/2",
+      () => callRaw(server, "/applications/key", { headers: { ...key(), ":method": "GET" } }),
+    ],
+  ];
+  const preflight = () =>
+    send(server, "/applications", {
+      method: "OPTIONS",
+      headers: { origin: "https://a.example", "access-control-request-method": "POST" },
+    });
+
+  it.each(asked)("%s is kept nowhere and taken for no page", async (_what, ask) => {
+    const { headers } = await ask();
+    expect(headers).toMatchObject({
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    });
+    expect(headers).not.toHaveProperty("server");
+    expect(headers).not.toHaveProperty("x-powered-by");
+    expect(headers).not.toHaveProperty("strict-transport-security");
+  });
+
+  it("of gRPC is kept nowhere, and carries nothing for browsers, which cannot read it", async () => {
+    const { headers } = await callRaw(server, byKeyRpc, { headers: key(), body: envelope("") });
+    expect(headers).toMatchObject({ "grpc-status": "0", "cache-control": "no-store" });
+    expect(headers).not.toHaveProperty("content-security-policy");
+  });
+});
+
+it("with TLS every answer asks browsers to come by nothing else", async () => {
+  const server = await startServer("lmdb", { environment: tls });
+  const session = connectHttp2(server.url, { ca: readFileSync(tls.TLS_CERT) });
+  for (const path of ["/healthz", "/nowhere", "/applications/key"]) {
+    const { headers } = await callRaw(server, path, { headers: { ":method": "GET" } }, session);
+    expect(headers["strict-transport-security"]).toBe("max-age=31536000");
+  }
+  session.destroy();
+  await server.close();
+});

@@ -1,0 +1,220 @@
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { anApplication, createLarge, times } from "../../contract/store/fixtures.js";
+import {
+  answerOf,
+  sendParts,
+  useWireSessions,
+  type WireAnswer,
+  type WireSession,
+} from "../../support/http2-wire.js";
+import { envelope } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { until } from "../../support/until.js";
+
+const service = "/latchkey.v1.ApplicationService";
+const byKeyRpc = `${service}/GetApplicationByKey`;
+const createRpc = `${service}/CreateApplication`;
+const listRpc = `${service}/ListApplications`;
+const json = { "content-type": "application/json" };
+
+const openSession = useWireSessions();
+let server: TestServer;
+let root: Bootstrapped;
+let wire: WireSession;
+
+beforeAll(async () => {
+  server = await startServer();
+  root = await server.createTenant();
+  await createLarge(server.store, root.tenantId, 60);
+});
+
+beforeEach(() => {
+  wire = openSession(server);
+});
+
+afterAll(async () => {
+  expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  await server.close();
+});
+
+interface Ask {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+function open({ method = "POST", path, headers }: Ask, on = wire, endStream = false) {
+  const all = { ":method": method, ":path": path, "svc-api-key": root.key, ...headers };
+  const stream = on.session.request(all, { endStream });
+  stream.on("error", () => {});
+  return stream;
+}
+
+async function call(ask: Ask, body?: Uint8Array | string, on = wire): Promise<WireAnswer> {
+  const stream = open(ask, on, body === undefined);
+  if (body !== undefined) {
+    stream.end(body);
+  }
+  return answerOf(stream);
+}
+
+const get: Ask = { method: "GET", path: "/applications/key" };
+
+function typesOf(stream: ClientHttp2Stream): string[] {
+  return wire.answerFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
+}
+
+describe("an answer over HTTP/2", () => {
+  it("is headers with its length, and data", async () => {
+    const stream = open(get, wire, true);
+    const { headers, body } = await answerOf(stream);
+    expect(headers).toMatchObject({ ":status": 200, "content-length": String(body.length) });
+    expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
+    expect(typesOf(stream)[0]).toBe("HEADERS");
+    expect(typesOf(stream).at(-1)).toBe("DATA end");
+  });
+
+  it("to HEAD is the headers of the answer to GET, and they end it", async () => {
+    for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
+      const got = await call({ method: "GET", path });
+      const stream = open({ method: "HEAD", path }, wire, true);
+      const { headers, body } = await answerOf(stream);
+      expect(body).toHaveLength(0);
+      expect(typesOf(stream)).toEqual(["HEADERS end"]);
+      for (const name of [":status", "content-type", "content-length"]) {
+        expect(headers[name]).toBe(got.headers[name]);
+      }
+    }
+  });
+
+  it("of 204 is headers that end it, without a length", async () => {
+    const { tenantId } = root;
+    const { id } = await server.store.applications.create(anApplication({ tenantId }));
+    const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
+    const { headers } = await answerOf(stream);
+    expect(headers[":status"]).toBe(204);
+    expect(headers).not.toHaveProperty("content-length");
+    expect(typesOf(stream)).toEqual(["HEADERS end"]);
+  });
+
+  it.each<[protocol: string, ask: Ask, body: string | Uint8Array | undefined]>([
+    ["REST", { method: "GET", path: "/applications?size=100" }, undefined],
+    ["Connect", { path: listRpc, headers: json }, '{"size":100}'],
+    [
+      "gRPC-Web",
+      { path: listRpc, headers: { "content-type": "application/grpc-web" } },
+      envelope(
+        toBinary(
+          ListApplicationsRequestSchema,
+          create(ListApplicationsRequestSchema, { size: 100 }),
+        ),
+      ),
+    ],
+  ])("of %s reaches a caller that takes a kilobyte at a time", async (_protocol, ask, body) => {
+    const whole = await call(ask, body);
+    const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
+    const slow = await call(ask, body, narrow);
+    expect(slow.headers[":status"]).toBe(200);
+    expect(slow.body.length).toBeGreaterThan(200_000);
+    expect(slow.body.equals(whole.body)).toBe(true);
+  });
+});
+
+describe("a body over HTTP/2", () => {
+  it("may be cut anywhere", async () => {
+    const body = Buffer.from(JSON.stringify({ id: [root.applicationId] }));
+    for (let at = 0; at <= body.length; at++) {
+      const stream = open({ path: listRpc, headers: json });
+      const parts = [body.subarray(0, at), body.subarray(at)];
+      const [answer] = await Promise.all([answerOf(stream), sendParts(stream, wire, parts)]);
+      const { data } = JSON.parse(answer.body.toString());
+      expect(data.map(({ id }: { id: string }) => id)).toEqual([root.applicationId]);
+    }
+  });
+
+  it.each<[protocol: string, ask: Ask, status: number]>([
+    ["REST", { path: "/sessions" }, 403],
+    ["REST with a type", { path: "/sessions", headers: json }, 403],
+    [
+      "Connect in binary",
+      { path: byKeyRpc, headers: { "content-type": "application/proto" } },
+      200,
+    ],
+    ["Connect in JSON", { path: byKeyRpc, headers: json }, 400],
+  ])("of %s that is empty is so however it ends", async (_protocol, ask, status) => {
+    const atOnce = open(ask, wire, true);
+    const [soon, late] = [open(ask), open(ask)];
+    const answers = [atOnce, soon, late].map(answerOf);
+    soon.end();
+    await wire.arrival();
+    late.end();
+    const statuses = (await Promise.all(answers)).map(({ headers }) => headers[":status"]);
+    expect(statuses).toEqual([status, status, status]);
+  });
+
+  it("of a GET is let go of, whether it ends or not", async () => {
+    const [ending, staying] = [open(get), open(get)];
+    const answers = [ending, staying].map(answerOf);
+    ending.end("nobody asked for this");
+    staying.write("nor for this");
+    await until(async () => wire.answerFrames(staying).length > 1);
+    staying.end();
+    for (const { headers } of await Promise.all(answers)) {
+      expect(headers[":status"]).toBe(200);
+    }
+  });
+});
+
+describe("a connection of HTTP/2", () => {
+  const large = "x".repeat(1024 * 1024 + 1);
+  const noKey = { "svc-api-key": "none" };
+  const grpcWeb = { "content-type": "application/grpc-web+proto" };
+  const grpc = { "content-type": "application/grpc", te: "trailers" };
+
+  it("serves the next request after each refusal", async () => {
+    const refusals: [ask: Ask, body: string | Uint8Array | undefined, status: number][] = [
+      [{ ...get, headers: noKey }, undefined, 401],
+      [{ path: "/applications", headers: { ...json, ...noKey } }, large, 401],
+      [{ path: "/applications", headers: json }, large, 413],
+      [{ path: "/applications", headers: json }, "{", 400],
+      [{ path: "/applications", headers: { "content-type": "text/plain" } }, "{}", 415],
+      [{ path: "/nothing", headers: json }, "{}", 404],
+      [{ path: "/healthz", headers: json }, "{}", 405],
+      [{ path: byKeyRpc, headers: { ...json, ...noKey } }, "{}", 401],
+      [{ path: createRpc, headers: json }, large, 429],
+      [{ path: createRpc, headers: json }, "{}", 400],
+      [{ path: byKeyRpc, headers: { ...json, "connect-timeout-ms": "0" } }, "{}", 504],
+      [{ path: byKeyRpc, headers: { ...json, "content-encoding": "snappy" } }, "{}", 501],
+      [{ path: byKeyRpc, headers: { ...grpcWeb, ...noKey } }, envelope(""), 200],
+      [{ path: byKeyRpc, headers: { ...grpc, ...noKey } }, envelope(""), 200],
+      [{ path: createRpc, headers: grpc }, envelope(large), 200],
+      [{ path: "/a.B/C", headers: grpc }, envelope(""), 200],
+    ];
+    for (const [ask, body, status] of refusals) {
+      const refused = await call(ask, body);
+      expect([ask.path, refused.headers[":status"]]).toEqual([ask.path, status]);
+      expect((await call(get)).headers[":status"]).toBe(200);
+    }
+    expect(wire.session.closed).toBe(false);
+  });
+
+  it("has room for others while callers leave streams open that are answered", async () => {
+    const left = times(100, () => open({ path: "/nothing", headers: json }));
+    const answers = left.map(answerOf);
+    for (const stream of left) {
+      stream.write("{");
+    }
+    await until(async () => left.every((stream) => wire.answerFrames(stream).length > 1));
+    expect((await call(get)).headers[":status"]).toBe(200);
+    for (const stream of left) {
+      stream.end();
+    }
+    for (const { headers } of await Promise.all(answers)) {
+      expect(headers[":status"]).toBe(404);
+    }
+  });
+});

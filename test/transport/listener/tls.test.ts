@@ -1,0 +1,223 @@
+import { readFileSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
+import { Agent, request } from "node:https";
+import { connect as connectTcp } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { readSettings } from "../../../src/config/settings.js";
+import { expectProblem, type HttpAnswer, parseAnswers } from "../../support/http.js";
+import { callRaw, envelope } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { until } from "../../support/until.js";
+
+// A certificate for localhost that signs itself, good for a hundred years.
+const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
+const ca = readFileSync(tls.TLS_CERT);
+const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+
+describe("with a certificate", () => {
+  let server: TestServer;
+  let root: Bootstrapped;
+
+  beforeAll(async () => {
+    server = await startServer("lmdb", { environment: tls });
+    root = await server.createTenant();
+  });
+
+  afterAll(() => server.close());
+
+  const key = () => ({ "svc-api-key": root.key });
+
+  /** Sends text over TLS, offering these protocols, and answers with what came back. */
+  function ask(text: string, offered: string[] = ["http/1.1"]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connectTls({
+        port: server.port,
+        host: "127.0.0.1",
+        ca,
+        ALPNProtocols: offered,
+      });
+      let got = "";
+      socket.on("data", (chunk) => {
+        got += chunk;
+      });
+      socket.on("error", reject);
+      socket.on("close", () => resolve(got));
+      socket.write(text);
+    });
+  }
+
+  it("the client's word decides between HTTP/1.1 and HTTP/2", async () => {
+    for (const [offered, chosen] of [
+      [["h2", "http/1.1"], "h2"],
+      [["http/1.1"], "http/1.1"],
+      [["h2"], "h2"],
+    ] as const) {
+      const socket = connectTls({
+        port: server.port,
+        host: "127.0.0.1",
+        ca,
+        ALPNProtocols: [...offered],
+      });
+      await new Promise((resolve) => socket.on("secureConnect", resolve));
+      expect(socket.alpnProtocol).toBe(chosen);
+      socket.destroy();
+    }
+  });
+
+  it.each([[["http/1.1"]], [[]]])("REST works over HTTP/1.1, offered as %j", async (offered) => {
+    const text = await ask(
+      `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nconnection: close\r\n\r\n`,
+      offered,
+    );
+    const [answer] = parseAnswers(text);
+    expect(JSON.parse(answer?.body ?? "")).toMatchObject({ id: root.applicationId });
+  });
+
+  it("REST works over HTTP/2", async () => {
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca });
+    const headers = { ...key(), ":method": "GET", "content-type": "text/plain" };
+    const answer = await callRaw(server, "/applications/key", { headers }, session);
+    session.destroy();
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ id: root.applicationId });
+  });
+
+  const transports: [name: string, create: (baseUrl: string) => Transport][] = [
+    ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl, nodeOptions: { ca } })],
+    [
+      "gRPC-Web over HTTP/1.1",
+      (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { ca } }),
+    ],
+    [
+      "Connect over HTTP/1.1",
+      (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { ca } }),
+    ],
+    [
+      "Connect over HTTP/2",
+      (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", nodeOptions: { ca } }),
+    ],
+  ];
+
+  it.each(transports)("%s works", async (_name, create) => {
+    const client = createClient(ApplicationService, create(`https://127.0.0.1:${server.port}`));
+    const { id } = await client.getApplicationByKey({}, { headers: key() });
+    expect(id).toBe(root.applicationId);
+  });
+
+  it("gRPC works for a client that shares no code with the server", async () => {
+    const client = new Client(`localhost:${server.port}`, credentials.createSsl(ca));
+    const metadata = new Metadata();
+    metadata.set("svc-api-key", root.key);
+    const bytes = (buffer: Buffer) => buffer;
+    const answer = await new Promise<Buffer | undefined>((resolve, reject) => {
+      client.makeUnaryRequest(byKeyRpc, bytes, bytes, Buffer.alloc(0), metadata, (error, value) =>
+        error ? reject(error) : resolve(value),
+      );
+    });
+    client.close();
+    expect(answer?.toString()).toContain(root.applicationId);
+  });
+
+  it("requests in several TLS records are answered while earlier answers are being sent", async () => {
+    const requests = 100;
+    // Each is padded, as a record holds 16 kB: all of them take several.
+    const padding = "a".repeat(500);
+    const one = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
+    const text = `${one}\r\n`.repeat(requests - 1);
+    const answers = parseAnswers(await ask(`${text}${one}connection: close\r\n\r\n`));
+    expect(answers.map(({ status }) => status)).toEqual(Array(requests).fill(200));
+  });
+
+  it("requests behind one whose Upgrade is ignored are answered", async () => {
+    const one = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
+    const upgrade = `${one}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
+    const text = `${one}\r\n${upgrade}${upgrade}${one}connection: close\r\n\r\n`;
+    const answers = parseAnswers(await ask(text));
+    expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(200));
+  });
+
+  it.each<[what: string, text: string, status: number, code: string]>([
+    ["nonsense", "nonsense\r\n\r\n", 400, "invalid_request"],
+    ["no host", "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n", 400, "invalid_request"],
+    [
+      "long headers",
+      `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${"a".repeat(20_000)}\r\n\r\n`,
+      431,
+      "headers_too_large",
+    ],
+    [
+      "a large body that waits to be asked for",
+      "POST /nothing HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 100000000\r\n\r\n",
+      404,
+      "path_not_found",
+    ],
+  ])("refusals are as without one: %s", async (_what, text, status, code) => {
+    expectProblem(parseAnswers(await ask(text))[0] as HttpAnswer, status, code);
+  });
+
+  it("a caller without TLS is refused, and harms nobody", async () => {
+    const socket = connectTcp(server.port, "127.0.0.1");
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    socket.on("error", () => {});
+    socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    await closed;
+    expect(await ask("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).toContain(
+      "ok",
+    );
+  });
+});
+
+describe("closing a server with a certificate", () => {
+  it("ends connections that only wait, and refuses new ones", async () => {
+    const server = await startServer("lmdb", { environment: { ...tls, SHUTDOWN_GRACE: "1h" } });
+    const agent = new Agent({ keepAlive: true, ca });
+    await new Promise<void>((resolve, reject) => {
+      const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/healthz", agent });
+      outgoing.on("response", (incoming) => incoming.resume().on("end", resolve));
+      outgoing.on("error", reject);
+      outgoing.end();
+    });
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca });
+    const headers = { ":method": "GET", "content-type": "text/plain" };
+    await callRaw(server, "/healthz", { headers }, session);
+    const silent = connectTcp(server.port, "127.0.0.1");
+    silent.on("error", () => {});
+    await new Promise((resolve) => silent.on("connect", resolve));
+    const { port } = server;
+
+    await server.close();
+
+    await until(async () => session.closed);
+    agent.destroy();
+    const refused = connectTcp(port, "127.0.0.1");
+    const error = await new Promise<NodeJS.ErrnoException>((resolve) =>
+      refused.on("error", resolve),
+    );
+    expect(error.code).toBe("ECONNREFUSED");
+  });
+});
+
+describe("a certificate that cannot be used", () => {
+  it("is a setting that is told by its name", () => {
+    expect(() => readSettings({ ...tls, TLS_KEY: "test/fixtures/nothing.key" })).toThrow("TLS_KEY");
+    expect(() => readSettings({ TLS_CERT: tls.TLS_CERT })).toThrow("TLS_CERT and TLS_KEY");
+  });
+});
+
+it("without a certificate there is no TLS", async () => {
+  const server = await startServer();
+  const socket = connectTls({ port: server.port, host: "127.0.0.1", ca });
+  await new Promise((resolve) => socket.on("error", resolve));
+  const { headers } = await callRaw(server, byKeyRpc, { body: envelope("") });
+  expect(headers["grpc-status"]).toBe("16");
+  await server.close();
+});

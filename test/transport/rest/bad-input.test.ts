@@ -1,0 +1,283 @@
+import { describe, expect, it } from "@jest/globals";
+import { makeKey } from "../../../src/auth/keys.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { useBadInputTarget } from "../../support/bad-input.js";
+import { expectProblem, type HttpAnswer, send } from "../../support/http.js";
+
+const target = useBadInputTarget();
+const application = { name: "a", type: "private", permissions: ["token:read"] };
+
+/** Sends a body to create an application with. */
+function create(body: string | Uint8Array, headers: object = target.json): Promise<HttpAnswer> {
+  return send(target, "/applications", { method: "POST", headers: { ...headers }, body });
+}
+
+function authorize(key: string, body: object): Promise<HttpAnswer> {
+  const headers = { "svc-api-key": key, "content-type": "application/json" };
+  const text = JSON.stringify({ permissions: ["token:read"], ...body });
+  return send(target, "/sessions/authorize", { method: "POST", headers, body: text });
+}
+
+async function openSession(): Promise<{ session_key: string; nonce: string }> {
+  const headers = { "svc-api-key": target.publicKey };
+  return JSON.parse((await send(target, "/sessions", { method: "POST", headers })).body);
+}
+
+describe("every row of the error table", () => {
+  it.each<[what: string, field: string, body: string]>([
+    ["malformed JSON", "request", "{"],
+    ["an unknown field", "expiresAt", JSON.stringify({ ...application, expiresAt: null })],
+    ["a rule broken", "name", JSON.stringify({ ...application, name: "" })],
+    ["a date that is no date", "expires_at", '{"expires_at":"tomorrow"}'],
+    ["a day that no month has", "expires_at", '{"expires_at":"2030-02-30T00:00:00Z"}'],
+    ["a leap day in another year", "expires_at", '{"expires_at":"2031-02-29T00:00:00Z"}'],
+    ["a date without a time", "expires_at", '{"expires_at":"2030-01-01"}'],
+    ["a time without an offset", "expires_at", '{"expires_at":"2030-01-01T00:00:00"}'],
+    ["a year of five digits", "expires_at", '{"expires_at":"+10000-01-01T00:00:00Z"}'],
+    ["a date as a number", "expires_at", '{"expires_at":1900000000}'],
+    [
+      "an expiry that is not in the future",
+      "expires_at",
+      JSON.stringify({ ...application, expires_at: "2020-01-01T00:00:00Z" }),
+    ],
+  ])("refuses %s with 400 and names the field", async (_what, field, body) => {
+    const { errors } = expectProblem(await create(body), 400, "invalid_request");
+    expect(Object.keys(errors ?? {})).toContain(field);
+  });
+
+  it("refuses an id that is no UUID with 400", async () => {
+    const answer = await send(target, "/applications/42", { headers: { ...target.json } });
+    expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("id");
+  });
+
+  it("refuses a key that is missing, malformed, unknown or a nonce with one and the same 401", async () => {
+    const { nonce } = await openSession();
+    const bad = [undefined, "", "x", `${target.root.key}x`, makeKey("mgt", newId(0)), nonce];
+    const details = new Set<string>();
+    for (const key of bad) {
+      const headers = key === undefined ? {} : { "svc-api-key": key };
+      const answer = await send(target, "/applications/key", { headers });
+      details.add(expectProblem(answer, 401, "unauthenticated").detail);
+      expect(answer.headers["www-authenticate"]).toBe(
+        'ApiKey realm="latchkey", header="SVC-API-KEY"',
+      );
+    }
+    expect(details.size).toBe(1);
+  });
+
+  it("refuses a key without the permission with 403, which names it and the caller", async () => {
+    const headers = { "svc-api-key": target.privateKey };
+    const answer = await send(target, "/applications", { headers });
+    const { detail } = expectProblem(answer, 403, "permission_denied");
+    expect(detail).toContain("application:read");
+    expect(detail).toContain(target.privateId);
+  });
+
+  it("refuses the wrong kind of caller with 403", async () => {
+    const headers = { "svc-api-key": target.root.key };
+    const answer = await send(target, "/sessions", { method: "POST", headers });
+    expect(expectProblem(answer, 403, "permission_denied").detail).toContain("public application");
+  });
+
+  it("refuses a session that is not authorized yet with 403", async () => {
+    const headers = { "svc-api-key": (await openSession()).session_key };
+    const answer = await send(target, "/applications/key", { headers });
+    const { detail } = expectProblem(answer, 403, "permission_denied");
+    expect(detail).toContain("not authorized yet");
+  });
+
+  it("finds no application that another tenant has, nor one that nobody has: 404", async () => {
+    const { applicationId } = await target.server.createTenant();
+    for (const id of [applicationId, newId(0)]) {
+      for (const method of ["GET", "DELETE"]) {
+        const answer = await send(target, `/applications/${id}`, {
+          method,
+          headers: { ...target.json },
+        });
+        expectProblem(answer, 404, "application_not_found");
+      }
+    }
+  });
+
+  it("finds no nonce that is unknown, or whose session has expired: 404", async () => {
+    const madeUp = await authorize(target.privateKey, { nonce: makeKey("non", newId(0)) });
+    expectProblem(madeUp, 404, "nonce_not_found");
+    const { nonce } = await openSession();
+    target.server.clock.advance(180_000);
+    expectProblem(await authorize(target.privateKey, { nonce }), 404, "nonce_not_found");
+  });
+
+  it("refuses a nonce that was used with 409", async () => {
+    const { nonce } = await openSession();
+    expect((await authorize(target.privateKey, { nonce })).status).toBe(204);
+    expectProblem(await authorize(target.privateKey, { nonce }), 409, "nonce_used");
+  });
+
+  it("refuses a body over the limit with 413 and another content type with 415", async () => {
+    expectProblem(await create(" ".repeat(1024 * 1024 + 1)), 413, "body_too_large");
+    const headers = { "svc-api-key": target.root.key, "content-type": "text/plain" };
+    expectProblem(await create("{}", headers), 415, "unsupported_media_type");
+  });
+});
+
+describe("the key is looked at before the body", () => {
+  it.each<[what: string, body: string, type: string]>([
+    ["malformed JSON", "{", "application/json"],
+    ["another content type", "{}", "text/plain"],
+    ["a body over the limit", "x".repeat(2 * 1024 * 1024), "application/json"],
+  ])("401 comes before %s", async (_what, body, type) => {
+    expectProblem(await create(body, { "content-type": type }), 401, "unauthenticated");
+  });
+
+  it("403 comes before a body that cannot be read", async () => {
+    const headers = { "svc-api-key": target.privateKey, "content-type": "application/json" };
+    expectProblem(await create("{", headers), 403, "permission_denied");
+  });
+});
+
+describe("a body of JSON that is not as it should be", () => {
+  const good = JSON.stringify(application);
+  const nested = (levels: number) => '{"a":'.repeat(levels) + good + "}".repeat(levels);
+  const bytes = (name: string) => Buffer.from(good.replace('"a"', `"${name}"`), "latin1");
+
+  it.each<[what: string, body: string | Uint8Array, complaint: RegExp]>([
+    ["nothing but a brace", "{", /not valid JSON/],
+    ["a trailing comma", good.replace("}", ",}"), /not valid JSON/],
+    ["a comment", good.replace("{", "{/* */"), /not valid JSON/],
+    ["single quotes", good.replaceAll('"', "'"), /not valid JSON/],
+    ["two values", good + good, /not valid JSON/],
+    ["a byte order mark twice", `\ufeff\ufeff${good}`, /not valid JSON/],
+    ["NaN", good.replace('"a"', "NaN"), /not valid JSON/],
+    ["a NUL", `${good}\u0000`, /not valid JSON/],
+    ["a megabyte of quotes", '"'.repeat(1024 * 1024), /not valid JSON/],
+    ["a megabyte of backslashes", `"${"\\".repeat(1024 * 1024 - 2)}`, /not valid JSON/],
+    ["a string that does not end", `{"name":"${"a".repeat(100_000)}`, /not valid JSON/],
+    ["an array", `[${good}]`, /must be an object/],
+    ["a string", JSON.stringify(good), /must be an object/],
+    ["a number", "42", /must be an object/],
+    ["null", "null", /must be an object/],
+    ["a name given twice", good.replace("{", '{"name":"b",'), /name: is given twice/],
+    ["one of them with escapes", good.replace("{", '{"n\\u0061me":"b",'), /name: is given twice/],
+    ["a name given twice inside", '{"rules":[{"priority":1,"priority":2}]}', /given twice/],
+    ["33 levels of nesting", nested(33), /nested deeper/],
+    ["100000 levels of nesting", nested(100_000), /nested deeper/],
+    ["a megabyte of brackets", "[".repeat(1024 * 1024), /not valid JSON|nested deeper/],
+    ["a megabyte of braces with names", '{"a":'.repeat(200_000), /not valid JSON|nested/],
+    ["bytes that are not UTF-8", bytes("\xff\xfe"), /not valid UTF-8/],
+    ["an overlong UTF-8 slash", bytes("\xc0\xaf"), /not valid UTF-8/],
+    ["a surrogate encoded as UTF-8", bytes("\xed\xa0\x80"), /not valid UTF-8/],
+    ["compressed bytes", Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]), /not valid UTF-8/],
+    ["UTF-16", Buffer.from(good, "utf16le"), /not valid JSON/],
+  ])("is refused: %s", async (_what, body, complaint) => {
+    expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(complaint);
+  });
+
+  it("of many mistakes tells the first ten, and that there are more", async () => {
+    const rules = Array.from({ length: 1000 }, () => ({}));
+    const answer = await create(JSON.stringify({ ...application, rules }));
+    const { detail, errors } = expectProblem(answer, 400, "invalid_request");
+    expect(Object.keys(errors ?? {}).length).toBeLessThanOrEqual(10);
+    expect(detail).toMatch(/; and more$/);
+  });
+
+  it("is told of a long name only its beginning", async () => {
+    const answer = await create(`{"${"🗝".repeat(100_000)}":1}`);
+    expect(expectProblem(answer, 400, "invalid_request").detail.length).toBeLessThan(500);
+  });
+});
+
+describe("content types", () => {
+  const good = JSON.stringify({ nonce: "nonce", permissions: ["token:read"] });
+  const authorizeAs = (type: string | undefined) =>
+    send(target, "/sessions/authorize", {
+      method: "POST",
+      headers: {
+        "svc-api-key": target.privateKey,
+        ...(type !== undefined && { "content-type": type }),
+      },
+      body: good,
+    });
+
+  it.each([
+    undefined,
+    "",
+    "text/plain",
+    "text/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/jsonp",
+    "application/json-patch+json",
+    "application/xml",
+    "json",
+    "text/plain; application/json",
+    "application/proto",
+  ])("with a body, %j is refused with 415", async (type) => {
+    expectProblem(await authorizeAs(type), 415, "unsupported_media_type");
+  });
+
+  it.each([
+    "application/json",
+    "APPLICATION/JSON",
+    "application/json; charset=utf-8",
+    "application/json;charset=UTF-8",
+    "application/json ; charset=utf-8",
+  ])("%j is taken", async (type) => {
+    expectProblem(await authorizeAs(type), 404, "nonce_not_found");
+  });
+
+  it.each([undefined, "text/plain", "application/x-www-form-urlencoded", "nonsense"])(
+    "without a body, %j opens a session",
+    async (type) => {
+      const headers = {
+        "svc-api-key": target.publicKey,
+        ...(type !== undefined && { "content-type": type }),
+      };
+      for (const length of [{}, { "content-length": 0 }, { "transfer-encoding": "chunked" }]) {
+        const answer = await send(target, "/sessions", {
+          method: "POST",
+          headers: { ...headers, ...length },
+        });
+        expect(answer.status).toBe(201);
+      }
+    },
+  );
+
+  it("an empty object opens a session too, and any field in it is refused", async () => {
+    const headers = { "svc-api-key": target.publicKey, "content-type": "application/json" };
+    const open = (body: string) => send(target, "/sessions", { method: "POST", headers, body });
+    expect((await open("{}")).status).toBe(201);
+    expect((await open(" {\n} ")).status).toBe(201);
+    const { errors } = expectProblem(await open('{"ttl":1}'), 400, "invalid_request");
+    expect(errors).toHaveProperty("ttl");
+  });
+
+  it("a key is regenerated without a body, whatever its type, and with one", async () => {
+    const { applicationId, key } = await target.server.createTenant();
+    let current = key;
+    for (const [type, body] of [
+      ["text/plain"],
+      ["nonsense"],
+      ["application/json", "{}"],
+      ["application/json", '{"grace_period":null}'],
+      ["application/json", '{"grace_period":"2592000s"}'],
+    ]) {
+      const answer = await send(target, `/applications/${applicationId}/regenerate`, {
+        method: "POST",
+        headers: { "svc-api-key": current, "content-type": type },
+        ...(body !== undefined && { body }),
+      });
+      expect(answer.status).toBe(200);
+      current = JSON.parse(answer.body).key;
+    }
+  });
+
+  it("a create or an update without a body is told which fields are missing", async () => {
+    for (const [method, path] of [
+      ["POST", "/applications"],
+      ["PUT", `/applications/${target.privateId}`],
+    ] as const) {
+      const answer = await send(target, path, { method, headers: { ...target.json } });
+      expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("name");
+    }
+  });
+});

@@ -1,0 +1,104 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  ApplicationSchema,
+  DeleteApplicationRequestSchema,
+  GetApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { Problem } from "../../../src/errors.js";
+import { createHeaderReader } from "../../../src/middleware/header-fields.js";
+import { createHeaderWriter } from "../../../src/transport/rest/encode.js";
+
+const read = createHeaderReader(DeleteApplicationRequestSchema);
+const write = createHeaderWriter(ApplicationSchema, ["content-type", "application/json"]);
+
+const headersOf = (text: string) => ({
+  get: (name: string) => (name === "if-match" ? text : null),
+});
+const none = { get: () => null };
+
+function tagIn(text: string): string | undefined {
+  const message = create(DeleteApplicationRequestSchema, { id: "42" });
+  read(message, headersOf(text));
+  return message.ifMatch;
+}
+
+/** What stands between the quotes of an entity tag. */
+const visible = fc
+  .array(
+    fc.integer({ min: 0x21, max: 0x7e }).filter((code) => code !== 0x22),
+    { minLength: 1 },
+  )
+  .map((codes) => String.fromCharCode(...codes));
+
+describe("a field that a header carries", () => {
+  it("is read as it was written, whatever it is", () => {
+    fc.assert(
+      fc.property(visible, (version) => {
+        const [type, json, name, tag = ""] = write(create(ApplicationSchema, { version }));
+        expect([type, json, name]).toEqual(["content-type", "application/json", "etag"]);
+        expect(tagIn(tag)).toBe(version);
+      }),
+    );
+  });
+
+  it("is absent where the header is", () => {
+    const message = create(DeleteApplicationRequestSchema, { id: "42" });
+    read(message, none);
+    expect(message).toEqual(create(DeleteApplicationRequestSchema, { id: "42" }));
+  });
+
+  it("is read with or without quotes where the message has it itself", () => {
+    fc.assert(
+      fc.property(visible, (version) => {
+        for (const ifMatch of [version, `"${version}"`]) {
+          const message = create(DeleteApplicationRequestSchema, { ifMatch });
+          read(message, none);
+          expect(message.ifMatch).toBe(version);
+          read(message, headersOf(`"${version}"`));
+          expect(message.ifMatch).toBe(version);
+          expect(() => read(message, headersOf(`"${version}0"`))).toThrow("If-Match header");
+        }
+      }),
+    );
+  });
+
+  it("makes of any text one tag, nothing, or a problem that names the header", () => {
+    const pieces = fc.constantFrom('"', "W/", "*", ",", " ", "1", "a", "\\", "\u00fc", "\n");
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(pieces).map((parts) => parts.join("")),
+    );
+    fc.assert(
+      fc.property(text, (text) => {
+        try {
+          const tag = tagIn(text);
+          expect(text).toBe(tag === "*" ? "*" : `"${tag}"`);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+          expect((error as Problem).violations).toMatchObject([{ field: "If-Match" }]);
+        }
+      }),
+    );
+  });
+
+  it("leaves alone what has no such field", () => {
+    const message = create(GetApplicationRequestSchema, { id: "42" });
+    const readNothing = createHeaderReader(GetApplicationRequestSchema);
+    readNothing(message, headersOf("nonsense"));
+    expect(message).toEqual(create(GetApplicationRequestSchema, { id: "42" }));
+    const headers = ["a", "b"];
+    expect(createHeaderWriter(GetApplicationRequestSchema, headers)(message)).toBe(headers);
+  });
+
+  it("that is no text stops the server", () => {
+    const [id] = ApplicationSchema.fields;
+    const version = ApplicationSchema.field.version;
+    const rules = Object.create(ApplicationSchema.field.rules, {
+      proto: { value: version.proto },
+    });
+    const odd = { ...ApplicationSchema, fields: [id, rules] } as typeof ApplicationSchema;
+    expect(() => createHeaderReader(odd)).toThrow("cannot be carried by a header");
+  });
+});

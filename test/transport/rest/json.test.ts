@@ -1,0 +1,497 @@
+import {
+  create,
+  type DescMessage,
+  fromJson,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { DurationSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it, jest } from "@jest/globals";
+import fc from "fast-check";
+import { BatchCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  ApplicationSchema,
+  CreateApplicationRequestSchema,
+  DeleteApplicationRequestSchema,
+  ListApplicationsRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { makeKey } from "../../../src/auth/keys.js";
+import { Problem } from "../../../src/errors.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { createDecoder } from "../../../src/transport/rest/decode.js";
+import { createEncoder } from "../../../src/transport/rest/encode.js";
+import { parseJson } from "../../../src/validation/json.js";
+import { anyDuration, anyInit } from "../../support/any-message.js";
+import { fields, schemaOf } from "../../support/schema-of.js";
+
+type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
+
+const none = new URLSearchParams();
+const deepest = 32;
+const parse = (text: string) => parseJson(Buffer.from(text), deepest);
+
+/** The complaints, by field, of a call that must be refused. */
+function complaintsOf(run: () => unknown): Record<string, string> {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Problem) {
+      return Object.fromEntries(error.violations.map(({ field, message }) => [field, message]));
+    }
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+describe("parsing a body", () => {
+  it("reads what JSON.parse reads", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), (text) => {
+        expect(parse(text)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it("throws nothing but problems, whatever the bytes", () => {
+    const bytes = fc.oneof(
+      fc.uint8Array(),
+      fc.string().map((text) => Buffer.from(text)),
+    );
+    fc.assert(
+      fc.property(bytes, (bytes) => {
+        try {
+          parseJson(bytes, deepest);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+    );
+  });
+
+  it("refuses a name given twice, also when it is spelled with escapes", () => {
+    expect(complaintsOf(() => parse('{"name":1,"name":2}'))).toHaveProperty("name");
+    expect(complaintsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
+  });
+
+  it("refuses names given twice, and nothing else", () => {
+    const name = fc.constantFrom("a", "b", "", "\\u0061", '\\"');
+    const value = fc.json({ maxDepth: 2 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(name, value), { maxLength: 4 }),
+        fc.nat(3),
+        (members, depth) => {
+          const object = `{${members.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
+          const text = `${'{"a":['.repeat(depth)}${object}${"]}".repeat(depth)}`;
+          const names = members.map(([name]) => JSON.parse(`"${name}"`));
+          if (new Set(names).size === names.length) {
+            expect(parse(text)).toEqual(JSON.parse(text));
+          } else {
+            expect(Object.values(complaintsOf(() => parse(text)))).toEqual([
+              "is given twice: give it once",
+            ]);
+          }
+        },
+      ),
+    );
+  });
+
+  it("reads what is nested as deep as can be, and nothing deeper", () => {
+    const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
+    expect(parse(nested(32))).toEqual(JSON.parse(nested(32)));
+    expect(complaintsOf(() => parse(nested(33)))).toEqual({
+      request: "is nested deeper than 32 levels",
+    });
+  });
+
+  it("lets the same name stand in different objects", () => {
+    expect(parse('[{"a":{"a":"a"}},{"a":"\\"a\\":{"}]')).toEqual([
+      { a: { a: "a" } },
+      { a: '"a":{' },
+    ]);
+  });
+
+  it("refuses deep nesting, however deep", () => {
+    expect(complaintsOf(() => parse("[".repeat(500_000) + "]".repeat(500_000)))).toEqual({
+      request: "is nested deeper than 32 levels",
+    });
+  });
+
+  it("takes no longer for what is made to be slow", () => {
+    const escapes = `"${'\\"'.repeat(500_000)}`;
+    expect(complaintsOf(() => parse(escapes))).toHaveProperty("request");
+    expect(parse(`${escapes}"`)).toHaveLength(500_000);
+  });
+
+  it.each<[what: string, text: string]>([
+    ["a list", `[${"1,".repeat(5_000)}1]`],
+    ["a list in another", `{"a":[1,[${"{},".repeat(5_000)}{}]]}`],
+    ["an object", `{${Array.from({ length: 5_001 }, (_, at) => `"${at}":1`).join()}}`],
+    ["a list that never ends", `[${"1,".repeat(5_000)}`],
+  ])("refuses %s of more than 5000 members before it is parsed", (_, text) => {
+    const parsing = jest.spyOn(JSON, "parse");
+    try {
+      expect(complaintsOf(() => parse(text))).toEqual({
+        request: "has a list or an object with more than 5000 members",
+      });
+      expect(parsing).not.toHaveBeenCalled();
+    } finally {
+      parsing.mockRestore();
+    }
+  });
+
+  it("takes many commas that are in texts, or in many lists", () => {
+    for (const text of [`"${",".repeat(9_000)}"`, `[${"[1,1,1],".repeat(4_999)}[1]]`]) {
+      expect(parse(text)).toEqual(JSON.parse(text));
+    }
+  });
+
+  it("refuses bytes that are not UTF-8", () => {
+    const bytes = Buffer.from([0x22, 0xc3, 0x28, 0x22]);
+    expect(complaintsOf(() => parseJson(bytes, deepest))).toEqual({
+      request: "is not valid UTF-8",
+    });
+  });
+});
+
+describe("decoding a request", () => {
+  const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
+  const decode = (body: unknown) => decoder.decode(body, {}, none);
+
+  it("refuses a list that is too long without a look at its items", () => {
+    const untouchable = new Proxy({}, { get: () => expect("an item").toBe("not looked at") });
+    const rules = Array.from({ length: 1_001 }, () => untouchable);
+    expect(complaintsOf(() => decode({ name: 1, rules }))).toEqual({
+      rules: "must contain no more than 1000 items",
+    });
+    const permissions = Array.from({ length: 51 }, () => 1);
+    expect(complaintsOf(() => decode({ rules: [{}, { permissions }] }))).toEqual({
+      "rules[1].permissions": "must contain no more than 50 items",
+    });
+  });
+
+  it("stops at the first ten violations", () => {
+    let looked = 0;
+    const rule = {
+      get priority() {
+        looked++;
+        return "none";
+      },
+    };
+    const body = { rules: Array.from({ length: 1_000 }, () => rule) };
+    expect(Object.keys(complaintsOf(() => decode(body)))).toHaveLength(10);
+    expect(() => decode(body)).toThrow(/rules\[9\]\.priority: .*; and more$/);
+    expect(looked).toBeLessThan(50);
+  });
+
+  it("reads every field by its documented name", () => {
+    const body = {
+      name: "a",
+      type: "private",
+      permissions: ["token:read"],
+      rules: [{ priority: 2, container: "/a/", transform: "mask", permissions: ["token:read"] }],
+      expires_at: "2030-01-31T13:00:00.5+01:00",
+    };
+    expect(toJson(CreateApplicationRequestSchema, decode(body) as never)).toEqual({
+      name: "a",
+      type: "private",
+      permissions: ["token:read"],
+      rules: [{ priority: 2, container: "/a/", transform: "mask", permissions: ["token:read"] }],
+      expiresAt: "2030-01-31T12:00:00.500Z",
+    });
+  });
+
+  it.each([CreateApplicationRequestSchema, BatchCheckAccessRequestSchema])(
+    "reads what the library reads for %s",
+    (schema) => {
+      const { decode } = createDecoder(schema, [], true);
+      fc.assert(
+        fc.property(anyInit(schema), (init) => {
+          const message = create(schema as DescMessage, init as MessageInitShape<DescMessage>);
+          const body = toJson(schema, message as never, { useProtoFieldName: true });
+          expect(decode(body, {}, none)).toStrictEqual(message);
+        }),
+      );
+    },
+  );
+
+  it("takes null for absent", () => {
+    expect(decode({ name: "a", rules: null, expires_at: null })).toEqual(
+      create(CreateApplicationRequestSchema, { name: "a" }),
+    );
+  });
+
+  it("names every field that is unknown or of the wrong type, at once", () => {
+    const body = {
+      nam: "a",
+      name: { $gt: "" },
+      permissions: ["a:b", 1, null],
+      rules: [{ priority: 1.5, conditions: {}, permissions: "a" }, 7],
+      expires_at: "tomorrow",
+      expiresAt: "2030-01-01T00:00:00Z",
+    };
+    expect(Object.keys(complaintsOf(() => decode(body))).sort()).toEqual([
+      "expiresAt",
+      "expires_at",
+      "nam",
+      "name",
+      "permissions[1]",
+      "permissions[2]",
+      "rules[0].conditions",
+      "rules[0].permissions",
+      "rules[0].priority",
+      "rules[1]",
+    ]);
+  });
+
+  it("does not tell back a key that was sent as the name of a field", () => {
+    const key = makeKey("prv", newId(0));
+    expect(JSON.stringify(complaintsOf(() => decode({ [key]: 1 })))).not.toContain(key);
+  });
+
+  it.each([
+    ["2030-02-30T12:00:00Z"],
+    ["2030-01-31T24:00:00Z"],
+    ["2030-01-31"],
+    ["2030-01-31T12:00:00"],
+    [1_900_000_000],
+  ])("refuses %j for a moment", (expires_at) => {
+    expect(complaintsOf(() => decode({ expires_at }))).toHaveProperty("expires_at");
+  });
+
+  it("reads a moment in small letters", () => {
+    expect(decode({ expires_at: "2030-01-31t12:00:00z" })).toMatchObject({
+      expiresAt: timestampFromMs(Date.UTC(2030, 0, 31, 12)),
+    });
+  });
+
+  it("reads a duration in seconds and parts of a second", () => {
+    const decoder = createDecoder(RegenerateApplicationKeyRequestSchema, ["id"], true);
+    const period = (grace_period: unknown) => decoder.decode({ grace_period }, { id: "42" }, none);
+    expect(period("3600s")).toEqual(
+      create(RegenerateApplicationKeyRequestSchema, { id: "42", gracePeriod: { seconds: 3_600n } }),
+    );
+    expect(period("1.5s")).toMatchObject({ gracePeriod: { seconds: 1n, nanos: 500_000_000 } });
+    expect(period(null)).toEqual(create(RegenerateApplicationKeyRequestSchema, { id: "42" }));
+  });
+
+  it("reads durations as the library does, alone and in a list", () => {
+    for (const [field, values] of [
+      [fields.duration, anyDuration],
+      [fields.durations, fc.array(anyDuration)],
+    ] as const) {
+      const schema = schemaOf(field, {});
+      const { decode } = createDecoder(schema, [], true);
+      fc.assert(
+        fc.property(values, (value) => {
+          const message = create(schema, { value } as MessageInitShape<DescMessage>);
+          expect(decode(toJson(schema, message), {}, none)).toStrictEqual(message);
+        }),
+      );
+    }
+  });
+
+  it.each([
+    ["-1s"],
+    ["-0.5s"],
+    ["315576000001s"],
+    [`${"9".repeat(400)}s`],
+    ["1.0000000001s"],
+    ["3600"],
+    ["3600sec"],
+    ["3600s\n"],
+    [" 1s"],
+    ["1.s"],
+    [".5s"],
+    ["1e3s"],
+    ["1m"],
+    ["PT1H"],
+    [""],
+    [3600],
+    [true],
+    [{ seconds: 1 }],
+    [["1s"]],
+  ])("refuses %j for a duration, at its path", (value) => {
+    const message = "must be a duration such as 3600s";
+    const alone = createDecoder(schemaOf(fields.duration, {}), [], true);
+    expect(complaintsOf(() => alone.decode({ value }, {}, none))).toEqual({ value: message });
+    const listed = createDecoder(schemaOf(fields.durations, {}), [], true);
+    const body = { value: ["1s", value] };
+    expect(complaintsOf(() => listed.decode(body, {}, none))).toEqual({ "value[1]": message });
+  });
+
+  it("reads no text for a duration that the library reads otherwise", () => {
+    const { decode } = createDecoder(schemaOf(fields.duration, {}), [], true);
+    const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
+        const value = `${parts.join("")}s`;
+        try {
+          const message = decode({ value }, {}, none);
+          expect(message).toMatchObject({ value: fromJson(DurationSchema, value) });
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("treats names that objects inherit as unknown", () => {
+    const body = JSON.parse('{"__proto__":{"name":"a"},"constructor":1,"toString":2}');
+    expect(Object.keys(complaintsOf(() => decode(body)))).toEqual([
+      "__proto__",
+      "constructor",
+      "toString",
+    ]);
+    expect(({} as { name?: string }).name).toBeUndefined();
+  });
+
+  it("refuses half of a surrogate pair", () => {
+    expect(complaintsOf(() => decode({ name: "\ud83d" }))).toHaveProperty("name");
+  });
+
+  it.each([[null], [[]], ["{}"], [7], [true]])("refuses a body that is %j", (body) => {
+    expect(complaintsOf(() => decode(body))).toEqual({ request: "must be an object" });
+  });
+
+  it("throws nothing but problems, whatever the JSON", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (body) => {
+        try {
+          decode(body);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+    );
+  });
+});
+
+describe("decoding a path and a query", () => {
+  it("takes the fields of the path from there and not from the body", () => {
+    const decoder = createDecoder(UpdateApplicationRequestSchema, ["id"], true);
+    expect(decoder.decode({ name: "a" }, { id: "42" }, none)).toMatchObject({
+      id: "42",
+      name: "a",
+    });
+    expect(complaintsOf(() => decoder.decode({ id: "43" }, { id: "42" }, none))).toHaveProperty(
+      "id",
+    );
+  });
+
+  it("takes no field from there that a header carries", () => {
+    const decoder = createDecoder(DeleteApplicationRequestSchema, ["id"], false);
+    const parameters = new URLSearchParams("if_match=17");
+    expect(complaintsOf(() => decoder.decode({}, { id: "42" }, parameters))).toEqual({
+      if_match: "is not a parameter of this path",
+    });
+  });
+
+  const list = createDecoder(ListApplicationsRequestSchema, [], false);
+  const query = (text: string) => list.decode({}, {}, new URLSearchParams(text));
+
+  it("reads numbers, and repeated parameters as lists", () => {
+    expect(query("id=a&page=2&id=b")).toMatchObject({ id: ["a", "b"], page: 2 });
+  });
+
+  it("takes a parameter without a value for absent", () => {
+    expect(query("id=&page=&size=&start=")).toEqual(create(ListApplicationsRequestSchema));
+  });
+
+  it("reads a duration, and refuses what is none", () => {
+    const { decode } = createDecoder(schemaOf(fields.duration, {}), [], false);
+    expect(decode({}, {}, new URLSearchParams("value=1.5s"))).toMatchObject({
+      value: { seconds: 1n, nanos: 500_000_000 },
+    });
+    const bad = new URLSearchParams("value=90");
+    expect(complaintsOf(() => decode({}, {}, bad))).toHaveProperty("value");
+  });
+
+  it("refuses what it does not know, what is given twice and what is no number", () => {
+    const complaints = complaintsOf(() => query("pag=1&size=2&size=3&page=1e3"));
+    expect(Object.keys(complaints).sort()).toEqual(["pag", "page", "size"]);
+  });
+
+  it("refuses parameters where there is a body", () => {
+    const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
+    const parameters = new URLSearchParams("name=b");
+    expect(complaintsOf(() => decoder.decode({ name: "a" }, {}, parameters))).toEqual({
+      name: "is not a parameter of this path",
+    });
+  });
+
+  it("refuses a field of the path that the request does not have", () => {
+    expect(() => createDecoder(UpdateApplicationRequestSchema, ["ID"], true)).toThrow(
+      "no field ID",
+    );
+  });
+});
+
+describe("encoding an answer", () => {
+  const encoder = createEncoder(ApplicationSchema);
+  const encode = (message: object) => encoder(message).toString();
+
+  it("writes arrays always, absent optional fields never, dates with milliseconds", () => {
+    const application = create(ApplicationSchema, {
+      id: "1",
+      tenantId: "2",
+      name: 'a "b"\u2028',
+      type: "private",
+      rules: [{ priority: 1, transform: "mask", permissions: ["a:b"] }],
+      createdAt: timestampFromMs(Date.UTC(2030, 0, 1)),
+      version: "3",
+      status: "enabled",
+    });
+    expect(JSON.parse(encode(application))).toEqual({
+      id: "1",
+      tenant_id: "2",
+      name: 'a "b"\u2028',
+      type: "private",
+      permissions: [],
+      rules: [{ priority: 1, conditions: [], transform: "mask", permissions: ["a:b"] }],
+      created_at: "2030-01-01T00:00:00.000Z",
+      version: "3",
+      status: "enabled",
+      allowed_origins: [],
+      allowed_cidrs: [],
+    });
+  });
+
+  it("writes what the library writes, but for names and moments", () => {
+    fc.assert(
+      fc.property(anyInit(ApplicationSchema), (init) => {
+        const { createdAt, modifiedAt, expiresAt, lastUsedAt, ...others } = init;
+        const moments = createdAt ? { createdAt: timestampFromMs(1) } : {};
+        const message = create(ApplicationSchema, { ...others, ...moments } as ApplicationInit);
+        const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
+        expect(JSON.parse(encode(message))).toEqual(toJson(ApplicationSchema, message, options));
+      }),
+    );
+  });
+
+  it("writes durations as the library does", () => {
+    const schema = schemaOf(fields.duration, {});
+    const encodeDuration = createEncoder(schema);
+    fc.assert(
+      fc.property(anyDuration, (value) => {
+        const message = create(schema, { value } as MessageInitShape<DescMessage>);
+        expect(JSON.parse(encodeDuration(message).toString())).toEqual(toJson(schema, message));
+      }),
+    );
+    expect(encodeDuration({ value: { seconds: 3_600n } }).toString()).toBe('{"value":"3600s"}');
+    expect(encodeDuration({}).toString()).toBe("{}");
+  });
+
+  it.each([
+    [{ seconds: 0n, nanos: 0 }, "1970-01-01T00:00:00.000Z"],
+    [{ seconds: 1n, nanos: 1_000_000 }, "1970-01-01T00:00:01.001Z"],
+    [{ seconds: -1n, nanos: 999_000_000 }, "1969-12-31T23:59:59.999Z"],
+    [{ seconds: 1n, nanos: 999_999_999 }, "1970-01-01T00:00:02.000Z"],
+    [{ seconds: 253_402_300_799n, nanos: 0 }, "9999-12-31T23:59:59.000Z"],
+  ])("writes the moment %j as %s", (createdAt, text) => {
+    expect(JSON.parse(encode({ createdAt }))).toMatchObject({ created_at: text });
+  });
+});

@@ -1,0 +1,197 @@
+import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { send } from "../../support/http.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+const update = { name: "renamed", permissions: ["token:read"] };
+let server: TestServer;
+let key: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  ({ key } = await server.createTenant());
+});
+
+afterAll(() => server.close());
+
+interface Asked {
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: object;
+}
+
+/** Sends a request with a key, and answers it with its body read. */
+async function call(method: string, path: string, { headers = {}, body }: Asked = {}) {
+  const answer = await send(server, path, {
+    method,
+    headers: {
+      "svc-api-key": key,
+      ...(body && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return { ...answer, json: answer.body === "" ? undefined : JSON.parse(answer.body) };
+}
+
+const create = () =>
+  call("POST", "/applications", { body: { ...update, name: "one", type: "private" } });
+
+const read = (id: string) => call("GET", `/applications/${id}`);
+
+describe("an answer with an application", () => {
+  it("carries its version as an entity tag, on every method", async () => {
+    const created = await create();
+    const path = `/applications/${created.json.id}`;
+    const answers = [
+      created,
+      await call("GET", path),
+      await call("GET", "/applications/key"),
+      await call("PUT", path, { body: update }),
+      await call("POST", `${path}/regenerate`),
+      await call("POST", `${path}/disable`),
+      await call("POST", `${path}/enable`),
+    ];
+    for (const { status, headers, json } of answers) {
+      expect(status).toBeLessThan(300);
+      expect(json.version).toMatch(/^[0-9]+$/);
+      expect(headers.etag).toBe(`"${json.version}"`);
+    }
+    expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBeGreaterThan(4);
+  });
+
+  it("carries it however often it was read before", async () => {
+    const { json } = await create();
+    for (let time = 0; time < 20; time++) {
+      expect((await read(json.id)).headers.etag).toBe(`"${json.version}"`);
+    }
+  });
+
+  it("carries it over HTTP/2, and where only the headers are asked for", async () => {
+    const { json } = await create();
+    const path = `/applications/${json.id}`;
+    expect((await call("HEAD", path)).headers.etag).toBe(`"${json.version}"`);
+    const { headers } = await callByHttp2({ ":path": path });
+    expect(headers.etag).toBe(`"${json.version}"`);
+  });
+
+  it("has none where it is a list of them, nothing, or an error", async () => {
+    const { json } = await create();
+    const path = `/applications/${json.id}`;
+    for (const answer of [
+      await call("GET", "/applications"),
+      await call("GET", `${path}/keys`),
+      await call("PUT", path, { body: {} }),
+      await call("DELETE", path),
+      await call("GET", path),
+    ]) {
+      expect(answer.headers).not.toHaveProperty("etag");
+    }
+  });
+});
+
+describe("If-Match", () => {
+  it("takes the ETag of an answer as it is", async () => {
+    const { json, headers } = await create();
+    const path = `/applications/${json.id}`;
+    const asked = { headers: { "If-Match": headers.etag }, body: update };
+    const first = await call("PUT", path, asked);
+    expect([first.status, first.json.name]).toEqual([200, "renamed"]);
+    const second = await call("PUT", path, asked);
+    expect([second.status, second.json.code]).toEqual([412, "version_mismatch"]);
+    expect(second.json.detail).toContain(`version ${first.json.version}`);
+  });
+
+  it("of * takes whatever there is, and nothing where there is nothing", async () => {
+    const { json } = await create();
+    const asked = { headers: { "If-Match": "*" } };
+    expect((await call("POST", `/applications/${json.id}/disable`, asked)).status).toBe(200);
+    expect((await call("DELETE", `/applications/${json.id}`, asked)).status).toBe(204);
+    expect((await call("DELETE", `/applications/${json.id}`, asked)).status).toBe(404);
+  });
+
+  it.each<[what: string, tag: string | string[]]>([
+    ["a weak tag", 'W/"1"'],
+    ["several tags", '"1", "2"'],
+    ["several headers", ['"1"', '"2"']],
+    ["the same header twice", ['"1"', '"1"']],
+    ["a star among tags", '*, "1"'],
+    ["no quotes", "1"],
+    ["one quote", '"1'],
+    ["nothing between its quotes", '""'],
+    ["a space between its quotes", '"1 2"'],
+    ["nothing at all", ""],
+    ["a letter beyond ASCII", '"\u00fc"'],
+  ])("with %s is refused, with the words to say what to send", async (_what, tag) => {
+    const { json } = await create();
+    const path = `/applications/${json.id}`;
+    const headers = { "If-Match": tag };
+    for (const answer of [
+      await call("PUT", path, { headers, body: update }),
+      await call("DELETE", path, { headers }),
+      await call("POST", `${path}/regenerate`, { headers }),
+    ]) {
+      expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
+      expect(answer.json.errors["If-Match"]).toEqual([expect.stringContaining("quotes")]);
+      expect(answer.json.detail).toContain("If-Match: must be one entity tag");
+    }
+    expect((await read(json.id)).json).toMatchObject({ name: "one", version: json.version });
+  });
+
+  it("that is longer than any version is refused", async () => {
+    const { json } = await create();
+    const headers = { "If-Match": `"${"1".repeat(101)}"` };
+    const answer = await call("DELETE", `/applications/${json.id}`, { headers });
+    expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
+  });
+
+  it("is read over HTTP/2 too", async () => {
+    const { json } = await create();
+    const path = `/applications/${json.id}`;
+    const refuse = (tag: string) =>
+      callByHttp2({ ":method": "DELETE", ":path": path, "if-match": tag });
+    expect((await refuse("1")).headers[":status"]).toBe(400);
+    expect((await refuse('"no-version"')).headers[":status"]).toBe(412);
+    expect((await refuse(`"${json.version}"`)).headers[":status"]).toBe(204);
+  });
+
+  it("is a header, and no field of a body or a query", async () => {
+    const { json } = await create();
+    const path = `/applications/${json.id}`;
+    const if_match = json.version;
+    for (const answer of [
+      await call("PUT", path, { body: { ...update, if_match } }),
+      await call("POST", `${path}/regenerate`, { body: { if_match } }),
+      await call("PUT", `${path}?if_match=${if_match}`, { body: update }),
+      await call("DELETE", `${path}?if_match=${if_match}`),
+    ]) {
+      expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
+      expect(Object.keys(answer.json.errors)).toEqual(["if_match"]);
+    }
+    expect((await read(json.id)).json.version).toBe(json.version);
+  });
+
+  it("means nothing to methods that do not ask for it", async () => {
+    const headers = { "If-Match": "nonsense" };
+    expect((await call("GET", "/applications/key", { headers })).status).toBe(200);
+    expect((await call("GET", "/applications", { headers })).status).toBe(200);
+  });
+});
+
+/** Sends a request over HTTP/2, and answers the headers that came back. */
+async function callByHttp2(
+  headers: OutgoingHttpHeaders,
+): Promise<{ readonly headers: IncomingHttpHeaders }> {
+  const session = connect(server.url);
+  try {
+    const stream = session.request({ "svc-api-key": key, ...headers });
+    const answer = new Promise<IncomingHttpHeaders>((resolve, reject) => {
+      stream.on("response", resolve);
+      stream.on("error", reject);
+    });
+    await text(stream);
+    return { headers: await answer };
+  } finally {
+    session.close();
+  }
+}

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { send } from "../../support/http.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+const restrictions = {
+  allowed_origins: ["https://shop.example.com"],
+  allowed_cidrs: ["127.0.0.0/8"],
+};
+const update = { name: "renamed", permissions: ["token:read"] };
+let server: TestServer;
+let key: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  ({ key } = await server.createTenant());
+});
+
+afterAll(() => server.close());
+
+async function call(method: string, path: string, body: object) {
+  const headers = { "svc-api-key": key, "content-type": "application/json" };
+  const answer = await send(server, path, { method, headers, body: JSON.stringify(body) });
+  return { status: answer.status, json: JSON.parse(answer.body) };
+}
+
+/** Creates an application with restrictions, and answers its path. */
+async function restricted(): Promise<string> {
+  const body = { name: "one", type: "public", permissions: ["token:use"], ...restrictions };
+  return `/applications/${(await call("POST", "/applications", body)).json.id}`;
+}
+
+describe("PUT /applications/{id}", () => {
+  it("leaves restrictions unchanged that the body does not name", async () => {
+    const { status, json } = await call("PUT", await restricted(), update);
+    expect([status, json]).toMatchObject([200, { ...update, rules: [], ...restrictions }]);
+  });
+
+  it.each(["allowed_origins", "allowed_cidrs"])("clears %s by [] and by null", async (field) => {
+    for (const empty of [[], null]) {
+      const { status, json } = await call("PUT", await restricted(), { ...update, [field]: empty });
+      expect([status, json]).toMatchObject([200, { ...restrictions, [field]: [] }]);
+    }
+  });
+
+  it("replaces a restriction that the body gives, and leaves the other", async () => {
+    const allowed_cidrs = ["10.0.0.0/8"];
+    const { json } = await call("PUT", await restricted(), { ...update, allowed_cidrs });
+    expect(json).toMatchObject({ ...restrictions, allowed_cidrs });
+  });
+
+  it("refuses update_mask, which is for other protocols", async () => {
+    const body = { ...update, update_mask: "allowedCidrs" };
+    const { status, json } = await call("PUT", await restricted(), body);
+    expect([status, json.errors]).toEqual([
+      400,
+      { update_mask: ["is not a field of this request"] },
+    ]);
+  });
+});

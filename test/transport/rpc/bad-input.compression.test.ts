@@ -1,0 +1,51 @@
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { describe, expect, it } from "@jest/globals";
+import { callRaw, detailsOf, envelope } from "../../support/raw-grpc.js";
+import { useService } from "../../support/service-for-file.js";
+import { repetitions } from "../../support/suite.js";
+import { watchMemory } from "../../support/watch-memory.js";
+
+// In a process of its own, as its memory is what matters, and as jest's
+// sandbox keeps the protocol library from telling the errors of zlib apart.
+const megabyte = 1024 * 1024;
+/** What becomes of the message. The limit is one megabyte. */
+const size = 256 * megabyte;
+const rounds = repetitions({ quick: 1, full: 4 });
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+
+describe("a small message that grows without end when it is decompressed", () => {
+  const service = useService();
+
+  async function call(type: string, headers: object, body: Uint8Array) {
+    const all = { "content-type": type, "svc-api-key": service.firstKey, ...headers };
+    return callRaw(service, createRpc, { headers: all, body });
+  }
+
+  it.each<[encoding: string, bomb: () => Uint8Array]>([
+    ["gzip", () => gzipSync(Buffer.alloc(size))],
+    ["br", () => brotliCompressSync(Buffer.alloc(size), quality)],
+  ])("is stopped at the limit, on every protocol: %s", async (encoding, bomb) => {
+    const bytes = bomb();
+    expect(bytes.length).toBeLessThan(megabyte);
+    const memory = await watchMemory(service.process.child.pid);
+    for (let round = 0; round < rounds; round++) {
+      const grpc = await call(
+        "application/grpc",
+        { "grpc-encoding": encoding },
+        envelope(bytes, 1),
+      );
+      expect(grpc.headers["grpc-status"]).toBe("8");
+      expect(detailsOf(grpc).info?.reason).toBe("BODY_TOO_LARGE");
+      const web = await call(
+        "application/grpc-web+proto",
+        { "grpc-encoding": encoding },
+        envelope(bytes, 1),
+      );
+      expect(web.body.toString()).toContain("grpc-status: 8\r\n");
+      const connect = await call("application/json", { "content-encoding": encoding }, bytes);
+      expect(JSON.parse(connect.body.toString()).code).toBe("resource_exhausted");
+    }
+    expect(await memory.grown()).toBeLessThan(128 * megabyte);
+  });
+});

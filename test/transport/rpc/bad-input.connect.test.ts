@@ -1,0 +1,196 @@
+import { gzipSync } from "node:zlib";
+import { fromBinary } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { describe, expect, it } from "@jest/globals";
+import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { useBadInputTarget } from "../../support/bad-input.js";
+import { expectProblem, type HttpAnswer, send } from "../../support/http.js";
+import { envelope, readDetails } from "../../support/raw-grpc.js";
+
+const target = useBadInputTarget();
+const service = "/latchkey.v1.ApplicationService";
+const createRpc = `${service}/CreateApplication`;
+const application = { name: "a", type: "private", permissions: ["token:read"] };
+
+function call(
+  type: string,
+  body: string | Uint8Array,
+  headers: object = {},
+  path = createRpc,
+): Promise<HttpAnswer> {
+  return send(target, path, {
+    method: "POST",
+    headers: { "svc-api-key": target.root.key, "content-type": type, ...headers },
+    body,
+  });
+}
+
+/** Checks that Connect refused a call, with all the facts, and answers with what it said. */
+function expectError(answer: HttpAnswer, status: number, code: string): string {
+  expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
+  const error = JSON.parse(answer.body);
+  expect(error.code).toBe(code);
+  const [info, bad] = error.details.map(({ type, value }: { type: string; value: string }) => {
+    const schema = type === ErrorInfoSchema.typeName ? ErrorInfoSchema : BadRequestSchema;
+    return fromBinary(schema, base64Decode(value));
+  });
+  expect(info).toMatchObject({
+    domain: "latchkey",
+    metadata: { request_id: answer.headers["x-request-id"] },
+  });
+  if (code === "invalid_argument") {
+    expect(info.reason).toBe("INVALID_REQUEST");
+    expect(bad.fieldViolations.length).toBeGreaterThan(0);
+  }
+  return error.message;
+}
+
+describe("a message of JSON over Connect that is not as it should be", () => {
+  it.each<[what: string, body: string | Uint8Array]>([
+    ["nothing", ""],
+    ["half an object", "{"],
+    ["an array", "[]"],
+    ["null", "null"],
+    ["an unknown field", JSON.stringify({ ...application, nam: "a" })],
+    ["an unknown field deep inside", '{"rules":[{"priority":1,"conditions":[{"x":1}]}]}'],
+    ["an operator", '{"name":{"$gt":""}}'],
+    ["__proto__", JSON.stringify(application).replace("{", '{"__proto__":{"name":"b"},')],
+    ["constructor", JSON.stringify({ ...application, constructor: {} })],
+    ["a name given twice", JSON.stringify(application).replace("{", '{"name":"b",')],
+    ["a number for a string", '{"name":1}'],
+    ["a string for a list", '{"permissions":"token:read"}'],
+    ["a list of numbers", '{"permissions":[1]}'],
+    ["a fraction for a whole number", '{"rules":[{"priority":1.5}]}'],
+    ["a number over 32 bits", '{"rules":[{"priority":2147483648}]}'],
+    ["words for a date", '{"expiresAt":"tomorrow"}'],
+    ["half of a surrogate pair", JSON.stringify({ ...application, name: "a\ud83d" })],
+    ["half of a surrogate pair in a name", '{"\\ud800":1}'],
+    ["a control character", JSON.stringify({ ...application, name: "a\u0000" })],
+    [
+      "bytes that are not UTF-8",
+      Buffer.from(JSON.stringify({ ...application, name: "\xc3\x28" }), "latin1"),
+    ],
+    ["a megabyte of brackets", "[".repeat(1024 * 1024)],
+    ["100000 levels of nesting", `{"rules":${"[".repeat(1e5)}${"]".repeat(1e5)}}`],
+    ["a name of a megabyte", `{"${"a".repeat(1024 * 1024 - 10)}":1}`],
+  ])("is refused as invalid_argument: %s", async (_what, body) => {
+    const message = expectError(await call("application/json", body), 400, "invalid_argument");
+    expect(message).not.toMatch(/internal/i);
+    expect(message.length).toBeLessThan(3_000);
+  });
+
+  it("is refused in the same way whatever the caller can decompress", async () => {
+    const body = `{"${"a".repeat(10_000)}":1}`;
+    const answer = await call("application/json", body, { "accept-encoding": "gzip, br" });
+    expect(answer.status).toBe(400);
+  });
+
+  it("is refused with its unknown field by name", async () => {
+    const body = JSON.stringify({ ...application, expire: "never" });
+    const answer = await call("application/json", body);
+    expect(expectError(answer, 400, "invalid_argument")).toContain("expire");
+  });
+});
+
+describe("a duration over Connect", () => {
+  const regenerate = (gracePeriod: unknown) =>
+    call(
+      "application/json",
+      JSON.stringify({ id: target.privateId, gracePeriod }),
+      {},
+      `${service}/RegenerateApplicationKey`,
+    );
+
+  it.each(["soon", "1.0000000001s", "315576000001s", "-1s", "0.5s", "2592001s", 3600, {}])(
+    "of %j is refused as invalid_argument",
+    async (gracePeriod) => {
+      expectError(await regenerate(gracePeriod), 400, "invalid_argument");
+    },
+  );
+});
+
+describe("a message of protobuf over Connect that is not one", () => {
+  it.each<[what: string, body: Uint8Array]>([
+    ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],
+    ["a string longer than the message", Buffer.from([0x0a, 0x7f, 0x61])],
+    ["not UTF-8", Buffer.from([0x0a, 0x02, 0xc3, 0x28])],
+    ["a megabyte of groups in groups", Buffer.alloc(1024 * 1024, 0x0b)],
+  ])("is refused as invalid_argument: %s", async (_what, body) => {
+    expectError(await call("application/proto", body), 400, "invalid_argument");
+  });
+});
+
+describe("compression over Connect", () => {
+  it("that cannot be undone is refused as invalid_argument", async () => {
+    for (const body of [Buffer.from("nonsense"), gzipSync("{}".repeat(50)).subarray(0, 15)]) {
+      const answer = await call("application/json", body, { "content-encoding": "gzip" });
+      expectError(answer, 400, "invalid_argument");
+    }
+  });
+
+  it("that is unknown is refused as unimplemented", async () => {
+    const answer = await call("application/json", "{}", { "content-encoding": "snappy" });
+    expect(expectError(answer, 501, "unimplemented")).toContain("gzip");
+  });
+
+  it("of a good message is fine", async () => {
+    const answer = await call("application/json", gzipSync("{}"), { "content-encoding": "gzip" });
+    expect(expectError(answer, 400, "invalid_argument")).toContain("name: value is required");
+  });
+});
+
+describe("a call by GET over Connect", () => {
+  const get = (query: string, path = `${service}/GetApplication`) =>
+    send(target, `${path}?${query}`, { headers: { "svc-api-key": target.root.key } });
+
+  it("reads its message from the query", async () => {
+    const message = encodeURIComponent(JSON.stringify({ id: target.privateId }));
+    const answer = await get(`connect=v1&encoding=json&message=${message}`);
+    expect(JSON.parse(answer.body)).toMatchObject({ id: target.privateId });
+  });
+
+  it.each(["encoding=json&message=%7B", "encoding=json", "encoding=proto&base64=1&message=!!"])(
+    "that has no message is refused as invalid_argument: ?%s",
+    async (query) => {
+      expectError(await get(query), 400, "invalid_argument");
+    },
+  );
+
+  it("without a known encoding is refused with 415, and where there is no GET with 405", async () => {
+    expectProblem(await get("encoding=xml"), 415, "unsupported_media_type");
+    expectProblem(await get(""), 415, "unsupported_media_type");
+    expectProblem(await get("encoding=json", createRpc), 405, "method_not_allowed");
+  });
+});
+
+describe("gRPC-Web", () => {
+  it.each<[what: string, body: Uint8Array, code: number]>([
+    ["bytes that are no message", envelope(Buffer.from([0xff])), 3],
+    ["half of a frame", envelope("a", 0, 10), 3],
+    ["a flag of compression", envelope("a", 1), 3],
+    ["not UTF-8", envelope(Buffer.from([0x0a, 0x02, 0xc3, 0x28])), 3],
+    ["a frame of 4 GiB", envelope("a", 0, 0xffff_ffff), 8],
+    ["no message", Buffer.alloc(0), 12],
+    ["two messages", Buffer.concat([envelope(""), envelope("")]), 12],
+  ])("refuses %s in its trailers", async (_what, body, code) => {
+    const answer = await call("application/grpc-web+proto", body);
+    expect(answer.status).toBe(200);
+    const trailers = Object.fromEntries(
+      answer.body
+        .slice(5)
+        .trim()
+        .split("\r\n")
+        .map((line) => line.split(": ")),
+    );
+    expect(trailers["grpc-status"]).toBe(String(code));
+    const { info } = readDetails(Buffer.from(trailers["grpc-status-details-bin"], "base64"));
+    expect(info?.metadata.request_id).toBe(answer.headers["x-request-id"]);
+  });
+
+  it("as text is refused with 415, as is anything that is no protocol", async () => {
+    for (const type of ["application/grpc-web-text", "application/grpc-webx", "text/html", ""]) {
+      const answer = await call(type, "AAAAAAA=");
+      expectProblem(answer, 415, "unsupported_media_type");
+    }
+  });
+});

@@ -1,0 +1,223 @@
+import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { Code } from "@connectrpc/connect";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { callRaw, detailsOf, envelope } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { type GatedStore, gated } from "../../support/store.js";
+import { until } from "../../support/until.js";
+
+const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+
+let base: TestServer;
+let server: TestServer;
+let store: GatedStore;
+let root: Bootstrapped;
+let session: ClientHttp2Session;
+
+beforeAll(async () => {
+  base = await startServer();
+  store = gated(base.store);
+  server = await startServer("lmdb", { store });
+  root = await server.createTenant();
+});
+
+beforeEach(() => {
+  session = connect(server.url);
+  session.on("error", () => {});
+});
+
+afterEach(async () => {
+  store.open();
+  session.destroy();
+  expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  const good = await callRaw(server, byKeyRpc, { headers: keyHeader(), body: envelope("") });
+  expect(good.headers["grpc-status"]).toBe("0");
+});
+
+afterAll(async () => {
+  await server.close();
+  await base.close();
+});
+
+function keyHeader() {
+  return { "svc-api-key": root.key };
+}
+
+function call(headers: object, body: Uint8Array = envelope("")) {
+  return callRaw(server, byKeyRpc, { headers: { ...keyHeader(), ...headers }, body });
+}
+
+describe("a deadline", () => {
+  it.each(["0n", "0S"])("that has passed before the call is found so: %s", async (timeout) => {
+    const answer = await call({ "grpc-timeout": timeout });
+    expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+  });
+
+  it.each(["1n", "1u", "1m", "30m"])("that passes during the call ends it: %s", async (timeout) => {
+    store.shut();
+    const answer = await call({ "grpc-timeout": timeout });
+    expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+    expect(detailsOf(answer).info).toMatchObject({
+      reason: "DEADLINE_EXCEEDED",
+      metadata: { request_id: answer.headers["x-request-id"] },
+    });
+  });
+
+  it("of Connect ends the call as well", async () => {
+    store.shut();
+    for (const timeout of ["0", "1", "30"]) {
+      const answer = await call(
+        { "content-type": "application/json", "connect-timeout-ms": timeout },
+        Buffer.from("{}"),
+      );
+      expect(answer.status).toBe(504);
+      expect(JSON.parse(answer.body.toString()).code).toBe("deadline_exceeded");
+    }
+  });
+
+  it.each(["1", "m", "-1m", "1.5S", "1e3m", "999999999S", "1 S", "1x"])(
+    "that is none is refused: %j",
+    async (timeout) => {
+      const { headers } = await call({ "grpc-timeout": timeout });
+      expect(headers["grpc-status"]).toBe(String(Code.InvalidArgument));
+    },
+  );
+
+  it.each<[name: string, far: string]>([
+    ["grpc-timeout", "99999999H"],
+    ["grpc-timeout", "2147484S"],
+    ["connect-timeout-ms", "9999999999"],
+  ])("that lies further ahead than timers reach changes nothing: %s %s", async (name, far) => {
+    const lists = gated(base.store, "list");
+    const other = await startServer("lmdb", { store: lists });
+    lists.shut();
+    const arrival = lists.arrival();
+    const isConnect = name === "connect-timeout-ms";
+    const answer = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
+      headers: {
+        ...keyHeader(),
+        [name]: far,
+        ...(isConnect && { "content-type": "application/json" }),
+      },
+      body: isConnect ? "{}" : envelope(""),
+    });
+    await arrival;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    lists.open();
+    const { status, headers } = await answer;
+    expect([status, headers["grpc-status"]]).toEqual([200, isConnect ? undefined : "0"]);
+    await other.close();
+  });
+
+  it("that a gRPC client sets is kept by the server too", async () => {
+    store.shut();
+    const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set("svc-api-key", root.key);
+    const bytes = (buffer: Buffer) => buffer;
+    const callFor = (milliseconds: number) =>
+      new Promise<ServiceError | null>((resolve) => {
+        const deadline = Date.now() + milliseconds;
+        const options = { deadline };
+        const nothing = Buffer.alloc(0);
+        client.makeUnaryRequest(byKeyRpc, bytes, bytes, nothing, metadata, options, resolve);
+      });
+    let hasArrived = false;
+    // A slow machine needs longer to bring the call to the server.
+    for (let milliseconds = 50; !hasArrived; milliseconds *= 2) {
+      server.logs.length = 0;
+      void store.arrival().then(() => {
+        hasArrived = true;
+      });
+      expect((await callFor(milliseconds))?.code).toBe(Code.DeadlineExceeded);
+    }
+    client.close();
+    await untilLogged("deadline_exceeded", "canceled");
+  });
+});
+
+describe("a caller that goes away", () => {
+  const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_NO_ERROR } =
+    constants;
+  const codes = [NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_NO_ERROR];
+
+  it.each(codes)("while its call is under way is not our fault: RST_STREAM %d", async (code) => {
+    store.shut();
+    const arrival = store.arrival();
+    const stream = open(byKeyRpc);
+    stream.end(envelope(""));
+    await arrival;
+    server.logs.length = 0;
+    stream.close(code);
+    await untilLogged("canceled");
+  });
+
+  it.each(codes)("in the middle of its message is not our fault: RST_STREAM %d", async (code) => {
+    const stream = open(createRpc);
+    stream.write(envelope("abc", 0, 100));
+    await new Promise((resolve) => session.ping(resolve));
+    stream.close(code);
+    await new Promise((resolve) => session.ping(resolve));
+  });
+
+  it("by its connection is not our fault", async () => {
+    store.shut();
+    const arrival = store.arrival();
+    open(byKeyRpc).end(envelope(""));
+    await arrival;
+    server.logs.length = 0;
+    session.destroy();
+    await untilLogged("canceled");
+  });
+
+  it("over HTTP/1.1 is not our fault", async () => {
+    store.shut();
+    for (const path of ["/applications/key", byKeyRpc]) {
+      const arrival = store.arrival();
+      const abort = new AbortController();
+      const answer = fetch(`${server.url}${path}`, {
+        method: path === byKeyRpc ? "POST" : "GET",
+        headers: { ...keyHeader(), "content-type": "application/json" },
+        ...(path === byKeyRpc && { body: "{}" }),
+        signal: abort.signal,
+      });
+      await arrival;
+      server.logs.length = 0;
+      abort.abort();
+      await expect(answer).rejects.toThrow();
+      await untilLogged("canceled");
+    }
+  });
+
+  it("again and again, hundreds of times, harms nobody else", async () => {
+    const other = connect(server.url);
+    for (let round = 0; round < 5 && !session.destroyed; round++) {
+      for (let i = 0; i < 100 && !session.destroyed; i++) {
+        open(createRpc).close(constants.NGHTTP2_CANCEL);
+      }
+      const headers = keyHeader();
+      const good = await callRaw(server, byKeyRpc, { headers, body: envelope("") }, other);
+      expect(good.headers["grpc-status"]).toBe("0");
+    }
+    other.destroy();
+  });
+
+  function open(path: string) {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      ...keyHeader(),
+    });
+    stream.on("error", () => {});
+    return stream;
+  }
+});
+
+async function untilLogged(...codes: string[]): Promise<void> {
+  await until(async () => server.logs.some(({ code }) => codes.includes(String(code))));
+}

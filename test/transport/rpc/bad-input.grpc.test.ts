@@ -1,0 +1,249 @@
+import { connect } from "node:http2";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { CreateApplicationRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { makeKey } from "../../../src/auth/keys.js";
+import { newId } from "../../../src/lib/uuid.js";
+import type { Api } from "../../support/api.js";
+import { createGrpcApi } from "../../support/api-grpc.js";
+import { useBadInputTarget } from "../../support/bad-input.js";
+import { callRaw, detailsOf, envelope, type StreamAnswer } from "../../support/raw-grpc.js";
+
+const target = useBadInputTarget();
+const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const watchRpc = "/grpc.health.v1.Health/Watch";
+const reflectionRpc = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const bodyLimit = 1024 * 1024;
+
+function call(body: Uint8Array, headers: object = {}, path = createRpc): Promise<StreamAnswer> {
+  const key = { "svc-api-key": target.root.key };
+  return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
+}
+
+/** Checks that a call was refused with this code and with the facts about it. */
+function expectRefusal(answer: StreamAnswer, code: Code, reason: string) {
+  expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
+  expect(answer.headers["grpc-message"]).toMatch(/./);
+  const { info, badRequest } = detailsOf(answer);
+  expect(info).toMatchObject({
+    reason,
+    domain: "latchkey",
+    metadata: { request_id: answer.headers["x-request-id"] },
+  });
+  expect(badRequest === undefined).toBe(code !== Code.InvalidArgument);
+}
+
+/** A field of protobuf that holds bytes. */
+function field(number: number, bytes: Uint8Array | string): Buffer {
+  const value = Buffer.from(bytes as Uint8Array);
+  return Buffer.concat([Buffer.from([(number << 3) | 2, value.length]), value]);
+}
+
+describe("every row of the error table", () => {
+  async function failureOf(run: (api: Api) => Promise<unknown>) {
+    const api = createGrpcApi(`127.0.0.1:${target.port}`);
+    const failure = await run(api).then(
+      () => new Error("it was not refused"),
+      (error) => error,
+    );
+    api.close();
+    return { code: failure.status, reason: failure.reason, requestId: failure.requestId };
+  }
+
+  it.each<[reason: string, code: Code, run: (api: Api) => Promise<unknown>]>([
+    ["invalid_request", Code.InvalidArgument, (api) => api.createApplication(target.root.key, {})],
+    ["unauthenticated", Code.Unauthenticated, (api) => api.listApplications(undefined)],
+    ["permission_denied", Code.PermissionDenied, (api) => api.listApplications(target.privateKey)],
+    [
+      "application_not_found",
+      Code.NotFound,
+      (api) => api.getApplication(target.root.key, { id: newId(0) }),
+    ],
+    [
+      "nonce_not_found",
+      Code.NotFound,
+      (api) =>
+        api.authorizeSession(target.privateKey, {
+          nonce: makeKey("non", newId(0)),
+          permissions: ["token:read"],
+        }),
+    ],
+    [
+      "nonce_used",
+      Code.AlreadyExists,
+      async (api) => {
+        const { nonce } = await api.createSession(target.publicKey);
+        const request = { nonce, permissions: ["token:read"] };
+        await api.authorizeSession(target.privateKey, request);
+        return api.authorizeSession(target.privateKey, request);
+      },
+    ],
+    [
+      "body_too_large",
+      Code.ResourceExhausted,
+      (api) => api.createApplication(target.root.key, { name: "a".repeat(bodyLimit) }),
+    ],
+  ])("answers %s with code %d", async (reason, code, run) => {
+    expect(await failureOf(run)).toEqual({ reason, code, requestId: expect.stringMatching(/./) });
+  });
+});
+
+describe("a frame that is not one", () => {
+  it.each<[what: string, body: Uint8Array]>([
+    ["half of a prefix", Buffer.from([0, 0, 0])],
+    ["a prefix and none of the message that it tells of", envelope("", 0, 10)],
+    ["a message shorter than its prefix says", envelope("abc", 0, 10)],
+    ["a good message and half of a prefix", Buffer.concat([envelope(""), Buffer.from([0, 0])])],
+    ["a message of JSON without a prefix", Buffer.from('{"a"')],
+  ])("is refused as INVALID_ARGUMENT: %s", async (_what, body) => {
+    expectRefusal(await call(body), Code.InvalidArgument, "INVALID_REQUEST");
+  });
+
+  it.each<[what: string, body: Uint8Array]>([
+    ["one byte over the limit", envelope(Buffer.alloc(bodyLimit + 1))],
+    ["2 MB", envelope(Buffer.alloc(2 * bodyLimit))],
+    ["a prefix that says 4 GiB", envelope("abc", 0, 0xffff_ffff)],
+    ["a prefix that says 2 GiB", envelope("", 0, 0x8000_0000)],
+    ["JSON, whose first bytes are a huge length", Buffer.from('{"name":"a"}')],
+  ])("over the limit is refused as RESOURCE_EXHAUSTED: %s", async (_what, body) => {
+    expectRefusal(await call(body), Code.ResourceExhausted, "BODY_TOO_LARGE");
+  });
+
+  it("is none at all, or one too many: UNIMPLEMENTED, as gRPC says", async () => {
+    const two = Buffer.concat([envelope(""), envelope("")]);
+    for (const body of [Buffer.alloc(0), two]) {
+      expectRefusal(await call(body), Code.Unimplemented, "UNIMPLEMENTED");
+    }
+  });
+});
+
+describe("compression", () => {
+  const good = Buffer.from(
+    toBinary(CreateApplicationRequestSchema, create(CreateApplicationRequestSchema)),
+  );
+
+  it("that is flagged and not named is refused as INVALID_ARGUMENT", async () => {
+    for (const encoding of [{}, { "grpc-encoding": "identity" }]) {
+      const answer = await call(envelope(gzipSync(good), 1), encoding);
+      expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+    }
+  });
+
+  it("that is unknown is refused as UNIMPLEMENTED, with those that are known", async () => {
+    const answer = await call(envelope("a", 1), { "grpc-encoding": "snappy" });
+    expectRefusal(answer, Code.Unimplemented, "UNIMPLEMENTED");
+    expect(answer.headers["grpc-message"]).toContain("gzip");
+  });
+
+  it.each<[what: string, encoding: string, bytes: Uint8Array]>([
+    ["nonsense", "gzip", Buffer.from("nonsense")],
+    ["half of a gzip", "gzip", gzipSync("a".repeat(100)).subarray(0, 15)],
+    ["a gzip with a wrong sum", "gzip", flipped(gzipSync("abc"))],
+    ["half of a brotli", "br", brotliCompressSync("a".repeat(100)).subarray(0, 4)],
+    ["nonsense", "br", Buffer.from("nonsense")],
+  ])("that cannot be undone is refused: %s as %s", async (_what, encoding, bytes) => {
+    const answer = await call(envelope(bytes, 1), { "grpc-encoding": encoding });
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+  });
+
+  it("of a good message is fine", async () => {
+    const answer = await call(envelope(gzipSync(good), 1), { "grpc-encoding": "gzip" });
+    expect(answer.headers["grpc-message"]).toContain("name: value is required");
+  });
+
+  function flipped(bytes: Buffer): Buffer {
+    bytes.writeUInt8(bytes.readUInt8(bytes.length - 6) ^ 0xff, bytes.length - 6);
+    return bytes;
+  }
+});
+
+describe("a message that is not one", () => {
+  it.each<[what: string, message: Uint8Array]>([
+    ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],
+    ["a tag of field 0", Buffer.from([0x02, 0x00])],
+    ["a string longer than the message", Buffer.from([0x0a, 0x7f, 0x61])],
+    ["a varint without an end", Buffer.alloc(20, 0xff)],
+    ["a megabyte of groups in groups", Buffer.alloc(bodyLimit - 8, 0x0b)],
+    ["unknown groups in groups", Buffer.alloc(bodyLimit - 8, 0x7b)],
+    ["a group that ends without a start", Buffer.from([0x7c])],
+    ["a number where a string should be", Buffer.from([0x0d, 1, 2, 3, 4])],
+    ["bytes that are not UTF-8 in a string", field(1, Buffer.from([0xc3, 0x28]))],
+    ["half of a surrogate pair in a string", field(1, Buffer.from([0xed, 0xa0, 0x80]))],
+    ["not UTF-8 in a list", field(3, Buffer.from([0xff]))],
+    ["not UTF-8 deep inside", field(4, field(3, Buffer.from([0xff])))],
+  ])("is refused as INVALID_ARGUMENT: %s", async (_what, message) => {
+    const answer = await call(envelope(message));
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+  });
+
+  it("whatever its bytes are, is refused with a code that blames the caller", async () => {
+    const session = connect(target.server.url);
+    const headers = { "svc-api-key": target.root.key };
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 64 }), async (bytes) => {
+        for (const body of [bytes, envelope(bytes)]) {
+          const answer = await callRaw(target.server, createRpc, { headers, body }, session);
+          expect(["3", "8", "12"]).toContain(answer.headers["grpc-status"]);
+        }
+      }),
+      { numRuns: 100 },
+    );
+    session.destroy();
+  });
+
+  it("is refused on streams as well", async () => {
+    for (const path of [watchRpc, reflectionRpc]) {
+      for (const body of [envelope(Buffer.from([0xff])), envelope("a", 0, 9), envelope("a", 1)]) {
+        const answer = await call(body, {}, path);
+        expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+      }
+    }
+  });
+
+  it("of very many mistakes still fits in the trailers", async () => {
+    const rules = Array.from({ length: 1000 }, () => ({}));
+    const message = create(CreateApplicationRequestSchema, { rules });
+    const answer = await call(envelope(toBinary(CreateApplicationRequestSchema, message)));
+    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+    expect(JSON.stringify(answer.headers).length).toBeLessThan(8_192);
+  });
+});
+
+describe("a call to what there is not", () => {
+  it.each([
+    "/latchkey.v1.ApplicationService/Nothing",
+    "/latchkey.v1.Nothing/CreateApplication",
+    "/latchkey.v1.ApplicationService/createApplication",
+    "/latchkey.v1.ApplicationService/CreateApplication/",
+    "/latchkey.v1.ApplicationService/constructor",
+    "/",
+    "/%zz/é%00",
+    "/applications",
+  ])("is refused as UNIMPLEMENTED: %s", async (path) => {
+    const { status, headers } = await call(envelope(""), {}, path);
+    expect({ status, code: headers["grpc-status"] }).toEqual({ status: 200, code: "12" });
+    expect(headers["grpc-message"]).toContain("there is no method");
+  });
+
+  it.each([
+    "text/plain",
+    "application/grpcx",
+    "application/grpc+xml",
+    "application/x-protobuf",
+    "",
+  ])("with the content type %j is refused with 415", async (type) => {
+    const { status, headers } = await call(envelope(""), { "content-type": type });
+    expect(status).toBe(415);
+    expect(headers["content-type"]).toBe("application/problem+json");
+  });
+
+  it("by another method than POST is refused with 405", async () => {
+    for (const method of ["PUT", "PATCH"]) {
+      const { status, headers } = await call(envelope(""), { ":method": method });
+      expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: "POST" });
+    }
+  });
+});

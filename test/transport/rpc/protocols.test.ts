@@ -1,0 +1,269 @@
+import { Agent, request } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { makeKey } from "../../../src/auth/keys.js";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { expectProblem, parseAnswers } from "../../support/http.js";
+import { callRaw } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+let server: TestServer;
+let root: Bootstrapped;
+
+beforeAll(async () => {
+  server = await startServer();
+  root = await server.createTenant();
+});
+
+afterAll(() => server.close());
+
+const key = () => ({ "svc-api-key": root.key });
+
+describe("one port", () => {
+  it.each(["1.1", "2"] as const)("speaks REST over HTTP/%s", async (version) => {
+    const answer = await (version === "1.1" ? restOverHttp1 : restOverHttp2)("/applications/key");
+    expect(JSON.parse(answer)).toMatchObject({ id: root.applicationId });
+  });
+
+  it.each(["1.1", "2"] as const)(
+    "speaks Connect and gRPC-Web over HTTP/%s",
+    async (httpVersion) => {
+      for (const createTransport of [createConnectTransport, createGrpcWebTransport]) {
+        const transport = createTransport({ baseUrl: server.url, httpVersion });
+        const client = createClient(ApplicationService, transport);
+        const { id } = await client.getApplicationByKey({}, { headers: key() });
+        expect(id).toBe(root.applicationId);
+      }
+    },
+  );
+
+  it("speaks gRPC over HTTP/2", async () => {
+    const transport = createGrpcTransport({ baseUrl: server.url });
+    const client = createClient(ApplicationService, transport);
+    const { id } = await client.getApplicationByKey({}, { headers: key() });
+    expect(id).toBe(root.applicationId);
+  });
+
+  it.each([
+    ["Connect", createConnectTransport],
+    ["gRPC-Web", createGrpcWebTransport],
+    ["gRPC", createGrpcTransport],
+  ])("takes one version of if_match and If-Match over %s", async (_name, createTransport) => {
+    const transport = createTransport({ baseUrl: server.url, httpVersion: "2" });
+    const client = createClient(ApplicationService, transport);
+    const request = { name: "one", type: "private", permissions: ["token:read"] };
+    const { id, version } = await client.createApplication(request, { headers: key() });
+    const disable = (ifMatch: string, tag: string) =>
+      client.disableApplication({ id, ifMatch }, { headers: { ...key(), "if-match": tag } });
+    await expect(disable(version, '"other"')).rejects.toThrow("differs from the If-Match header");
+    await expect(disable(`W/"${version}"`, `"${version}"`)).rejects.toThrow("one entity tag");
+    await expect(disable(`"${version}"`, `"${version}"`)).resolves.toMatchObject({ id });
+  });
+
+  it("speaks everything at once on one connection of HTTP/2", async () => {
+    const session = connectHttp2(server.url);
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, at) => {
+        const isRest = at % 2 === 0;
+        const path = isRest
+          ? "/applications/key"
+          : "/latchkey.v1.ApplicationService/GetApplicationByKey";
+        const headers = {
+          ...key(),
+          ":method": isRest ? "GET" : "POST",
+          "content-type": "application/json",
+        };
+        return callRaw(server, path, { headers, ...(!isRest && { body: "{}" }) }, session);
+      }),
+    );
+    session.destroy();
+    for (const { status, body } of answers) {
+      expect(status).toBe(200);
+      expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
+    }
+  });
+
+  it("answers every method of REST over HTTP/2 as over HTTP/1.1", async () => {
+    const json = { ...key(), "content-type": "application/json" };
+    const call = (method: string, path: string, body?: string) =>
+      callRaw(server, path, {
+        headers: { ...json, ":method": method },
+        ...(body !== undefined && { body }),
+      });
+    const request = { name: "a", type: "private", permissions: ["token:read"] };
+    const made = await call("POST", "/applications", JSON.stringify(request));
+    expect(made.status).toBe(201);
+    const { id } = JSON.parse(made.body.toString());
+    const { type: _type, ...change } = request;
+    const changed = await call("PUT", `/applications/${id}`, JSON.stringify(change));
+    expect(changed.status).toBe(200);
+    const deleted = await call("DELETE", `/applications/${id}`);
+    expect({ status: deleted.status, body: deleted.body.length }).toEqual({ status: 204, body: 0 });
+    const { status, headers, body } = await call("GET", `/applications/${id}`);
+    const problem = { status, headers, body: body.toString() };
+    expectProblem(problem, 404, "application_not_found");
+  });
+
+  it("tells HTTP/2 from HTTP/1.1 by a preface that comes byte by byte", async () => {
+    const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    const goAway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    const answer = await drip(Buffer.concat([preface, settings, goAway]));
+    expect(answer.readUInt8(3)).toBe(4); // SETTINGS, the first frame of every server.
+  });
+
+  it.each([
+    ["GET /healthz HTTP/1.1", 200],
+    ["PUT /healthz HTTP/1.1", 405],
+    ["PR /healthz HTTP/1.1", 400],
+  ])("takes a request of HTTP/1.1 that comes byte by byte: %s", async (line, status) => {
+    const answer = await drip(Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`));
+    expect(parseAnswers(answer.toString())[0]?.status).toBe(status);
+  });
+
+  it("lets go of one that hangs up before it has said what it speaks", async () => {
+    for (const start of ["", "P", "PR"]) {
+      const socket = connect(server.port, "127.0.0.1");
+      const closed = new Promise((resolve) => socket.on("close", resolve));
+      socket.end(start);
+      await closed;
+    }
+  });
+});
+
+describe("a connection of HTTP/1.1", () => {
+  it("is kept for the next request", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    for (let i = 0; i < 5; i++) {
+      await new Promise<void>((resolve, reject) => {
+        const path = i % 2 === 0 ? "/healthz" : "/nothing";
+        const outgoing = request({ port: server.port, host: "127.0.0.1", path, agent });
+        outgoing.on("response", (incoming) => {
+          ports.add(incoming.socket.localPort);
+          incoming.resume().on("end", resolve);
+        });
+        outgoing.on("error", reject);
+        outgoing.end();
+      });
+    }
+    agent.destroy();
+    expect(ports.size).toBe(1);
+  });
+
+  it("takes requests one upon the other, and answers them in order", async () => {
+    const ask = (path: string, extra = "") =>
+      `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n${extra}\r\n`;
+    const socket = connect(server.port, "127.0.0.1");
+    const text = new Promise<string>((resolve) => {
+      let got = "";
+      socket.on("data", (chunk) => {
+        got += chunk;
+      });
+      socket.on("close", () => resolve(got));
+    });
+    socket.write(
+      ask("/applications/key") +
+        "POST /applications HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc" +
+        ask("/nothing") +
+        ask("/healthz", "connection: close\r\n"),
+    );
+    expect(parseAnswers(await text).map(({ status }) => status)).toEqual([200, 401, 404, 200]);
+  });
+});
+
+/** Sends bytes one by one, and answers with what came back until the server hung up. */
+async function drip(bytes: Buffer): Promise<Buffer> {
+  const socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk) => chunks.push(chunk));
+  socket.on("error", () => {});
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  for (let at = 0; at < bytes.length; at++) {
+    socket.write(bytes.subarray(at, at + 1));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await closed;
+  return Buffer.concat(chunks);
+}
+
+function restOverHttp1(path: string): Promise<string> {
+  return fetch(server.url + path, { headers: key() }).then((response) => response.text());
+}
+
+async function restOverHttp2(path: string): Promise<string> {
+  const { body } = await callRaw(server, path, {
+    headers: { ...key(), ":method": "GET", "content-type": "text/plain" },
+  });
+  return body.toString();
+}
+
+describe("an answer in the JSON of Connect", () => {
+  async function call(key: string, method: string, request: object) {
+    const response = await fetch(`${server.url}/latchkey.v1.AccessService/${method}`, {
+      method: "POST",
+      headers: { "SVC-API-KEY": key, "content-type": "application/json" },
+      body: JSON.stringify(request),
+    });
+    return response.json();
+  }
+
+  it("says that something is not allowed, and leaves it not to be guessed", async () => {
+    const { key } = await server.createTenant();
+    const unknown = makeKey("prv", newId(Date.now()));
+    expect(
+      await call(key, "CheckAccess", { key: unknown, permission: "token:read" }),
+    ).toMatchObject({ allowed: false, reason: "unknown_key" });
+  });
+
+  it("writes empty lists", async () => {
+    const { key } = await server.createTenant();
+    expect(await call(key, "WhoAmI", {})).toMatchObject({ kind: "application", rules: [] });
+  });
+});
+
+describe("a caller without a good key is refused before its message has come", () => {
+  /** Sends headers, and a body that never ends, and answers what comes back. */
+  async function ask(path: string, type: string): Promise<Record<string, unknown>> {
+    const session = connectHttp2(server.url);
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+    stream.write("{");
+    const got = await new Promise<Record<string, unknown>>((resolve, reject) => {
+      let headers = {};
+      stream.on("response", (response) => {
+        headers = response;
+      });
+      stream.on("trailers", (trailers) => {
+        headers = { ...headers, ...trailers };
+      });
+      stream.on("error", reject);
+      stream.on("end", () => resolve(headers));
+      stream.resume();
+    });
+    session.destroy();
+    return got;
+  }
+
+  it("over REST", async () => {
+    expect(await ask("/applications", "application/json")).toMatchObject({ ":status": 401 });
+  });
+
+  it("over Connect", async () => {
+    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    expect(await ask(path, "application/json")).toMatchObject({ ":status": 401 });
+  });
+
+  it("over gRPC", async () => {
+    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    expect(await ask(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
+  });
+});

@@ -1,0 +1,166 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { ApplicationStore } from "../../../src/store/port/store.js";
+import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api.js";
+import {
+  createOutbox,
+  duplexClients,
+  streamClients,
+  useReaders,
+} from "../../support/api-streams.js";
+import { linesBeforeNext } from "../../support/log.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { changed } from "../../support/store.js";
+import { until } from "../../support/until.js";
+
+const watchMethod = "latchkey.v1.AccessService/WatchCredentials";
+const checkMethod = "latchkey.v1.AccessService/StreamCheckAccess";
+const permission = "access:check";
+
+const read = useReaders();
+let base: TestServer;
+let server: TestServer;
+let root: Bootstrapped;
+let find: ApplicationStore["find"];
+
+beforeAll(async () => {
+  base = await startServer();
+  root = await base.createTenant();
+});
+
+afterAll(() => base.close());
+
+// Each test has a log of its own.
+beforeEach(async () => {
+  find = base.store.applications.find;
+  const store = changed(base.store, { applications: { find: (id) => find(id) } });
+  server = await startServer("lmdb", { store });
+});
+
+afterEach(() => server.close());
+
+/** The lines about a method, when there is one, and a later request has its own too. */
+async function linesOf(method: string): Promise<Record<string, unknown>[]> {
+  const isOfMethod = (line: Record<string, unknown>) => line.method === method;
+  await until(async () => server.logs.some(isOfMethod));
+  return (await linesBeforeNext(server)).filter(isOfMethod);
+}
+
+function openChecks(api: StreamingApi, key: string) {
+  const outbox = createOutbox<StreamedCheck>();
+  const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
+  return { ...stream, ...outbox, end: stream.end, hangUp: outbox.end };
+}
+
+describe.each(duplexClients)("a stream of checks by a client of %s", (_client, connect) => {
+  let api: StreamingApi;
+
+  beforeEach(() => {
+    api = connect(server);
+  });
+
+  afterEach(() => api.close());
+
+  it("is logged when it ends, once, and not before", async () => {
+    const stream = openChecks(api, root.key);
+    stream.send({ check: { key: root.key, permission } }, {});
+    await stream.next();
+    await stream.next();
+    expect(server.logs).toEqual([]);
+    stream.hangUp();
+    await stream.end();
+    const lines = await linesOf(checkMethod);
+    expect(lines).toMatchObject([{ level: 30, code: "ok", application_id: root.applicationId }]);
+  });
+
+  it("is logged once where its caller leaves, and as no failure", async () => {
+    const stream = openChecks(api, root.key);
+    stream.send({ check: { key: root.key, permission } });
+    await stream.next();
+    stream.stop();
+    expect(await linesOf(checkMethod)).toMatchObject([
+      { level: 30, code: expect.stringMatching(/^(ok|canceled)$/) },
+    ]);
+  });
+
+  it("is logged with what ended it", async () => {
+    const request = { name: "brief", type: "private", permissions: [permission] };
+    const caller = await api.createApplication(root.key, request);
+    const stream = openChecks(api, keyOf(caller));
+    const check = { key: root.key, permission };
+    stream.send({ check });
+    await stream.next();
+    await api.deleteApplication(root.key, caller);
+    stream.send({ check });
+    expect(await stream.end()).toMatchObject({ status: Code.Unauthenticated });
+    expect(await linesOf(checkMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
+  });
+
+  it("ends as UNAVAILABLE where the store does not answer, and says nothing of why", async () => {
+    const stream = openChecks(api, root.key);
+    const check = { key: root.key, permission };
+    stream.send({ check });
+    await stream.next();
+    find = () => Promise.reject(new StoreUnavailable("the disk at /secret/path is gone"));
+    stream.send({ check });
+    const failure = await stream.end();
+    expect(failure).toMatchObject({ status: Code.Unavailable, reason: "store_unavailable" });
+    expect(failure?.message).not.toContain("secret");
+    expect(await linesOf(checkMethod)).toMatchObject([{ level: 40, code: "store_unavailable" }]);
+  });
+
+  it("ends as INTERNAL where the server fails, and says nothing of why", async () => {
+    const stream = openChecks(api, root.key);
+    const check = { key: root.key, permission };
+    stream.send({ check });
+    await stream.next();
+    find = () => Promise.reject(new Error("a secret"));
+    stream.send({ check });
+    const failure = await stream.end();
+    expect(failure).toMatchObject({ status: Code.Internal, reason: "internal" });
+    expect(failure?.message).not.toContain("secret");
+    expect(await linesOf(checkMethod)).toMatchObject([{ level: 50, code: "internal" }]);
+  });
+});
+
+describe.each(streamClients)("a watch by a client of %s", (_client, connect) => {
+  let api: StreamingApi;
+
+  beforeEach(() => {
+    api = connect(server);
+  });
+
+  afterEach(() => api.close());
+
+  function watch(key: string) {
+    const heartbeatMs = 60_000;
+    return read((signal) => api.watchCredentials(key, { heartbeatMs }, signal));
+  }
+
+  it("is logged as canceled where its caller leaves, once, and not before", async () => {
+    const watcher = watch(root.key);
+    await watcher.next();
+    expect(server.logs).toEqual([]);
+    watcher.stop();
+    expect(await linesOf(watchMethod)).toMatchObject([
+      { level: 30, code: "canceled", application_id: root.applicationId },
+    ]);
+  });
+
+  it("is logged with what ended it", async () => {
+    const request = { name: "brief", type: "private", permissions: [permission] };
+    const caller = await api.createApplication(root.key, request);
+    const watcher = watch(keyOf(caller));
+    await watcher.next();
+    await api.regenerateApplicationKey(root.key, caller);
+    expect(await watcher.end()).toMatchObject({ status: Code.Unauthenticated });
+    expect(await linesOf(watchMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
+  });
+
+  it("that is refused is logged once, with why", async () => {
+    expect(await watch("secret").end()).toMatchObject({ status: Code.Unauthenticated });
+    expect(await linesOf(watchMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
+  });
+});

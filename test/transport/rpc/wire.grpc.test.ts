@@ -1,0 +1,405 @@
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { create, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  ApplicationSchema,
+  ListApplicationsRequestSchema,
+  ListApplicationsResponseSchema,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { createLarge, times } from "../../contract/store/fixtures.js";
+import { send } from "../../support/http.js";
+import {
+  answerOf,
+  grpcHeaders,
+  messagesIn,
+  sendParts,
+  useWireSessions,
+  type WireAnswer,
+  type WireSession,
+} from "../../support/http2-wire.js";
+import { detailsOf, envelope } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { type GatedStore, gated } from "../../support/store.js";
+import { until } from "../../support/until.js";
+
+const service = "/latchkey.v1.ApplicationService";
+const byKeyRpc = `${service}/GetApplicationByKey`;
+const listRpc = `${service}/ListApplications`;
+const updateRpc = `${service}/UpdateApplication`;
+const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+const bodyLimit = 1024 * 1024;
+
+const openSession = useWireSessions();
+let base: TestServer;
+let server: TestServer;
+let store: GatedStore;
+let root: Bootstrapped;
+let wire: WireSession;
+
+beforeAll(async () => {
+  base = await startServer();
+  store = gated(base.store);
+  server = await startServer("lmdb", { store });
+  root = await server.createTenant();
+  await createLarge(server.store, root.tenantId, 90);
+});
+
+beforeEach(() => {
+  store.open();
+  server.logs.length = 0;
+  wire = openSession(server);
+});
+
+afterAll(async () => {
+  await server.close();
+  await base.close();
+});
+
+function open(path: string, headers: OutgoingHttpHeaders = {}, on = wire): ClientHttp2Stream {
+  const stream = on.session.request(grpcHeaders(path, root.key, headers));
+  stream.on("error", () => {});
+  return stream;
+}
+
+async function call(path: string, body: Uint8Array, headers = {}, on = wire): Promise<WireAnswer> {
+  const stream = open(path, headers, on);
+  stream.end(body);
+  return answerOf(stream);
+}
+
+function framed<Desc extends DescMessage>(schema: Desc, request: object = {}): Buffer {
+  return envelope(toBinary(schema, create(schema, request as never)));
+}
+
+const listAll = () => framed(ListApplicationsRequestSchema, { size: 100 });
+
+function listedIn(message: Uint8Array): string[] {
+  return fromBinary(ListApplicationsResponseSchema, message).data.map(({ id }) => id);
+}
+
+async function untilLogged(...codes: string[]): Promise<void> {
+  await until(async () => server.logs.some(({ code }) => codes.includes(String(code))));
+}
+
+describe("a good answer", () => {
+  it("is headers, a message, and trailers that end it", async () => {
+    const stream = open(byKeyRpc);
+    stream.end(envelope(""));
+    const { headers, trailers, body } = await answerOf(stream);
+    expect(headers).toMatchObject({ ":status": 200, "content-type": "application/grpc+proto" });
+    expect(headers).not.toHaveProperty("grpc-status");
+    expect(trailers).toMatchObject({ "grpc-status": "0" });
+    const [message = Buffer.alloc(0)] = messagesIn(body);
+    expect(fromBinary(ApplicationSchema, message).id).toBe(root.applicationId);
+    const frames = wire.answerFrames(stream);
+    expect(frames.map(({ type }) => type)).toEqual(["HEADERS", "DATA", "HEADERS"]);
+    expect(frames.map(({ isLast }) => isLast)).toEqual([false, false, true]);
+  });
+
+  it("of hundreds of kilobytes reaches a caller that takes a kilobyte at a time", async () => {
+    const whole = await call(listRpc, listAll());
+    const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
+    const stream = open(listRpc, {}, narrow);
+    stream.end(listAll());
+    const slow = await answerOf(stream);
+    expect(slow.body.length).toBeGreaterThan(300_000);
+    expect(slow.body.equals(whole.body)).toBe(true);
+    expect(slow.trailers).toMatchObject({ "grpc-status": "0" });
+    const data = narrow.answerFrames(stream).filter(({ type }) => type === "DATA");
+    expect(Math.max(...data.map(({ payload }) => payload.length))).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe("a refusal", () => {
+  const noKey = { "svc-api-key": "none" };
+
+  it.each<[what: string, path: string, code: Code, headers: OutgoingHttpHeaders, body: Uint8Array]>(
+    [
+      ["of a caller without a key", byKeyRpc, Code.Unauthenticated, noKey, envelope("")],
+      ["of a stream without a key", streamRpc, Code.Unauthenticated, noKey, envelope("")],
+      ["of bytes that are no message", listRpc, Code.InvalidArgument, {}, envelope("\xff\xff")],
+      ["of a message that is too large", listRpc, Code.ResourceExhausted, {}, envelope("", 0, 2e9)],
+      ["of what breaks a rule", updateRpc, Code.InvalidArgument, {}, envelope("")],
+      ["of no message at all", listRpc, Code.Unimplemented, {}, Buffer.alloc(0)],
+      ["of a method that is not there", "/a.B/C", Code.Unimplemented, {}, envelope("")],
+      [
+        "of time that is up",
+        byKeyRpc,
+        Code.DeadlineExceeded,
+        { "grpc-timeout": "0S" },
+        envelope(""),
+      ],
+      [
+        "of a compression that nobody knows",
+        byKeyRpc,
+        Code.Unimplemented,
+        { "grpc-encoding": "snappy" },
+        envelope("", 1),
+      ],
+    ],
+  )("%s is one frame of headers, which ends it", async (_what, path, code, headers, body) => {
+    const stream = open(path, headers);
+    stream.end(body);
+    const answer = await answerOf(stream);
+    expect(answer.headers).toMatchObject({
+      ":status": 200,
+      "grpc-status": String(code),
+      "content-type": expect.stringMatching(/^application\/grpc(\+proto)?$/),
+    });
+    expect(answer.trailers).toBeUndefined();
+    expect(wire.answerFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
+  });
+
+  it("comes before the caller has sent its message, which it may go on sending", async () => {
+    const stream = open(listRpc, noKey);
+    const answer = answerOf(stream);
+    stream.write(envelope("a", 0, 100));
+    await until(async () => wire.answerFrames(stream).length > 0);
+    stream.write(Buffer.alloc(99));
+    stream.end();
+    expect((await answer).headers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
+    expect((await call(byKeyRpc, envelope(""))).trailers).toMatchObject({ "grpc-status": "0" });
+  });
+});
+
+describe("a message", () => {
+  it("of nearly the limit arrives in many small frames", async () => {
+    const id = root.applicationId;
+    const named = { id, name: "a", permissions: ["token:read"] };
+    const empty = framed(UpdateApplicationRequestSchema, named).length;
+    // Too long for a name, which is told only when all of it has been read.
+    const name = "x".repeat(bodyLimit - empty - 10);
+    const body = framed(UpdateApplicationRequestSchema, { ...named, name });
+    expect(body.length).toBeGreaterThan(bodyLimit - 50);
+    const stream = open(updateRpc);
+    const answer = answerOf(stream);
+    for (let at = 0; at < body.length; at += 700) {
+      const isTaken = stream.write(body.subarray(at, at + 700));
+      if (!isTaken || at % 7_000 === 0) {
+        await wire.arrival();
+      }
+    }
+    stream.end();
+    const { headers } = await answer;
+    expect(headers["grpc-status"]).toBe(String(Code.InvalidArgument));
+    const { badRequest } = detailsOf({ headers } as never);
+    expect(badRequest?.fieldViolations.map(({ field }) => field)).toEqual(["name"]);
+  });
+
+  it("may be cut in two anywhere, and into single bytes", async () => {
+    const id = [root.applicationId];
+    const body = framed(ListApplicationsRequestSchema, { id, size: 3 });
+    const cuts = times(body.length + 1, (at) => [body.subarray(0, at), body.subarray(at)]);
+    const bytes = times(body.length, (at) => body.subarray(at, at + 1));
+    for (const parts of [...cuts, bytes]) {
+      const stream = open(listRpc);
+      const [answer] = await Promise.all([answerOf(stream), sendParts(stream, wire, parts)]);
+      expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+      expect(messagesIn(answer.body).map(listedIn)).toEqual([id]);
+    }
+  });
+
+  it("is none where the headers end the call, or nothing comes after them", async () => {
+    const atOnce = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
+    const soon = open(byKeyRpc);
+    const late = open(byKeyRpc);
+    const answers = [atOnce, soon, late].map(answerOf);
+    soon.end();
+    await wire.arrival();
+    late.end();
+    for (const { headers } of await Promise.all(answers)) {
+      expect(headers["grpc-status"]).toBe(String(Code.Unimplemented));
+      expect(headers["grpc-message"]).toContain("no message");
+    }
+  });
+
+  it("is sent only when it is asked for by a caller that waits for that", async () => {
+    const ask = (headers: object) =>
+      new Promise<string>((resolve) => {
+        const stream = open(byKeyRpc, { expect: "100-continue", ...headers });
+        let asked = "not asked";
+        stream.on("continue", () => {
+          asked = "asked";
+          stream.end(envelope(""));
+        });
+        const answer = answerOf(stream);
+        stream.on("response", () => stream.end());
+        answer.then(({ headers, trailers }) =>
+          resolve(`${asked}, ${(trailers ?? headers)["grpc-status"]}`),
+        );
+      });
+    expect(await ask({})).toBe("asked, 0");
+    expect(await ask({ "svc-api-key": "none" })).toBe(`not asked, ${Code.Unauthenticated}`);
+  });
+});
+
+describe("compression", () => {
+  const gzipped = (message: Buffer) => envelope(gzipSync(message.subarray(5)), 1);
+
+  it("of a request is undone, and of a long answer done where its caller can undo it", async () => {
+    const plain = await call(listRpc, listAll());
+    const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "gzip" };
+    const answer = await call(listRpc, gzipped(listAll()), headers);
+    expect(answer.headers).toMatchObject({ "grpc-encoding": "gzip" });
+    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    expect(answer.body.readUInt8(0)).toBe(1);
+    expect(answer.body.length).toBeLessThan(plain.body.length / 10);
+    expect(gunzipSync(answer.body.subarray(5)).equals(plain.body.subarray(5))).toBe(true);
+  });
+
+  it("of a request gets a plain answer where its caller cannot undo another", async () => {
+    const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
+    const answer = await call(listRpc, gzipped(listAll()), headers);
+    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    expect(answer.body.readUInt8(0)).toBe(0);
+    expect(messagesIn(answer.body).map(listedIn)).toHaveLength(1);
+  });
+
+  it("that was named need not be used", async () => {
+    const answer = await call(listRpc, listAll(), { "grpc-encoding": "gzip" });
+    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+  });
+
+  it("works for a client that shares no code with the server", async () => {
+    const plain = await call(listRpc, listAll());
+    const gzip = 2;
+    const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure(), {
+      "grpc.default_compression_algorithm": gzip,
+    });
+    const { answer } = await callWith(client, listRpc, listAll().subarray(5));
+    client.close();
+    expect(answer?.equals(plain.body.subarray(5))).toBe(true);
+  });
+
+  it("of Connect gives the answer that there is without", async () => {
+    const request = { method: "POST", body: '{"size":100}' };
+    const headers = { "svc-api-key": root.key, "content-type": "application/json" };
+    const plain = await send(server, listRpc, { ...request, headers });
+    expect(plain.headers).not.toHaveProperty("content-encoding");
+    const packed = await send(server, listRpc, {
+      ...request,
+      headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "identity" },
+      body: gzipSync(request.body),
+    });
+    expect(JSON.parse(packed.body)).toEqual(JSON.parse(plain.body));
+    // Takes care of the compression by itself.
+    const both = await fetch(`${server.url}${listRpc}`, {
+      method: "POST",
+      headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "gzip" },
+      body: gzipSync(request.body),
+    });
+    expect(both.headers.get("content-encoding")).toBe("gzip");
+    expect(await both.json()).toEqual(JSON.parse(plain.body));
+  });
+});
+
+/** Makes a call by a client that shares no code with the server, and hears all of the answer. */
+function callWith(client: Client, path: string, request: Buffer, given: [string, string][] = []) {
+  const metadata = new Metadata();
+  metadata.set("svc-api-key", root.key);
+  for (const [name, value] of given) {
+    metadata.add(name, name.endsWith("-bin") ? Buffer.from(value) : value);
+  }
+  interface Heard {
+    error?: ServiceError;
+    answer?: Buffer;
+    first?: Metadata;
+  }
+  const bytes = (buffer: Buffer) => buffer;
+  return new Promise<Heard>((resolve) => {
+    const heard: Heard = {};
+    client
+      .makeUnaryRequest(path, bytes, bytes, request, metadata, (error, answer) => {
+        resolve({ ...heard, ...(error && { error }), ...(answer && { answer }) });
+      })
+      .on("metadata", (first) => {
+        heard.first = first;
+      });
+  });
+}
+
+describe("metadata", () => {
+  let client: Client;
+
+  beforeAll(() => {
+    client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
+  });
+
+  afterAll(() => client.close());
+
+  it("that nobody knows, in bytes or twice, is no reason to refuse a call", async () => {
+    const { answer } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
+      ["x-twice", "a"],
+      ["x-twice", "b"],
+      ["x-odd-bin", "\0\r\n\xff"],
+      ["x-odd-bin", ""],
+    ]);
+    expect(answer?.toString()).toContain(root.applicationId);
+  });
+
+  it("with two keys is that of nobody", async () => {
+    const again: [string, string] = ["svc-api-key", root.key];
+    const { error } = await callWith(client, byKeyRpc, Buffer.alloc(0), [again]);
+    expect(error?.code).toBe(Code.Unauthenticated);
+  });
+
+  it("of an answer comes before its message, and of a refusal with its details in bytes", async () => {
+    const named: [string, string] = ["x-request-id", "my-own-name"];
+    const good = await callWith(client, byKeyRpc, Buffer.alloc(0), [named]);
+    expect(good.first?.get("x-request-id")).toEqual(["my-own-name"]);
+    const { error } = await callWith(client, updateRpc, Buffer.alloc(0), [named]);
+    expect(error?.metadata.get("x-request-id")).toEqual(["my-own-name"]);
+    const [details] = error?.metadata.get("grpc-status-details-bin") ?? [];
+    expect(Buffer.isBuffer(details)).toBe(true);
+  });
+});
+
+describe("a connection that is reset", () => {
+  it("during a call takes that with it, and the process goes on", async () => {
+    store.shut();
+    const arrival = store.arrival();
+    open(byKeyRpc).end(envelope(""));
+    await arrival;
+    wire.reset();
+    await untilLogged("canceled");
+    store.open();
+    const other = openSession(server);
+    const answer = await call(byKeyRpc, envelope(""), {}, other);
+    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  });
+
+  it("in the middle of a message or of an answer is no fault of the server", async () => {
+    open(updateRpc).write(envelope("abc", 0, 100));
+    await wire.arrival();
+    wire.reset();
+    await untilLogged("canceled");
+
+    const narrow = openSession(server, { settings: { initialWindowSize: 100 } });
+    const stream = open(listRpc, {}, narrow);
+    stream.end(listAll());
+    await until(async () => narrow.answerFrames(stream).length > 1);
+    narrow.reset();
+    await untilLogged("ok");
+
+    const answer = await call(byKeyRpc, envelope(""), {}, openSession(server));
+    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  });
+
+  it("that says goodbye first is answered before it ends", async () => {
+    store.shut();
+    const arrival = store.arrival();
+    const stream = open(byKeyRpc);
+    stream.end(envelope(""));
+    await arrival;
+    wire.session.close();
+    store.open();
+    expect((await answerOf(stream)).trailers).toMatchObject({ "grpc-status": "0" });
+  });
+});

@@ -1,0 +1,161 @@
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../../../gen/grpc/health/v1/health_pb.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import { expectProblem, send } from "../../support/http.js";
+import { startServer, type TestServer } from "../../support/server.js";
+import { changed } from "../../support/store.js";
+import { until } from "../../support/until.js";
+
+let base: TestServer;
+let server: TestServer;
+let isReachable: boolean;
+let pings: number;
+
+beforeAll(async () => {
+  base = await startServer();
+});
+
+afterAll(() => base.close());
+
+beforeEach(async () => {
+  isReachable = true;
+  pings = 0;
+  const ping = async () => {
+    pings++;
+    if (!isReachable) {
+      throw new StoreUnavailable("connection to 10.0.0.1:27017 refused");
+    }
+  };
+  server = await startServer("lmdb", {
+    environment: { SHUTDOWN_GRACE: "1h" },
+    store: changed(base.store, { ping }),
+  });
+});
+
+afterEach(() => server.close());
+
+const health = () => createClient(Health, createGrpcTransport({ baseUrl: server.url }));
+
+describe("/healthz", () => {
+  it("says that the process is alive, without a key and whatever the store does", async () => {
+    isReachable = false;
+    const { status, headers, body } = await send(server, "/healthz");
+    expect([status, headers["content-type"], body]).toEqual([
+      200,
+      "application/json",
+      '{"status":"ok"}',
+    ]);
+    expect(pings).toBe(0);
+  });
+});
+
+describe("/readyz", () => {
+  it("says that the store answers", async () => {
+    const { status, body } = await send(server, "/readyz");
+    expect([status, body]).toEqual([200, '{"status":"ready"}']);
+  });
+
+  it("says that it does not, with 503 and when to ask again, and not why", async () => {
+    isReachable = false;
+    const answer = await send(server, "/readyz");
+    expectProblem(answer, 503, "store_unavailable");
+    expect(answer.headers["retry-after"]).toBe("1");
+    expect(answer.body).not.toContain("10.0.0.1");
+  });
+
+  it("does not let callers make the store work", async () => {
+    const begun = performance.now();
+    await Promise.all(Array.from({ length: 50 }, () => send(server, "/readyz")));
+    // An answer of the store is good for half a second.
+    expect(pings).toBeLessThanOrEqual(1 + (performance.now() - begun) / 499);
+  });
+
+  it("says so when the store itself is closed", async () => {
+    const other = await startServer();
+    await other.store.close();
+    expectProblem(await send(other, "/readyz"), 503, "store_unavailable");
+    await other.close();
+  });
+});
+
+describe("grpc.health.v1.Health/Check", () => {
+  it.each(["", "latchkey.v1.ApplicationService", "latchkey.v1.SessionService"])(
+    "says SERVING of %j",
+    async (service) => {
+      expect((await health().check({ service })).status).toBe(Status.SERVING);
+    },
+  );
+
+  it("says NOT_SERVING while the store does not answer", async () => {
+    isReachable = false;
+    expect((await health().check({})).status).toBe(Status.NOT_SERVING);
+  });
+
+  it("knows no service that is not there: NOT_FOUND", async () => {
+    const error = await health()
+      .check({ service: "latchkey.v1.Nothing" })
+      .catch((reason) => reason);
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error.code).toBe(Code.NotFound);
+  });
+});
+
+describe("grpc.health.v1.Health/Watch", () => {
+  /** Watches, and notes every status as it comes. */
+  function watch(service = "") {
+    const statuses: Status[] = [];
+    const abort = new AbortController();
+    const ended = (async () => {
+      for await (const { status } of health().watch({ service }, { signal: abort.signal })) {
+        statuses.push(status);
+      }
+    })();
+    return { statuses, ended, stop: () => abort.abort() };
+  }
+
+  const seen = (statuses: Status[], ...expected: Status[]) =>
+    until(async () => JSON.stringify(statuses) === JSON.stringify(expected));
+
+  it("says SERVING, and then each change", async () => {
+    const { statuses, ended, stop } = watch();
+    await seen(statuses, Status.SERVING);
+    isReachable = false;
+    await seen(statuses, Status.SERVING, Status.NOT_SERVING);
+    isReachable = true;
+    await seen(statuses, Status.SERVING, Status.NOT_SERVING, Status.SERVING);
+    stop();
+    await expect(ended).rejects.toThrow();
+  });
+
+  it("says SERVICE_UNKNOWN of a service that is not there, and stays", async () => {
+    const { statuses, ended, stop } = watch("latchkey.v1.Nothing");
+    await seen(statuses, Status.SERVICE_UNKNOWN);
+    stop();
+    await expect(ended).rejects.toThrow();
+  });
+
+  it.each(["", "latchkey.v1.Nothing"])("of %j ends when the server closes", async (service) => {
+    const { statuses, ended } = watch(service);
+    await until(async () => statuses.length === 1);
+    const closed = server.close();
+    await ended.catch(() => {});
+    await closed;
+    if (service === "") {
+      expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING]);
+    }
+  });
+
+  it("leaves nothing behind when its caller goes away", async () => {
+    const watches = Array.from({ length: 20 }, () => watch());
+    for (const { statuses, ended, stop } of watches) {
+      await until(async () => statuses.length === 1);
+      stop();
+      await expect(ended).rejects.toThrow();
+    }
+  });
+});

@@ -1,0 +1,183 @@
+import { spawn } from "node:child_process";
+import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  ServerReflection,
+  type ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import type { Bootstrapped } from "../../../src/bootstrap.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+type Question = NonNullable<
+  MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]
+>;
+type Answer = ServerReflectionResponse["messageResponse"];
+
+let server: TestServer;
+let root: Bootstrapped;
+
+beforeAll(async () => {
+  server = await startServer();
+  root = await server.createTenant();
+});
+
+afterAll(() => server.close());
+
+const versions = {
+  "grpc.reflection.v1": ServerReflection,
+  "grpc.reflection.v1alpha": ServerReflectionAlpha as unknown as typeof ServerReflection,
+};
+
+describe.each(Object.entries(versions))("%s", (_name, service) => {
+  /** Asks questions on one stream, and gets an answer to each, in order. */
+  async function ask(...questions: Question[]): Promise<Answer[]> {
+    const client = createClient(service, createGrpcTransport({ baseUrl: server.url }));
+    const requests = (async function* () {
+      for (const messageRequest of questions) {
+        yield { host: "h", messageRequest };
+      }
+    })();
+    const answers: Answer[] = [];
+    for await (const { validHost, messageResponse } of client.serverReflectionInfo(requests)) {
+      expect(validHost).toBe("h");
+      answers.push(messageResponse);
+    }
+    return answers;
+  }
+
+  async function filesFor(question: Question): Promise<FileDescriptorProto[]> {
+    const [answer] = await ask(question);
+    const files = answer?.case === "fileDescriptorResponse" ? answer.value.fileDescriptorProto : [];
+    return files.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+  }
+
+  it("lists every service, without a key", async () => {
+    const [answer] = await ask({ case: "listServices", value: "" });
+    const listed = answer?.case === "listServicesResponse" ? answer.value.service : [];
+    expect(listed.map(({ name }) => name).sort()).toEqual([
+      "grpc.health.v1.Health",
+      "grpc.reflection.v1.ServerReflection",
+      "grpc.reflection.v1alpha.ServerReflection",
+      "latchkey.v1.AccessService",
+      "latchkey.v1.ApplicationService",
+      "latchkey.v1.EventService",
+      "latchkey.v1.SessionService",
+    ]);
+  });
+
+  it.each([
+    ["latchkey.v1.ApplicationService", "latchkey/v1/application_service.proto"],
+    ["latchkey.v1.ApplicationService.CreateApplication", "latchkey/v1/application_service.proto"],
+    ["latchkey.v1.Application", "latchkey/v1/application_service.proto"],
+    ["latchkey.v1.Application.name", "latchkey/v1/application_service.proto"],
+    ["latchkey.v1.CallerKind", "latchkey/v1/options.proto"],
+    ["latchkey.v1.access", "latchkey/v1/options.proto"],
+    ["grpc.health.v1.HealthCheckResponse.ServingStatus", "grpc/health/v1/health.proto"],
+  ])("gives the file of %s with all that it imports", async (symbol, name) => {
+    const files = await filesFor({ case: "fileContainingSymbol", value: symbol });
+    expect(files[0]?.name).toBe(name);
+    const names = files.map((file) => file.name);
+    expect(names).toEqual(expect.arrayContaining(files.flatMap((file) => file.dependency)));
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("gives a file by its name", async () => {
+    const value = "latchkey/v1/session_service.proto";
+    const [file] = await filesFor({ case: "fileByFilename", value });
+    expect(file?.name).toBe(value);
+    expect(file?.service.map(({ name }) => name)).toEqual(["SessionService"]);
+  });
+
+  it("gives the file of an extension by its number", async () => {
+    const [file] = await filesFor({
+      case: "fileContainingExtension",
+      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 50001 },
+    });
+    expect(file?.name).toBe("latchkey/v1/options.proto");
+  });
+
+  it("lists the numbers of the extensions of a type", async () => {
+    const value = "google.protobuf.MethodOptions";
+    const [answer] = await ask({ case: "allExtensionNumbersOfType", value });
+    expect(answer).toMatchObject({
+      case: "allExtensionNumbersResponse",
+      value: {
+        baseTypeName: value,
+        extensionNumber: expect.arrayContaining([50001, 50002, 72295728]),
+      },
+    });
+  });
+
+  it.each<[what: string, question: Question]>([
+    ["a symbol that there is not", { case: "fileContainingSymbol", value: "latchkey.v1.Nothing" }],
+    ["an empty symbol", { case: "fileContainingSymbol", value: "" }],
+    ["a symbol that objects have", { case: "fileContainingSymbol", value: "constructor" }],
+    ["a file that there is not", { case: "fileByFilename", value: "../../etc/passwd" }],
+    [
+      "a type that there is not",
+      { case: "allExtensionNumbersOfType", value: "latchkey.v1.Nothing" },
+    ],
+    [
+      "an extension that there is not",
+      {
+        case: "fileContainingExtension",
+        value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 1 },
+      },
+    ],
+  ])("knows nothing of %s, and goes on", async (_what, question) => {
+    const [failed, listed] = await ask(question, { case: "listServices", value: "" });
+    expect(failed?.case).toBe("errorResponse");
+    expect(failed?.value).toMatchObject({ errorCode: Code.NotFound });
+    expect(listed?.case).toBe("listServicesResponse");
+  });
+});
+
+describe("buf curl, which learns the contract by reflection", () => {
+  function curl(protocol: string, method: string, data: string, ...flags: string[]) {
+    const url = `${server.url}/latchkey.v1.${method}`;
+    const args = ["curl", "--protocol", protocol, "--http2-prior-knowledge", ...flags];
+    const child = spawn("node_modules/.bin/buf", [...args, "--data", data, url], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    return new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
+      const got = { out: "", err: "" };
+      child.stdout.on("data", (text) => {
+        got.out += text;
+      });
+      child.stderr.on("data", (text) => {
+        got.err += text;
+      });
+      child.on("error", reject);
+      child.on("close", (code) => resolve({ code, ...got }));
+    });
+  }
+
+  it.each(["grpc", "grpcweb", "connect"])("makes a call with %s", async (protocol) => {
+    const key = ["--header", `SVC-API-KEY: ${root.key}`];
+    const data = JSON.stringify({
+      name: protocol,
+      type: "private",
+      rules: [{ priority: 1, container: "/a/", transform: "mask", permissions: ["token:read"] }],
+    });
+    const { code, out, err } = await curl(
+      protocol,
+      "ApplicationService/CreateApplication",
+      data,
+      ...key,
+    );
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(JSON.parse(out)).toMatchObject({ name: protocol, tenantId: root.tenantId });
+  });
+
+  it.each(["grpc", "grpcweb", "connect"])("is refused with %s without a key", async (protocol) => {
+    const { code, err } = await curl(protocol, "SessionService/CreateSession", "{}");
+    expect(code).not.toBe(0);
+    expect(err).toContain("unauthenticated");
+    expect(err).toContain("SVC-API-KEY");
+  });
+});

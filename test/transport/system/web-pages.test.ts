@@ -1,0 +1,172 @@
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { webPageNames } from "../../../src/transport/system/web-pages.js";
+import { send } from "../../support/http.js";
+import { callRaw } from "../../support/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/server.js";
+
+describe("the pages for people", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startServer("lmdb", { environment: { KEY_HEADER: "X-Other-Key" } });
+  });
+
+  afterAll(() => server.close());
+
+  /** The scripts, styles and pictures that a page names. */
+  async function assetsOf(path: string): Promise<string[]> {
+    const { body } = await send(server, path);
+    const named = body.matchAll(/<(?:script|link|img)\b[^>]* (?:src|href)="([^"]+)"/g);
+    return [...named].map(([, asset = ""]) => asset);
+  }
+
+  describe.each(webPageNames)("/%s", (name) => {
+    it("is there with and without a slash, and below", async () => {
+      const pages = [`/${name}`, `/${name}/`, `/${name}/applications/new?type=public`];
+      const answers = await Promise.all(pages.map((path) => send(server, path)));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
+    });
+
+    it("may load and call nothing but this service, and stand in no frame", async () => {
+      const { headers } = await send(server, `/${name}`);
+      const policy = new Map(
+        headers["content-security-policy"]
+          ?.split("; ")
+          .map((rule) => rule.split(/ (.*)/, 2) as [string, string]),
+      );
+      expect(policy.get("default-src")).toBe("'none'");
+      expect(policy.get("script-src")).toBe("'self'");
+      expect(policy.get("connect-src")).toBe("'self'");
+      expect(policy.get("frame-ancestors")).toBe("'none'");
+      expect(policy.get("base-uri")).toBe("'none'");
+      expect(headers).toMatchObject({
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+      });
+    });
+
+    it("is told the header that keys are sent in", async () => {
+      const { body } = await send(server, `/${name}`);
+      expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
+    });
+
+    it("has no script of its own in it, and names files of this service alone", async () => {
+      const { body } = await send(server, `/${name}`);
+      expect(body).not.toMatch(/<script(?![^>]* src=)|<style| on[a-z]+=|style=/);
+      const assets = await assetsOf(`/${name}`);
+      expect(assets.length).toBeGreaterThan(1);
+      expect(assets.filter((asset) => !asset.startsWith("/assets/"))).toEqual([]);
+    });
+
+    it("names files that are there, to be kept for good, compressed for who takes that", async () => {
+      for (const asset of await assetsOf(`/${name}`)) {
+        const plain = await fetch(server.url + asset, {
+          headers: { "accept-encoding": "identity" },
+        });
+        const zipped = await callRaw(server, asset, {
+          headers: {
+            ":method": "GET",
+            "content-type": "application/json",
+            "accept-encoding": "br, gzip",
+          },
+        });
+        expect(plain.status).toBe(200);
+        expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+        expect(plain.headers.get("content-encoding")).toBeNull();
+        expect(zipped.headers).toMatchObject({
+          "content-encoding": "gzip",
+          "content-type": plain.headers.get("content-type"),
+          vary: "accept-encoding",
+        });
+        expect(gunzipSync(zipped.body).toString()).toBe(await plain.text());
+      }
+    });
+
+    it("comes compressed to who takes that, and is the same then", async () => {
+      const plain = await send(server, `/${name}`);
+      const zipped = await callRaw(server, `/${name}`, {
+        headers: { ":method": "GET", "content-type": "text/plain", "accept-encoding": "gzip" },
+      });
+      expect(zipped.headers["content-encoding"]).toBe("gzip");
+      expect(gunzipSync(zipped.body).toString()).toBe(plain.body);
+    });
+
+    it("takes no other method", async () => {
+      const { status, headers } = await send(server, `/${name}`, { method: "POST" });
+      expect(status).toBe(405);
+      expect(headers.allow).toBe("GET, HEAD");
+    });
+
+    it("answers HEAD without a body", async () => {
+      const { status, headers, body } = await send(server, `/${name}`, { method: "HEAD" });
+      expect(status).toBe(200);
+      expect(Number(headers["content-length"])).toBeGreaterThan(100);
+      expect(body).toBe("");
+    });
+  });
+
+  it.each([
+    "/assets/",
+    "/assets/nothing.js",
+    "/assets/../console/index.html",
+    "/assets/../../../package.json",
+    "/assets/..%2f..%2f..%2fpackage.json",
+    "/assets/%2e%2e/%2e%2e/package.json",
+    "/assets/console/index.html",
+    "/consoles",
+  ])("gives away no other file: %s", async (path) => {
+    const { status, headers } = await send(server, path);
+    expect(status).toBe(404);
+    expect(headers["content-type"]).toBe("application/problem+json");
+  });
+
+  it.each([
+    ["gzip;q=0", false],
+    ["gzip;q=0.0, br", false],
+    ["gzip;q=0.5", true],
+    ["deflate, gzip", true],
+    ["xgzip", false],
+    ["", false],
+  ])("heeds Accept-Encoding: %s", async (accepted, isZipped) => {
+    const [asset = ""] = await assetsOf("/console");
+    const { headers } = await send(server, asset, { headers: { "accept-encoding": accepted } });
+    expect(headers["content-encoding"]).toBe(isZipped ? "gzip" : undefined);
+  });
+
+  it("brings a browser that asks for nothing in particular to the console", async () => {
+    const browser = await send(server, "/", { headers: { accept: "text/html,*/*" } });
+    expect([browser.status, browser.headers.location]).toEqual([302, "/console"]);
+    const program = await send(server, "/", { headers: { accept: "*/*" } });
+    expect(program.status).toBe(404);
+  });
+
+  it("loads less than 250 kB of compressed script for the first page of the console", async () => {
+    const scripts = (await assetsOf("/console")).filter((asset) => asset.endsWith(".js"));
+    const sizes = await Promise.all(
+      scripts.map(async (path) => {
+        const { headers } = await send(server, path, { headers: { "accept-encoding": "gzip" } });
+        return Number(headers["content-length"]);
+      }),
+    );
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(250_000);
+  });
+});
+
+describe("CONSOLE=off", () => {
+  it("leaves no page for people", async () => {
+    const server = await startServer("lmdb", { environment: { CONSOLE: "off" } });
+    try {
+      const headers = { accept: "text/html" };
+      const paths = [...webPageNames.map((name) => `/${name}`), "/"];
+      const answers = await Promise.all(paths.map((path) => send(server, path, { headers })));
+      expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 404));
+    } finally {
+      await server.close();
+    }
+  });
+});

@@ -1,0 +1,574 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  getOption,
+  type Message,
+  type MessageInitShape,
+  ScalarType,
+  setExtension,
+} from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  type DurationRules,
+  DurationRulesSchema,
+  type FieldRules,
+  field as fieldRules,
+  Ignore,
+  predefined,
+  type StringRules,
+  StringRulesSchema,
+} from "../../gen/buf/validate/validate_pb.js";
+import { AccessRuleConditionSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
+import {
+  BatchCheckAccessRequestSchema,
+  CheckAccessRequestSchema,
+  ListPermissionsRequestSchema,
+  StreamCheckAccessRequestSchema,
+  WatchCredentialsRequestSchema,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import {
+  CreateApplicationRequestSchema,
+  GetApplicationRequestSchema,
+  ListApplicationsRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import {
+  container_path,
+  network,
+  one_line,
+  permission_name,
+  plain_text,
+  subject_key,
+  web_origin,
+} from "../../gen/latchkey/v1/rules_pb.js";
+import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
+import { makeKey } from "../../src/auth/keys.js";
+import { services, validationRules } from "../../src/contract/methods.js";
+import { newId } from "../../src/lib/uuid.js";
+import { createQuickCheck } from "../../src/validation/compiled/checks.js";
+import { readExpression, readPattern } from "../../src/validation/compiled/expressions.js";
+import { fields, recursiveSchema, schemaOf } from "../support/schema-of.js";
+import { repetitions } from "../support/suite.js";
+
+type Init = MessageInitShape<DescMessage>;
+
+const requests = services.flatMap(({ methods }) => methods.map(({ input }) => input));
+const ownRules = [
+  permission_name,
+  one_line,
+  plain_text,
+  container_path,
+  subject_key,
+  web_origin,
+  network,
+];
+
+const validator = createValidator({ registry: validationRules });
+const isValid = (schema: DescMessage, message: Message) =>
+  validator.validate(schema, message).kind === "valid";
+
+function isSure(schema: DescMessage, init: object): boolean {
+  return createQuickCheck(schema)?.(create(schema, init as Init)) ?? false;
+}
+
+describe("the quick check", () => {
+  it.each(requests)("understands all rules of %s", (schema) => {
+    expect(createQuickCheck(schema)).toBeDefined();
+  });
+
+  const rule = { priority: 1, transform: "mask", permissions: ["token:read"] };
+  const condition = { attribute: "container", operator: "equals", value: "/a/" };
+  const name = "Café \u00a3 5";
+  const grants = { permissions: ["token:read", "token:read:bulk"], rules: [] };
+  const rules = [{ ...rule, container: "/pci/high/", description: "a\n\tb" }];
+  const restrictions = {
+    allowedOrigins: ["https://shop.example.com", "http://[::1]:3000"],
+    allowedCidrs: ["203.0.113.0/24", "2001:db8::/32", "::ffff:1.2.3.4"],
+  };
+  const check = {
+    key: makeKey("prv", newId(0)),
+    permission: "token:read",
+    token: { id: "card-4242", container: "/pci/" },
+  };
+  const id = newId(0);
+  const paths = ["allowed_cidrs", "allowed_origins"];
+
+  it.each<[DescMessage, object]>([
+    [CreateApplicationRequestSchema, { name, type: "private", ...grants }],
+    [CreateApplicationRequestSchema, { name, type: "public", rules, expiresAt: {} }],
+    [CreateApplicationRequestSchema, { name, type: "public", ...grants, ...restrictions }],
+    [UpdateApplicationRequestSchema, { id, name, ...grants, ...restrictions }],
+    [UpdateApplicationRequestSchema, { id, name, ...grants, updateMask: { paths } }],
+    [GetApplicationRequestSchema, { id }],
+    [ListApplicationsRequestSchema, { id: [id], page: 1, size: 100 }],
+    [ListApplicationsRequestSchema, { start: "a".repeat(100) }],
+    [RegenerateApplicationKeyRequestSchema, { id }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: {} }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { seconds: 1n, nanos: 1 } }],
+    [RegenerateApplicationKeyRequestSchema, { id, gracePeriod: { seconds: 2_592_000n } }],
+    [AuthorizeSessionRequestSchema, { nonce: "a", rules: [{ ...rule, conditions: [condition] }] }],
+    [CheckAccessRequestSchema, check],
+    [CheckAccessRequestSchema, { ...check, token: undefined }],
+    [CheckAccessRequestSchema, { ...check, origin: "null", address: "::1" }],
+    [BatchCheckAccessRequestSchema, { checks: [{}] }],
+    [StreamCheckAccessRequestSchema, { correlationId: "", check }],
+    [ListPermissionsRequestSchema, { type: "public" }],
+    [WatchCredentialsRequestSchema, { heartbeatMs: 50 }],
+  ])("is sure of a good %s", (schema, init) => {
+    expect(isSure(schema, init)).toBe(true);
+    expect(isValid(schema, create(schema, init as Init))).toBe(true);
+  });
+
+  it("agrees with the validator on the container of a condition", () => {
+    const path = fc.array(fc.constantFrom("a", "/", ".", ".."), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(path, fc.constantFrom("equals", "starts_with"), (parts, operator) => {
+        const init = { attribute: "container", operator, value: parts.join("") };
+        expect(isSure(AccessRuleConditionSchema, init)).toBe(
+          isValid(AccessRuleConditionSchema, create(AccessRuleConditionSchema, init)),
+        );
+      }),
+    );
+  });
+
+  it("leaves characters to the validator that only newer tables may know", () => {
+    expect(
+      isSure(CreateApplicationRequestSchema, { name: "\u{1fae8}", type: "private", ...grants }),
+    ).toBe(false);
+  });
+
+  it.each(requests)("is sure of no %s that the validator refuses", (schema) => {
+    const quickCheck = createQuickCheck(schema);
+    fc.assert(
+      fc.property(nearlyGood(schema), (init) => {
+        const message = create(schema, init as Init);
+        if (quickCheck?.(message)) {
+          expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
+        }
+      }),
+      { numRuns: repetitions({ quick: 50, full: 150 }) },
+    );
+  });
+});
+
+describe("single rules", () => {
+  const text = fc.oneof(fc.string({ maxLength: 6 }), fc.string({ unit: "binary", maxLength: 6 }));
+  const count = fc.bigInt({ min: 0n, max: 5n });
+  const stringRules = fc.record(
+    {
+      minLen: count,
+      maxLen: count,
+      in: fc.array(text, { maxLength: 2 }),
+      pattern: fc.constantFrom("^a*$", "[^a]", "^(a|b){2,3}$", "."),
+      wellKnown: fc.record({ case: fc.constant("uuid" as const), value: fc.boolean() }),
+    },
+    { requiredKeys: [] },
+  );
+  const common = {
+    required: fc.boolean(),
+    ignore: fc.constantFrom(Ignore.UNSPECIFIED, Ignore.IF_ZERO_VALUE, Ignore.ALWAYS),
+  };
+  const values = fc.oneof(text, fc.constantFrom("", "aa", "ab", "𝑎𝑎", "\ud83d", newId(0)));
+
+  it.each([["string"], ["optionalString"]] as const)("agree on a %s", (kind) => {
+    const rules = fc.record(
+      {
+        ...common,
+        type: fc.record({ case: fc.constant("string" as const), value: stringRules }),
+      },
+      { requiredKeys: [] },
+    );
+    expectAgreement(
+      rules.map((rules) => schemaOf(fields[kind], rules)),
+      fc.oneof(values, fc.constant(undefined)),
+    );
+  });
+
+  it("agree on a number", () => {
+    const bound = fc.integer({ min: -3, max: 3 });
+    const int32 = fc.record(
+      {
+        lessThan: fc.record({ case: fc.constantFrom("lt" as const, "lte" as const), value: bound }),
+        greaterThan: fc.record({
+          case: fc.constantFrom("gt" as const, "gte" as const),
+          value: bound,
+        }),
+      },
+      { requiredKeys: [] },
+    );
+    const rules = fc.record(
+      { ...common, type: fc.record({ case: fc.constant("int32" as const), value: int32 }) },
+      { requiredKeys: [] },
+    );
+    expectAgreement(
+      rules.map((rules) => schemaOf(fields.int32, rules)),
+      fc.integer({ min: -4, max: 4 }),
+    );
+  });
+
+  const duration = fc.record({
+    seconds: fc.oneof(fc.bigInt({ min: -2n, max: 2n }), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)),
+    // Also what no duration should have: another sign, or a second and more.
+    nanos: fc.oneof(fc.integer({ min: -1, max: 1 }), fc.integer()),
+  });
+  const durationRules = fc.record(
+    {
+      lessThan: fc.record({
+        case: fc.constantFrom("lt" as const, "lte" as const),
+        value: duration,
+      }),
+      greaterThan: fc.record({
+        case: fc.constantFrom("gt" as const, "gte" as const),
+        value: duration,
+      }),
+    },
+    { requiredKeys: [] },
+  );
+  const rulesOfDuration = fc.record(
+    {
+      ...common,
+      type: fc.record({ case: fc.constant("duration" as const), value: durationRules }),
+    },
+    { requiredKeys: [] },
+  );
+
+  it("agree on a duration", () => {
+    expectAgreement(
+      rulesOfDuration.map((rules) => schemaOf(fields.duration, rules)),
+      fc.oneof(duration, fc.constant(undefined)),
+    );
+  });
+
+  it("agree on durations in a list", () => {
+    expectAgreement(
+      rulesOfDuration.map((items) =>
+        schemaOf(fields.durations, { type: { case: "repeated", value: { items } } }),
+      ),
+      fc.array(duration, { maxLength: 3 }),
+    );
+  });
+
+  it.each([
+    ["gt", "1s", ["1.000000001s", "2s"]],
+    ["gte", "1s", ["1s", "1.000000001s", "2s"]],
+    ["lt", "1s", ["-1s", "0s", "0.999999999s"]],
+    ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
+  ])("are sure of durations that are %s %s: %j", (kind, bound, sure) => {
+    const value = fromJson(DurationRulesSchema, { [kind]: bound });
+    const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
+    const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
+    expect(
+      texts.filter((text) => isSure(schema, { value: fromJson(DurationSchema, text) })),
+    ).toEqual(sure);
+  });
+
+  it("agree on a list", () => {
+    const repeated = fc.record(
+      {
+        minItems: count,
+        maxItems: count,
+        unique: fc.boolean(),
+        items: fc.record(
+          {
+            ...common,
+            type: fc.record({ case: fc.constant("string" as const), value: stringRules }),
+          },
+          { requiredKeys: [] },
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    const rules = fc.record(
+      { ...common, type: fc.record({ case: fc.constant("repeated" as const), value: repeated }) },
+      { requiredKeys: [] },
+    );
+    expectAgreement(
+      rules.map((rules) => schemaOf(fields.strings, rules)),
+      fc.array(values, { maxLength: 12 }),
+    );
+  });
+
+  it.each([
+    ["has(this.value)"],
+    ["!has(this.value)"],
+    ["!(has(this.value) && has(this.value)) || has(this.value)"],
+    ["has(this.value) || !has(this.value) && has(this.value)"],
+  ])("agree on %s", (expression) => {
+    expectAgreement(
+      fc.constant(schemaOf(fields.optionalString, {}, [expression])),
+      fc.oneof(values, fc.constant(undefined)),
+    );
+  });
+
+  it.each([
+    ["this.value.size() > 0"],
+    ["this.value.size() == 2"],
+    ["!(this.value.size() > 1) && (this.value.size() > 0 || this.value.size() == 0)"],
+  ])("agree on %s", (expression) => {
+    expectAgreement(
+      fc.constant(schemaOf(fields.strings, {}, [expression])),
+      fc.array(values, { maxLength: 3 }),
+    );
+  });
+
+  it.each([
+    ["this.value == 'a'"],
+    ["has(this.nothing)"],
+    ["this.value.size() > 0"],
+    ["has(this.value) ? true : false"],
+    ["(has(this.value)"],
+    ["has(this.value))"],
+    ["this.matches('a')"],
+    [""],
+  ])("that are not understood are left to the validator: %s", (expression) => {
+    expect(createQuickCheck(schemaOf(fields.optionalString, {}, [expression]))).toBeUndefined();
+  });
+
+  it("that ignore messages with lists, which may be too long, are left to the validator", () => {
+    const itemsWith = (ignore: Ignore) =>
+      schemaOf(fields.messages, {
+        type: { case: "repeated", value: { items: { ignore } } },
+      });
+    expect(createQuickCheck(itemsWith(Ignore.ALWAYS))).toBeUndefined();
+    expect(createQuickCheck(itemsWith(Ignore.UNSPECIFIED))).toBeDefined();
+  });
+
+  it("of a message that can contain itself are left to the validator", () => {
+    expect(createQuickCheck(recursiveSchema)).toBeUndefined();
+  });
+
+  it("that are ours but not asked for are left to the validator", () => {
+    const value = create(StringRulesSchema);
+    setExtension(value, permission_name, false);
+    expect(
+      createQuickCheck(schemaOf(fields.string, { type: { case: "string", value } })),
+    ).toBeUndefined();
+  });
+
+  it("of a duration that our copy does not know are left to the validator", () => {
+    const value = create(DurationRulesSchema);
+    value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
+    expect(
+      createQuickCheck(schemaOf(fields.duration, { type: { case: "duration", value } })),
+    ).toBeUndefined();
+  });
+
+  it("that our copy of their schema does not know are left to the validator", () => {
+    const value = create(StringRulesSchema);
+    value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
+    expect(
+      createQuickCheck(schemaOf(fields.string, { type: { case: "string", value } })),
+    ).toBeUndefined();
+  });
+});
+
+describe("patterns", () => {
+  const expressions = ownRules.flatMap((rule) => getOption(rule, predefined).cel);
+  const tests = expressions.map(({ expression }) => readExpression(expression, "string"));
+  const schemas = ownRules.map((rule) => {
+    const value = create(StringRulesSchema);
+    setExtension(value, rule, true);
+    return schemaOf(fields.string, { type: { case: "string", value } });
+  });
+  const validators = ownRules.map(() => createValidator({ registry: validationRules }));
+
+  const placesFor = (it: string) => [it, `a${it}b`, `a:${it}`, `/${it}/`, `https://a${it}`];
+
+  function isTaken(rule: number, value: string): boolean {
+    const schema = schemas[rule] as DescMessage;
+    const message = create(schema, { value } as Init);
+    return validators[rule]?.validate(schema, message).kind === "valid";
+  }
+
+  it.each(ownRules.map(({ name }, at) => [name, at] as const))(
+    "of %s mean the same for every character up to U+00FF",
+    (_, at) => {
+      for (let code = 0; code <= 0xff; code++) {
+        const character = String.fromCharCode(code);
+        for (const text of placesFor(character)) {
+          expect([text, tests[at]?.(text)]).toEqual([text, isTaken(at, text)]);
+        }
+      }
+    },
+  );
+
+  it.each(ownRules.map(({ name }, at) => [name, at] as const))(
+    "of %s match no text that the rule refuses",
+    (_, at) => {
+      fc.assert(
+        fc.property(hostileText, (text) => {
+          if (tests[at]?.(text)) {
+            expect([text, isTaken(at, text)]).toEqual([text, true]);
+          }
+        }),
+        { numRuns: repetitions({ quick: 50, full: 150 }) },
+      );
+    },
+  );
+
+  it.each([
+    ["."],
+    ["\\d"],
+    ["\\pL"],
+    ["[\\p{L}]"],
+    ["\\p{L}"],
+    ["(?i)a"],
+    ["(?:a)"],
+    ["[[:alpha:]]"],
+    ["[^]a]"],
+    ["[]a]"],
+    ["a{1"],
+    ["a**"],
+    ["(a"],
+    ["\\Qa\\E"],
+    ["[^\\p{Greek}]"],
+  ])("that may mean something else are not understood: %s", (pattern) => {
+    expect(() => readPattern(pattern)).toThrow();
+  });
+
+  it("that match less than they should are not understood where their contrary is asked for", () => {
+    expect(() => readExpression(String.raw`!this.matches(r'[^\p{Cc}]')`, "string")).toThrow();
+    expect(() => readExpression("!this.matches('[^a]')", "string")).not.toThrow();
+  });
+
+  // One that tries all ways to read these would not come to an end.
+  it.each(ownRules.map(({ name }, at) => [name, at] as const))(
+    "of %s are done with texts that can be read in many ways",
+    (_, at) => {
+      const parts = ["a", "a:", ":a", "/a", "a/", "/", ".", "./", "../", "\n", " ", "-", "lk_prv_"];
+      for (const part of parts) {
+        const long = part.repeat(1_000).slice(0, 1_000);
+        for (const text of [long, `a:${long}`, `${long}!`, `${long}\u0000`, `${long}//`]) {
+          tests[at]?.(text);
+        }
+      }
+    },
+  );
+
+  it("are not tried on a text that is very long", () => {
+    const schema = schemaOf(fields.string, {
+      type: { case: "string", value: { pattern: "^(a|b)*$" } },
+    });
+    expect(isSure(schema, { value: "a".repeat(1_000) })).toBe(true);
+    expect(isSure(schema, { value: "a".repeat(1_001) })).toBe(false);
+  });
+});
+
+function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrary<unknown>): void {
+  fc.assert(
+    fc.property(schemas, fc.array(values, { minLength: 5, maxLength: 10 }), (schema, values) => {
+      const quickCheck = createQuickCheck(schema);
+      const validator = createValidator();
+      for (const value of values) {
+        const message = create(schema, { value } as Init);
+        if (quickCheck?.(message)) {
+          expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
+        }
+      }
+    }),
+    { numRuns: repetitions({ quick: 30, full: 90 }) },
+  );
+}
+
+/** What rules of text turn on: borders of the tables, things unseen, halves of characters. */
+const hostilePart = fc.constantFrom(
+  ..."aZ09:_-/. \n\t\u0000\u001f\u007f\u0085\u00a0\u00ad\u00ff\u0100\u0600\u180e\u200b\u2028\u2029",
+  ..."\u202a\u202e\u2066\u2069\u206a\ufeff\ud7ff\ue000\uffff",
+  "\ud83d",
+  "\ude00",
+  "😀",
+  "\u{e0001}",
+  "\u{1bca0}",
+  "\u{13430}",
+  "..",
+  "//",
+  "https://",
+  "token:read",
+);
+const hostileText = fc.array(hostilePart, { maxLength: 6 }).map((parts) => parts.join(""));
+
+/** Values at the border of what the rules of a message allow. */
+function nearlyGood(schema: DescMessage): fc.Arbitrary<object> {
+  const entries = schema.fields.map((field) => [field.localName, nearlyGoodValue(field)]);
+  const most = fc.record(Object.fromEntries(entries));
+  return fc.oneof(
+    { weight: 3, arbitrary: most },
+    { weight: 1, arbitrary: fc.record(Object.fromEntries(entries), { requiredKeys: [] }) },
+  );
+}
+
+function nearlyGoodValue(field: DescField): fc.Arbitrary<unknown> {
+  if (field.fieldKind !== "list") {
+    return fc.oneof(
+      { weight: 9, arbitrary: nearlyGoodItem(field, getOption(field, fieldRules)) },
+      { weight: 1, arbitrary: fc.constant(undefined) },
+    );
+  }
+  const { type } = getOption(field, fieldRules);
+  const item = nearlyGoodItem(field, type.case === "repeated" ? type.value.items : undefined);
+  const most = type.case === "repeated" ? Number(type.value.maxItems) : 0;
+  return fc.oneof(
+    { weight: 20, arbitrary: fc.array(item, { maxLength: 3 }) },
+    { weight: 1, arbitrary: item.map((value) => Array(Math.min(most + 1, 60)).fill(value)) },
+  );
+}
+
+function nearlyGoodItem(field: DescField, rules: FieldRules | undefined): fc.Arbitrary<unknown> {
+  if (rules?.type.case === "duration") {
+    return nearlyGoodDuration(rules.type.value);
+  }
+  if (field.message) {
+    return nearlyGood(field.message);
+  }
+  switch (rules?.type.case) {
+    case "string":
+      return nearlyGoodText(rules.type.value);
+    case "int32": {
+      const bounds = [
+        rules.type.value.lessThan.value ?? 0,
+        rules.type.value.greaterThan.value ?? 0,
+      ];
+      return fc.constantFrom(...bounds.flatMap((bound) => [bound - 1, bound, bound + 1]));
+    }
+    default:
+      return fc.constant(field.scalar === ScalarType.INT64 ? 0n : 0);
+  }
+}
+
+function nearlyGoodDuration({ lessThan, greaterThan, example }: DurationRules) {
+  const bounds = [...example, lessThan.value, greaterThan.value].filter((it) => it !== undefined);
+  return fc
+    .tuple(fc.constantFrom(...bounds), fc.constantFrom(-1n, 0n, 1n), fc.constantFrom(-1, 0, 1))
+    .map(([bound, seconds, nanos]) => ({
+      seconds: bound.seconds + seconds,
+      nanos: bound.nanos + nanos,
+    }));
+}
+
+function nearlyGoodText(rules: StringRules): fc.Arbitrary<string> {
+  const good = fc.constantFrom(...rules.in, ...rules.example);
+  const lengths = [rules.minLen, rules.maxLen].flatMap((length) => [
+    length - 1n,
+    length,
+    length + 1n,
+  ]);
+  const padded = fc
+    .tuple(good, fc.constantFrom(...lengths.map(Number)), fc.constantFrom("a", "😀", "é"))
+    .map(([text, length, filling]) => text.padEnd(length * filling.length, filling));
+  const spoiled = fc.tuple(good, fc.nat(), hostilePart).map(([text, at, part]) => {
+    const place = at % (text.length + 1);
+    return text.slice(0, place) + part + text.slice(place + (at % 2));
+  });
+  return fc.oneof(
+    { weight: 6, arbitrary: good },
+    { weight: 1, arbitrary: padded },
+    { weight: 1, arbitrary: spoiled },
+    { weight: 1, arbitrary: hostileText },
+  );
+}
