@@ -43,8 +43,8 @@ async function checkStore({ store, eventRetention }: Settings): Promise<Finding[
 }
 
 function reportText(findings: readonly Finding[], look: Look): string {
-  const { good, bad, faint } = look.colours;
-  const paint = { ok: good, fail: bad } as const;
+  const { good, warn, bad, faint } = look.colours;
+  const paint = { ok: good, warn, fail: bad } as const;
   const width = Math.max(...findings.map(({ check }) => check.length));
   const lines = findings.flatMap(({ check, state, found, mend }) => [
     `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${visible(found)}`,
