@@ -1,3 +1,7 @@
+import type * as config from "../src/config.js";
+import type * as ids from "../src/ids.js";
+import type * as keys from "../src/keys.js";
+import type * as stores from "../src/open-store.js";
 import type { RuleRecord, Store } from "../src/store/store.js";
 import { loadBuilt } from "./built.js";
 import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.js";
@@ -80,8 +84,8 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
 }
 
 async function openStore(environment: StoreEnvironment): Promise<Store> {
-  const { readSettings } = await loadBuilt<typeof import("../src/config.js")>("config.js");
-  const { openStore } = await loadBuilt<typeof import("../src/open-store.js")>("open-store.js");
+  const { readSettings } = await loadBuilt<typeof config>("config.js");
+  const { openStore } = await loadBuilt<typeof stores>("open-store.js");
   return openStore(readSettings(environment));
 }
 
@@ -92,9 +96,8 @@ type Creator = (
 ) => Promise<Made>;
 
 async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
-  const { newId } = await loadBuilt<typeof import("../src/ids.js")>("ids.js");
-  const { createKeyring, kindFor, makeKey } =
-    await loadBuilt<typeof import("../src/keys.js")>("keys.js");
+  const { newId } = await loadBuilt<typeof ids>("ids.js");
+  const { createKeyring, kindFor, makeKey } = await loadBuilt<typeof keys>("keys.js");
   const keyring = createKeyring();
   return async (kind) => {
     const id = newId(Date.now());

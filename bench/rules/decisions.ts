@@ -1,3 +1,5 @@
+import type * as compilation from "../../src/access/compile-grants.js";
+import type * as decision from "../../src/access/decide.js";
 import { loadBuilt } from "../built.js";
 import { type manyRules, permission, type RuleSet, rulesOf } from "./rule-sets.js";
 
@@ -10,11 +12,8 @@ const decisionsPerLook = 500;
 
 /** Decides in this process, by the function that the service decides with. */
 export async function loadCostOfDecisions(): Promise<CostOfRules> {
-  const { compileGrants } = await loadBuilt<typeof import("../../src/access/compile-grants.js")>(
-    "access/compile-grants.js",
-  );
-  const { decide } =
-    await loadBuilt<typeof import("../../src/access/decide.js")>("access/decide.js");
+  const { compileGrants } = await loadBuilt<typeof compilation>("access/compile-grants.js");
+  const { decide } = await loadBuilt<typeof decision>("access/decide.js");
 
   return (set, count) => {
     const grants = compileGrants({ permissions: [], rules: rulesOf(set, count) });
