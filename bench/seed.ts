@@ -1,4 +1,9 @@
+import type * as keys from "../src/auth/keys.js";
+import type * as settings from "../src/config/settings.js";
 import type { RuleRecord } from "../src/contract/grants.js";
+import type * as keyFormat from "../src/contract/key-format.js";
+import type * as uuid from "../src/lib/uuid.js";
+import type * as stores from "../src/store/open-store.js";
 import type { Store } from "../src/store/port/store.js";
 import { loadBuilt } from "./built.js";
 import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.js";
@@ -81,10 +86,8 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
 }
 
 async function openStore(environment: StoreEnvironment): Promise<Store> {
-  const { readSettings } =
-    await loadBuilt<typeof import("../src/config/settings.js")>("config/settings.js");
-  const { openStore } =
-    await loadBuilt<typeof import("../src/store/open-store.js")>("store/open-store.js");
+  const { readSettings } = await loadBuilt<typeof settings>("config/settings.js");
+  const { openStore } = await loadBuilt<typeof stores>("store/open-store.js");
   return openStore(readSettings(environment));
 }
 
@@ -95,11 +98,9 @@ type Creator = (
 ) => Promise<Made>;
 
 async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
-  const { newId } = await loadBuilt<typeof import("../src/lib/uuid.js")>("lib/uuid.js");
-  const { createKeyring, makeKey } =
-    await loadBuilt<typeof import("../src/auth/keys.js")>("auth/keys.js");
-  const { kindFor } =
-    await loadBuilt<typeof import("../src/contract/key-format.js")>("contract/key-format.js");
+  const { newId } = await loadBuilt<typeof uuid>("lib/uuid.js");
+  const { createKeyring, makeKey } = await loadBuilt<typeof keys>("auth/keys.js");
+  const { kindFor } = await loadBuilt<typeof keyFormat>("contract/key-format.js");
   const keyring = createKeyring();
   return async (kind) => {
     const id = newId(Date.now());

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
-import type { Guard } from "../../src/client/node.js";
+import type * as latchkey from "../../src/client/node.js";
 import { loadBuilt } from "../built.js";
 import { check } from "../requests/scenarios.js";
 import type { Made } from "../seed.js";
@@ -11,8 +11,7 @@ const warmUpLanes = 16;
 
 /** Revokes keys one after another while the guard knows them, and looks when it refuses each. */
 export async function revoke(order: RevokeOrder): Promise<Revocation[]> {
-  const { createGuard, createLatchkeyClient } =
-    await loadBuilt<typeof import("../../src/client/node.js")>("client/node.js");
+  const { createGuard, createLatchkeyClient } = await loadBuilt<typeof latchkey>("client/node.js");
   // With its default settings, and so with its heartbeats.
   const guard = createGuard({ url: order.url, key: order.checkingKey });
   const client = createLatchkeyClient({ url: order.revokeUrl, key: order.managementKey });
@@ -35,7 +34,7 @@ export async function revoke(order: RevokeOrder): Promise<Revocation[]> {
   }
 }
 
-async function warmUp(guard: Guard, callers: readonly Made[]): Promise<void> {
+async function warmUp(guard: latchkey.Guard, callers: readonly Made[]): Promise<void> {
   const waiting = callers.values();
   await Promise.all(
     Array.from({ length: warmUpLanes }, async () => {
@@ -47,7 +46,7 @@ async function warmUp(guard: Guard, callers: readonly Made[]): Promise<void> {
 }
 
 /** Checks until the guard allows it from its cache. */
-async function untilKnown(guard: Guard, { key }: Made): Promise<void> {
+async function untilKnown(guard: latchkey.Guard, { key }: Made): Promise<void> {
   const deadline = performance.now() + patience;
   for (;;) {
     const { allowed, source, detail } = await ask(guard, key);
@@ -62,7 +61,7 @@ async function untilKnown(guard: Guard, { key }: Made): Promise<void> {
 }
 
 /** Checks without a pause until the guard refuses. Called when the acknowledgement is there. */
-async function untilRefused(guard: Guard, { key }: Made): Promise<Revocation> {
+async function untilRefused(guard: latchkey.Guard, { key }: Made): Promise<Revocation> {
   const acknowledged = performance.now();
   let began = acknowledged;
   for (let allowed = 0; ; allowed++) {
@@ -81,6 +80,6 @@ async function untilRefused(guard: Guard, { key }: Made): Promise<Revocation> {
   }
 }
 
-function ask(guard: Guard, key: string) {
+function ask(guard: latchkey.Guard, key: string) {
   return guard.check(key, check.permission, check.token);
 }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type * as latchkey from "../../src/client/node.js";
 import { loadBuilt } from "../built.js";
 import { cpuSeconds } from "../processes.js";
 import { check } from "../requests/scenarios.js";
@@ -18,8 +19,7 @@ const lanesOfRemote = 16;
 
 /** Checks many times in one way, and takes the CPU time of it. */
 export async function spend(order: SpendOrder): Promise<Spending> {
-  const { createGuard, createLatchkeyClient } =
-    await loadBuilt<typeof import("../../src/client/node.js")>("client/node.js");
+  const { createGuard, createLatchkeyClient } = await loadBuilt<typeof latchkey>("client/node.js");
   const service = { url: order.url, key: order.checkingKey };
   const guard = createGuard(service);
   const client = createLatchkeyClient(service);

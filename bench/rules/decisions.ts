@@ -1,3 +1,4 @@
+import type * as decisions from "../../src/contract/decisions/decide.js";
 import { loadBuilt } from "../built.js";
 import { type manyRules, permission, type RuleSet, rulesOf } from "./rule-sets.js";
 
@@ -10,9 +11,9 @@ const decisionsPerLook = 500;
 
 /** Decides in this process, by the function that the service decides with. */
 export async function loadCostOfDecisions(): Promise<CostOfRules> {
-  const { compileGrants, decide } = await loadBuilt<
-    typeof import("../../src/contract/decisions/decide.js")
-  >("contract/decisions/decide.js");
+  const { compileGrants, decide } = await loadBuilt<typeof decisions>(
+    "contract/decisions/decide.js",
+  );
 
   return (set, count) => {
     const grants = compileGrants({ permissions: [], rules: rulesOf(set, count) });

@@ -1,14 +1,14 @@
 /** What jest does once, before the first test of a run. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Mongod } from "./mongod.js";
+import type * as mongod from "./mongod.js";
 
 // jest loads this file in a way that does not know that our imports, which
 // name files as Node will see them, mean TypeScript.
-const { quickFolder, startMongod }: typeof import("./mongod.js") = require("./mongod.ts");
+const { quickFolder, startMongod }: typeof mongod = require("./mongod.ts");
 
 declare global {
-  var testMongod: Mongod | undefined;
+  var testMongod: mongod.Mongod | undefined;
 }
 
 export default async function setup(): Promise<void> {

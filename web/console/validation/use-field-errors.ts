@@ -1,11 +1,11 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useEffect, useMemo, useState } from "react";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
-import type { FieldErrors } from "./validate.js";
+import type * as validate from "./validate.js";
 
-type Validation = typeof import("./validate.js");
+type Validation = typeof validate;
 
-const none: FieldErrors = {};
+const none: validate.FieldErrors = {};
 
 /**
  * What the service would say of a message, while it is being made. The checks
@@ -16,7 +16,7 @@ const none: FieldErrors = {};
 export function useFieldErrors<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
-): FieldErrors {
+): validate.FieldErrors {
   const validation = useValidation();
   return useMemo(
     () => validation?.fieldErrorsOf(schema, message) ?? none,
@@ -25,7 +25,7 @@ export function useFieldErrors<Desc extends DescMessage>(
 }
 
 /** What the service would not let an application of a type have, beside what breaks the rules of the message. */
-export function useGrantErrors(type: ApplicationType, grants: Grants): FieldErrors {
+export function useGrantErrors(type: ApplicationType, grants: Grants): validate.FieldErrors {
   const validation = useValidation();
   return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
 }
