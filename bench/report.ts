@@ -12,6 +12,8 @@ export interface Section {
   readonly name: string;
   /** Everything that was measured, for the terminal. */
   readonly table: Table;
+  /** Printed only, not written to the page. */
+  readonly isPrintedOnly?: boolean;
   /** Shorter tables for the page, if the full one is too long for it. */
   readonly pageTables?: readonly Table[];
   readonly picture?: Picture;
@@ -32,7 +34,8 @@ export function toText(sections: readonly Section[]): string {
 }
 
 /** Writes each section into the page between its markers, and its picture into the folder of images. */
-export async function writePage(sections: readonly Section[]): Promise<void> {
+export async function writePage(all: readonly Section[]): Promise<void> {
+  const sections = all.filter(({ isPrintedOnly }) => !isPrintedOnly);
   const text = await readFile(page, "utf8");
   await writeFile(page, sections.reduce(withSection, text));
   const folder = new URL(`${pictureFolder}/`, pathToFileURL(page));

@@ -63,6 +63,7 @@ export async function measureWorkers(stage: Stage, plan: Plan): Promise<Findings
   return {
     section: {
       name: "workers",
+      isPrintedOnly: true,
       table: tableOf(columns, outcomes),
       facts: [
         `Median of ${plan.rounds} rounds of ${plan.seconds} s (lowest–highest). CPU time of all processes of the service.`,

@@ -133,11 +133,22 @@ export const comparisonColumns: readonly Column<Comparison>[] = [
   { title: "Latchkey's CPU µs", text: ({ latchkey }) => withRange(latchkey?.cpu ?? none, 0) },
 ];
 
+/** The comparisons that show what our own code saves, and what it costs. */
+const compared: readonly TrialName[] = [
+  "bare/readByKey",
+  "grpcJs/readByKeyOverGrpc",
+  "grpcJs/checkOverGrpc",
+  "lmdb/createApplication",
+  "findOne/readByKeyOfMany",
+  "connectOverHttp1/readByKeyOverConnect",
+  "connectOverHttp2/readByKeyOverGrpc",
+];
+
 export function comparisonsOf(trials: readonly Trial[], rounds: readonly Round[]): Comparison[] {
   return trials.flatMap(({ name, participant, scenario }) => {
     const [who, what] = name.split("/") as [string, ScenarioName];
     const other = figuresOf(rounds, name);
-    if (who === "embedded" || who === "mongo" || !other) {
+    if (!compared.includes(name) || !other) {
       return [];
     }
     const latchkey = figuresOf(rounds, `${who === "findOne" ? "mongo" : "embedded"}/${what}`);
