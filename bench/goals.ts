@@ -1,18 +1,18 @@
 import { spreadOf } from "./statistics.js";
-import { type Column, withRange } from "./table.js";
+import { asText, type Column, tableOf, withRange } from "./table.js";
 
-/** Something that the project has promised of its performance, and what was seen of it. */
+/** A performance goal, and what was measured for it. */
 export interface Goal {
   readonly path: string;
-  /** In words. */
+  /** The goal as shown to people. */
   readonly promise: string;
   readonly limit: { readonly atMost: number } | { readonly atLeast: number };
-  /** One of each round. Those that could not be taken are not numbers. */
+  /** One per round, `NaN` if it could not be measured. */
   readonly figures: readonly number[];
   readonly digits?: number;
 }
 
-/** `near` is missed by less than the rounds differ: another run may meet it. */
+/** `near`: missed by less than the rounds differ, so another run may meet it. */
 export type Verdict = "met" | "near" | "missed" | "unknown";
 
 export function judge({ limit, figures }: Goal): Verdict {
@@ -37,9 +37,15 @@ const words: Record<Verdict, string> = {
   unknown: "not measured",
 };
 
-export const goalColumns: readonly Column<Goal>[] = [
+const goalColumns: readonly Column<Goal>[] = [
   { title: "Path", isText: true, text: ({ path }) => path },
   { title: "Goal", isText: true, text: ({ promise }) => promise },
   { title: "Measured", text: ({ figures, digits = 2 }) => withRange(spreadOf(figures), digits) },
   { title: "Met", isText: true, text: (goal) => words[judge(goal)] },
 ];
+
+/** The goals with a check mark for each that is met. */
+export function goalsToText(goals: readonly Goal[]): string {
+  const table = asText(tableOf(goalColumns, goals));
+  return `\ngoals\n\n${table}\n\n- Median of the rounds (lowest–highest). Ratios compare CPU time per request within one round unless stated otherwise.\n`;
+}

@@ -52,7 +52,7 @@ const columns: readonly Column<Step>[] = [
   },
 ];
 
-/** How long a request takes while the server has this much to do. */
+/** Measures latency at fixed shares of the highest load. */
 export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings> {
   const { shares, rounds, seconds } = plan.latency;
   const { embedded, generator } = stage;
@@ -77,10 +77,13 @@ export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings
     section: {
       name: "latency",
       table: tableOf(columns, steps),
-      picture: { file: "latency.svg", words: "Latency against load", svg: plotOf(steps) },
+      // The picture shows it.
+      pageTables: [],
+      picture: { file: "latency.svg", altText: "Latency against load", svg: plotOf(steps) },
       facts: [
-        `${readByKey.name} on the embedded store; the highest load was ${format(highest, 0)} requests per second.`,
-        `Rounds: ${rounds}, with ${seconds} s at each load. Figures are the median (lowest–highest).`,
+        `${readByKey.name} on the embedded store. The highest load was ${format(highest, 0)} requests/s.`,
+        `Median of ${rounds} rounds of ${seconds} s at each load.`,
+        `p99 / p50 was ${rangeOf(steps)}; for bare node:http at the same rates ${rangeOf(steps.map(({ rate, floor }) => ({ rate, samples: floor })))}.`,
       ],
     },
     goals: [
@@ -126,6 +129,12 @@ function timesMedian({ rate, samples }: Pick<Step, "rate" | "samples">): number[
   return samples.map(({ requestsPerSecond, p50, p99 }) =>
     requestsPerSecond < keepsUp * rate ? Number.POSITIVE_INFINITY : p99 / p50,
   );
+}
+
+/** The lowest and the highest median of some loads. */
+function rangeOf(loads: readonly Pick<Step, "rate" | "samples">[]): string {
+  const { low, high } = spreadOf(loads.map((load) => spreadOf(timesMedian(load)).median));
+  return `${format(low, 0)} to ${format(high, 0)}`;
 }
 
 function spread({ samples }: Step, figure: (sample: Sample) => number): Spread {

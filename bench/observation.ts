@@ -30,10 +30,10 @@ interface Outcome {
 const columns: readonly Column<Outcome>[] = [
   { title: "Request", isText: true, text: ({ scenario }) => scenario.name },
   { title: "CPU µs, all off", text: ({ rounds }) => withRange(cpu(rounds, "unseen"), 0) },
-  { title: "CPU µs, as deployed", text: ({ rounds }) => withRange(cpu(rounds, "seen"), 0) },
+  { title: "CPU µs, defaults", text: ({ rounds }) => withRange(cpu(rounds, "seen"), 0) },
   { title: "Ratio", text: ({ rounds }) => withRange(spreadOf(ratios(rounds, "seen")), 2) },
   {
-    title: "Ratio with a tracer",
+    title: "Ratio with tracing",
     text: ({ rounds }) => withRange(spreadOf(ratios(rounds, "traced")), 2),
   },
 ];
@@ -60,9 +60,9 @@ export async function measureObservation(stage: Stage, plan: Plan): Promise<Find
       name: "observation",
       table: tableOf(columns, outcomes),
       facts: [
-        "All off is `METRICS=off` and `LOG_LEVEL=silent`; as deployed has metrics, which were scraped, and the log.",
-        `With a tracer there is one more, registered by \`examples/telemetry.mjs\`, that makes spans of one call in ${callsPerTrace}.`,
-        `Rounds: ${plan.observationRounds}, each with new processes that take turns, ${turns} of ${plan.seconds} s for each. Figures are the median (lowest–highest).`,
+        "All off: `METRICS=off` and `LOG_LEVEL=silent`. Defaults: metrics, scraped once, and the log.",
+        `With tracing: \`examples/telemetry.mjs\` is loaded and samples one call in ${callsPerTrace}.`,
+        `Median of ${plan.observationRounds} rounds (lowest–highest), each with new processes and ${turns} × ${plan.seconds} s per process.`,
       ],
     },
     goals: outcomes.map(goalOf),

@@ -1,15 +1,21 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { asMarkdown, asText, type Table } from "./table.js";
 
-const page = fileURLToPath(new URL("../docs/performance.md", import.meta.url));
-const pictureFolder = "images";
+const page = fileURLToPath(new URL("../docs/explanation/performance.md", import.meta.url));
+/** Relative to the page. */
+const pictureFolder = "../images";
 
-/** What one part of the benchmark found out, and where. */
+/** The results of one part of the benchmark. */
 export interface Section {
-  /** Names the marks in the page that it goes between. */
+  /** Names the markers in the page that enclose it. */
   readonly name: string;
+  /** Everything that was measured, for the terminal. */
   readonly table: Table;
+  /** Printed only, not written to the page. */
+  readonly isPrintedOnly?: boolean;
+  /** Shorter tables for the page, if the full one is too long for it. */
+  readonly pageTables?: readonly Table[];
   readonly picture?: Picture;
   /** Sentences about how it was measured. */
   readonly facts: readonly string[];
@@ -17,8 +23,7 @@ export interface Section {
 
 export interface Picture {
   readonly file: string;
-  /** For those who do not see it. */
-  readonly words: string;
+  readonly altText: string;
   readonly svg: string;
 }
 
@@ -28,11 +33,12 @@ export function toText(sections: readonly Section[]): string {
     .join("\n");
 }
 
-/** Puts each section into the page between its marks, and its picture beside the page. */
-export async function writePage(sections: readonly Section[]): Promise<void> {
+/** Writes each section into the page between its markers, and its picture into the folder of images. */
+export async function writePage(all: readonly Section[]): Promise<void> {
+  const sections = all.filter(({ isPrintedOnly }) => !isPrintedOnly);
   const text = await readFile(page, "utf8");
   await writeFile(page, sections.reduce(withSection, text));
-  const folder = new URL(`../docs/${pictureFolder}/`, import.meta.url);
+  const folder = new URL(`${pictureFolder}/`, pathToFileURL(page));
   await mkdir(folder, { recursive: true });
   for (const { picture } of sections) {
     if (picture) {
@@ -47,14 +53,14 @@ function withSection(text: string, section: Section): string {
   const from = text.indexOf(start);
   const to = text.indexOf(end);
   if (from < 0 || to < from) {
-    throw new Error(`${page} has lost the marks ${start} and ${end}`);
+    throw new Error(`${page} lacks the markers ${start} and ${end}`);
   }
   return `${text.slice(0, from)}${start}\n\n${toMarkdown(section)}\n\n${text.slice(to)}`;
 }
 
-function toMarkdown({ table, picture, facts }: Section): string {
-  const image = picture && `![${picture.words}](${pictureFolder}/${picture.file})`;
-  return [image, asMarkdown(table), listOf(facts)].filter(Boolean).join("\n\n");
+function toMarkdown({ table, pageTables = [table], picture, facts }: Section): string {
+  const image = picture && `![${picture.altText}](${pictureFolder}/${picture.file})`;
+  return [image, ...pageTables.map(asMarkdown), listOf(facts)].filter(Boolean).join("\n\n");
 }
 
 function listOf(facts: readonly string[]): string {

@@ -63,9 +63,10 @@ export async function measureWorkers(stage: Stage, plan: Plan): Promise<Findings
   return {
     section: {
       name: "workers",
+      isPrintedOnly: true,
       table: tableOf(columns, outcomes),
       facts: [
-        `Rounds: ${plan.rounds}, with ${plan.seconds} s for each. Figures are the median (lowest–highest).`,
+        `Median of ${plan.rounds} rounds of ${plan.seconds} s (lowest–highest). CPU time of all processes of the service.`,
         ...(cores.server === undefined
           ? []
           : [`One worker on core ${cores.server}, two workers on core ${cores.workers}.`]),

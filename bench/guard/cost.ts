@@ -9,9 +9,9 @@ import { startWorker, type WorkerProcess } from "../worker-process.js";
 import type { CheckWay, Spending, SpendOrder } from "./orders.js";
 
 const names: Record<CheckWay, string> = {
-  nothing: "an async function that does nothing",
-  guardFromCache: "guard.check, answered from its cache",
-  guardAsking: "guard.check, asking the service",
+  nothing: "empty async function",
+  guardFromCache: "guard.check, from its cache",
+  guardAsking: "guard.check, calling the service",
   clientAsking: "client.access.checkAccess, without a guard",
 };
 const ways = Object.keys(names) as CheckWay[];
@@ -45,8 +45,7 @@ export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Findin
         ways.map((way) => sumUp(way, rounds)),
       ),
       facts: [
-        `Rounds: ${rounds.length}, each of ${local.toLocaleString("en")} checks that stay in the process and ${remote.toLocaleString("en")} that ask the service, of ${checkedKeys} keys in turn. Figures are the median (lowest–highest).`,
-        "The service ran on the embedded store; what a check costs it on MongoDB is in the table of requests.",
+        `Median of ${rounds.length} rounds (lowest–highest), each of ${local.toLocaleString("en")} local checks and ${remote.toLocaleString("en")} calls, over ${checkedKeys} keys, on the embedded store.`,
       ],
     },
   };
@@ -83,9 +82,9 @@ interface Cost {
 
 const columns: readonly Column<Cost>[] = [
   { title: "Check", isText: true, text: ({ name }) => name },
-  { title: "CPU µs of the checking process", text: ({ own }) => withRange(own, 2) },
-  { title: "CPU µs of the service", text: ({ service }) => withRange(service, 2) },
-  { title: "Both × from the cache", text: ({ ratio }) => withRange(ratio, 2) },
+  { title: "CPU µs, checking process", text: ({ own }) => withRange(own, 2) },
+  { title: "CPU µs, service", text: ({ service }) => withRange(service, 2) },
+  { title: "Sum × cached", text: ({ ratio }) => withRange(ratio, 2) },
 ];
 
 function sumUp(way: CheckWay, rounds: readonly Round[]): Cost {

@@ -8,7 +8,7 @@ import { tableOf } from "../table.js";
 import { startWorker } from "../worker-process.js";
 import { createApplications } from "./create-applications.js";
 import type { Revocation, RevokeOrder } from "./orders.js";
-import { type RevocationSeries, revocationColumns } from "./revocation-table.js";
+import { pageColumns, type RevocationSeries, revocationColumns } from "./revocation-table.js";
 
 /** How some keys are revoked. */
 interface Way {
@@ -37,13 +37,14 @@ export async function measureRevocation(stage: Stage, plan: Plan): Promise<Findi
     section: {
       name: "revocation",
       table: tableOf(revocationColumns, series),
+      pageTables: [tableOf(pageColumns, series)],
       facts: [
-        "The guard was in a process of its own, with its default settings, and was asked without a pause.",
-        "Every second key was revoked by deleting its application, the others by regenerating the key.",
-        `Keys were revoked one after another, with random pauses of up to ${shortPauses} ms between them, long ones of up to ${longPauses} ms.`,
+        "The guard ran in its own process with default settings and checked without a pause.",
+        "Half of the keys were revoked by deleting the application, half by regenerating the key.",
+        `Random pauses of up to ${shortPauses} ms between revocations; long pauses are up to ${longPauses} ms.`,
         ...(stage.cores.load === undefined
           ? []
-          : [`Services on core ${stage.cores.server}, the guard on core ${stage.cores.load}.`]),
+          : [`Service on core ${stage.cores.server}, guard on core ${stage.cores.load}.`]),
       ],
     },
   };
@@ -51,10 +52,10 @@ export async function measureRevocation(stage: Stage, plan: Plan): Promise<Findi
 
 function waysOf({ revokes, lateRevokes }: Plan): Way[] {
   return [
-    { name: "by the process that is watched", by: "first", revokes, longestPause: shortPauses },
-    { name: "by another process", by: "second", revokes, longestPause: shortPauses },
+    { name: "same process", by: "first", revokes, longestPause: shortPauses },
+    { name: "another process", by: "second", revokes, longestPause: shortPauses },
     {
-      name: "by another process, long pauses",
+      name: "another process, long pauses",
       by: "second",
       revokes: lateRevokes,
       longestPause: longPauses,

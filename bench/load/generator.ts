@@ -40,7 +40,7 @@ export function startGenerator(folder: string, cores?: string): Generator {
     description: [
       `${hasWrk ? "wrk" : "autocannon for GET"} over HTTP/1.1`,
       `${hasH2load ? "h2load" : "node:http2"} for HTTP/2 and gRPC`,
-      "a driver of ours for sessions, applications, streams and constant rates",
+      "our own driver for writes, streams and constant rates",
     ].join(", "),
     async prove(load) {
       // The answers of a stream are all looked at as they come, and a request of which each may be sent once is not to be spent.

@@ -42,7 +42,7 @@ export function goalsOfRequests(rounds: readonly Round[]): Goal[] {
 
   const bare = "bare node:http";
   const grpcJs = "@grpc/grpc-js";
-  const floor = "node:http + lmdb by hand";
+  const floor = "minimal node:http + lmdb";
   return [
     cpuAtMost("readByKey", 1.9, "bare/readByKey", bare),
     cpuAtMost("readByKeyOverGrpc", 1, "grpcJs/readByKeyOverGrpc", grpcJs),

@@ -45,7 +45,7 @@ export async function startParticipants(stage: Stage): Promise<Participants> {
       keys,
     },
     lmdb: {
-      label: "node:http + lmdb by hand",
+      label: "minimal node:http + lmdb",
       server: await start("http-lmdb", {
         BODY: application,
         DATA_DIR: join(stage.folder, "floor"),
@@ -55,7 +55,7 @@ export async function startParticipants(stage: Stage): Promise<Participants> {
       keys: { ...keys, private: keys.private.map(({ id }, at) => ({ id, key: `record-${at}` })) },
     },
     byHand: {
-      label: "gRPC by hand on node:http2",
+      label: "minimal gRPC on node:http2",
       server: await start("grpc-by-hand", { ANSWERS: messages }),
       keys,
     },

@@ -8,10 +8,18 @@ import { tableOf } from "../table.js";
 import { factsOf } from "./facts.js";
 import { goalsOfRequests } from "./goals.js";
 import { startParticipants } from "./participants.js";
-import { type Round, requestColumns, summarize } from "./results.js";
+import {
+  comparisonColumns,
+  comparisonsOf,
+  costColumns,
+  costsOf,
+  type Round,
+  requestColumns,
+  summarize,
+} from "./results.js";
 import { type Trial, type TrialName, trialsOf } from "./trials.js";
 
-/** What a request costs, beside servers that do less, in the same run. */
+/** Measures what a request costs, and what it costs servers that do less, in the same run. */
 export async function measureRequests(stage: Stage, plan: Plan): Promise<Findings> {
   const { generator } = stage;
   const trials = trialsOf(await startParticipants(stage), plan.isWhole);
@@ -27,6 +35,10 @@ export async function measureRequests(stage: Stage, plan: Plan): Promise<Finding
     section: {
       name: "requests",
       table: tableOf(requestColumns, summarize(trials, rounds)),
+      pageTables: [
+        tableOf(costColumns, costsOf(rounds)),
+        tableOf(comparisonColumns, comparisonsOf(trials, rounds)),
+      ],
       facts: await factsOf(stage, plan),
     },
     goals: goalsOfRequests(rounds),

@@ -112,7 +112,7 @@ const checkOverGrpc: Scenario = {
 const eachOfBatch = { count: batchSize, name: `– each of the ${batchSize} checks` };
 
 const batchOverGrpc: Scenario = {
-  name: `gRPC BatchCheckAccess, ${batchSize} checks of as many keys`,
+  name: `gRPC BatchCheckAccess, ${batchSize} checks of ${batchSize} keys`,
   parts: eachOfBatch,
   load: (target) => batchLoad(target, groupsOf(target.keys)),
 };

@@ -42,7 +42,7 @@ const longestValue = 500;
 
 /** The id meets the condition of every rule, so that it rules out none of them. */
 const nested: RuleSet = {
-  name: "conditions on id and container, each id within the one before",
+  name: "conditions, each id a prefix of the next",
   isOfSession: true,
   token: { id: "4".repeat(longestValue), container: containerAt(manyRules - 1) },
   rule: (place) => ({

@@ -3,7 +3,7 @@ import { measure } from "../measure.js";
 import type { Plan } from "../plan.js";
 import { type Stage, subjectsOf, tell } from "../stage.js";
 import { type Spread, spreadOf } from "../statistics.js";
-import { type Column, tableOf, withRange } from "../table.js";
+import { type Column, format, type Table, tableOf, withRange } from "../table.js";
 import { checksAtATime, prepareChecks } from "./checks.js";
 import { loadCostOfDecisions } from "./decisions.js";
 import { manyRules, type RuleSet, ruleSets } from "./rule-sets.js";
@@ -45,10 +45,11 @@ export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<
     section: {
       name: "rules",
       table: tableOf(columns, outcomes),
+      pageTables: [pageTable(outcomes)],
       facts: [
-        `Rounds: ${ruleRounds}, with one rule and with ${manyRules.toLocaleString("en")} in turn. Figures are the median (lowest–highest).`,
-        "All rules list the permission, and only the one that is tried last matches the token.",
-        `The service was asked over ${checksAtATime} connections, about ${checksAtATime} keys in turn.`,
+        `CPU µs with 1 rule → with ${manyRules.toLocaleString("en")} rules, median of ${ruleRounds} rounds.`,
+        "Every rule lists the permission; only the last one matches the token.",
+        `${checksAtATime} connections, over ${checksAtATime} keys.`,
       ],
     },
   };
@@ -57,7 +58,7 @@ export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<
 async function contestsHere(): Promise<Contest[]> {
   const costOf = await loadCostOfDecisions();
   return ruleSets.map((set) => ({
-    decider: "the decision alone",
+    decider: "decision only",
     set,
     costOfOne: () => costOf(set, 1),
     costOfMany: () => costOf(set, manyRules),
@@ -92,7 +93,7 @@ function sumUp(contest: Contest, rounds: readonly { one: number; many: number }[
 }
 
 const columns: readonly Column<Outcome>[] = [
-  { title: "What decides", isText: true, text: ({ contest }) => contest.decider },
+  { title: "Measured", isText: true, text: ({ contest }) => contest.decider },
   { title: "Rules with", isText: true, text: ({ contest }) => contest.set.name },
   { title: "CPU µs, 1 rule", text: ({ one }) => withRange(one, 2) },
   {
@@ -101,3 +102,18 @@ const columns: readonly Column<Outcome>[] = [
   },
   { title: "Ratio", text: ({ ratio }) => withRange(ratio, 1) },
 ];
+
+/** One row per kind of rules, one column for each place where they are evaluated. */
+function pageTable(outcomes: readonly Outcome[]): Table {
+  const deciders = [...new Set(outcomes.map(({ contest }) => contest.decider))];
+  const cell = (set: RuleSet, decider: string): string => {
+    const outcome = outcomes.find(
+      ({ contest }) => contest.set === set && contest.decider === decider,
+    );
+    return outcome ? `${format(outcome.one.median, 1)} → ${format(outcome.many.median, 1)}` : "–";
+  };
+  return {
+    columns: [{ title: "Rules with", isText: true }, ...deciders.map((title) => ({ title }))],
+    rows: ruleSets.map((set) => [set.name, ...deciders.map((decider) => cell(set, decider))]),
+  };
+}

@@ -12,7 +12,7 @@ import { callEach, callOnce, sendEach } from "../support/steady-load.js";
 /**
  * What the service spends on a request beside what Node does by itself. It is
  * counted and not timed, so that it is the same on every machine; see
- * docs/performance.md for the time that it takes.
+ * docs/explanation/performance.md for the time that it takes.
  */
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";

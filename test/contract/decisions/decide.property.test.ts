@@ -11,7 +11,7 @@ import type { ConditionRecord, Grants, RuleRecord } from "../../../src/contract/
 import { crowd, crowdedContainer, crowdedId, crowdedRule, grants, question } from "./any-grants.js";
 
 /*
- * The reference: slow, and as the sentences in docs/access.md say it. It shares
+ * The reference: slow, and as written in docs/explanation/access-decisions.md. It shares
  * no code with what it checks.
  */
 

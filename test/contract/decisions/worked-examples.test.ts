@@ -6,7 +6,7 @@ import type { Grants, RuleRecord } from "../../../src/contract/grants.js";
 import { isOwnPermission } from "../../../src/contract/methods.js";
 import { ruleOf } from "./grants.js";
 
-const heading = "| # | Grants | Permission | Token | Answer | Why |";
+const heading = "| # | Grants | Permission | Token | Decision | Why |";
 
 /** The rows of the table below the heading, each as the texts of its cells. */
 function readRows(page: string): string[][] {
@@ -71,8 +71,8 @@ function tell(decision: Decision): string {
   return `allowed ${transform} by ${grant}`;
 }
 
-describe("the worked examples in docs/access.md", () => {
-  const rows = readRows(readFileSync("docs/access.md", "utf8"));
+describe("the worked examples in docs/explanation/access-decisions.md", () => {
+  const rows = readRows(readFileSync("docs/explanation/access-decisions.md", "utf8"));
 
   it("are many, and numbered", () => {
     expect(rows.length).toBeGreaterThanOrEqual(20);
