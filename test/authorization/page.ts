@@ -15,6 +15,7 @@ export function renderPage(
 ): string {
   const refused = callerColumns.filter((column) => isAlwaysUnauthenticated(column, cells));
   const others = callerColumns.filter((column) => !refused.includes(column));
+  checkDeniedWithoutPermission(others, cells);
   return `# Authorization
 
 Who may call what. \`test/authorization.test.ts\` generates this page (\`npm run docs:authorization\`): it calls every method as
@@ -32,13 +33,15 @@ ${tableOf(["Caller", "Description"], refused.map(describeColumn))}
 
 ${tableOf(["Caller", "Description"], others.map(describeColumn))}
 
+The table shows callers that hold the required permission and no other permission of this service (except *last manager*).
+Without the required permission each of them gets 403, even with all others.
+
 | Result | Meaning |
 |---|---|
 | ✓ | Success. |
 | own | Success; the response contains nothing of the other tenant. |
 | 403, 404, 409 | Refused with this status; over gRPC \`PERMISSION_DENIED\`, \`NOT_FOUND\` or \`FAILED_PRECONDITION\`. |
 | – | Not possible: this type of caller cannot hold the permission. |
-| a / b | a: the caller holds only the required permission of this service. b: it holds all others. |
 
 ${tableOf(
   ["Method", "Requires", ...others.map(({ name }) => name)],
@@ -63,6 +66,21 @@ function isAlwaysUnauthenticated(column: CallerColumn, cells: readonly Cell[]): 
   return outcomes.every((outcome) => outcome === 401 || outcome === "impossible");
 }
 
+/** The page states this rule in a sentence, so it must have no exception. */
+function checkDeniedWithoutPermission(
+  columns: readonly CallerColumn[],
+  cells: readonly Cell[],
+): void {
+  const exceptions = cells.filter(
+    ({ column, holding, found }) =>
+      columns.includes(column) && holding === "without" && found !== 403,
+  );
+  if (exceptions.length > 0) {
+    const names = exceptions.map(({ method, column }) => `${method.name} by ${column.name}`);
+    throw new Error(`not 403 without the required permission: ${names.join(", ")}`);
+  }
+}
+
 function rowOf(
   method: DescMethod,
   columns: readonly CallerColumn[],
@@ -70,21 +88,19 @@ function rowOf(
 ): string[] {
   const { permission, callers } = accessOf(method);
   const required = callers.length > 0 ? "type of key" : "any key";
+  const foundFor = (column: CallerColumn) =>
+    cells.find(
+      (cell) => cell.method === method && cell.column === column && cell.holding === "with",
+    )?.found;
   return [
     `${method.name}${readBinding(method) ? "" : " (stream)"}`,
     permission === "" ? required : `\`${permission}\``,
-    ...columns.map((column) =>
-      markOf(
-        cells
-          .filter((cell) => cell.method === method && cell.column === column)
-          .map(({ found }) => found),
-      ),
-    ),
+    ...columns.map((column) => markOf(foundFor(column))),
   ];
 }
 
-function markOf(outcomes: readonly (Outcome | string)[]): string {
-  return [...new Set(outcomes)].map((outcome) => marks[outcome] ?? String(outcome)).join(" / ");
+function markOf(outcome: Outcome | string | undefined): string {
+  return marks[String(outcome)] ?? String(outcome);
 }
 
 function tableOf(headings: readonly string[], rows: readonly (readonly string[])[]): string {
