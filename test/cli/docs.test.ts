@@ -4,9 +4,9 @@ import type { Command } from "commander";
 import { exitCodes } from "../../src/cli/errors.js";
 import { createWholeProgram } from "./whole-program.js";
 
-const page = readFileSync("docs/cli.md", "utf8");
+const page = readFileSync("docs/reference/cli.md", "utf8");
 
-/** The commands that do something, each with its whole name. */
+/** The commands without subcommands, each with its full name. */
 function leavesOf(command: Command, names: readonly string[] = []): [string, Command][] {
   const visible = command.createHelp().visibleCommands(command);
   const below = visible.filter((one) => one.name() !== "help");
@@ -17,13 +17,13 @@ function leavesOf(command: Command, names: readonly string[] = []): [string, Com
 
 const leaves = leavesOf(createWholeProgram());
 
-/** What the page says of a command: from its line to the next one's. */
+/** The table row of a command, up to the next row or heading. */
 function sectionOf(name: string): string {
   const [, section = ""] = page.split(`\`latchkey ${name}`);
   return section.split(/\n(?=\| `latchkey |#)/)[0] ?? "";
 }
 
-/** The options that commands of a kind share are told once. */
+/** Options that several commands share are documented once. */
 const shared = new Set([
   "--help",
   "--json",
@@ -39,30 +39,29 @@ const shared = new Set([
   "--output-key",
 ]);
 
-describe("docs/cli.md", () => {
-  it.each(leaves)("tells of `latchkey %s` and its own options", (name, command) => {
+describe("docs/reference/cli.md", () => {
+  it.each(leaves)("documents `latchkey %s` and its own options", (name, command) => {
     const section = sectionOf(name);
     expect(section).not.toBe("");
     const own = command.options.flatMap(({ long }) => (long && !shared.has(long) ? [long] : []));
     expect(own.filter((option) => !section.includes(option))).toEqual([]);
   });
 
-  it("tells of the options that many commands share", () => {
-    const told = [...shared].filter((option) => page.includes(`\`${option}`));
-    expect(told).toEqual([...shared]);
+  it("documents the shared options", () => {
+    const documented = [...shared].filter((option) => page.includes(`\`${option}`));
+    expect(documented).toEqual([...shared]);
   });
 
-  it("names no command that is not there", () => {
+  it("lists no other command", () => {
     const named = [...page.matchAll(/^\| `latchkey ([a-z -]+?)(?: [A-Z[<].*?)?`/gm)].map(
       ([, name]) => name,
     );
     expect(named.sort()).toEqual(leaves.map(([name]) => name).sort());
   });
 
-  it("tells what each exit code means", () => {
-    for (const { code, means } of Object.values(exitCodes)) {
-      expect(page).toContain(`| ${code} | ${means} |`);
-    }
+  it("documents every exit code, and no other", () => {
+    const documented = [...page.matchAll(/^\| (\d+) \| \S/gm)].map(([, code]) => Number(code));
+    expect(documented).toEqual(Object.values(exitCodes).map(({ code }) => code));
   });
 });
 

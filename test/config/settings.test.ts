@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "@jest/globals";
 import { ConfigError, type Environment, readSettings } from "../../src/config/settings.js";
@@ -13,6 +14,28 @@ function problemsOf(environment: Environment): readonly string[] {
   }
   return [];
 }
+
+describe("docs/reference/settings.md", () => {
+  const page = readFileSync("docs/reference/settings.md", "utf8");
+  const defaults = [...page.matchAll(/^\| `([A-Z0-9_]+)` \| `([^`]+)` \|/gm)].map(
+    ([, name = "", value = ""]) => [name, value] as const,
+  );
+  /** A default is observable only where the setting has an effect. */
+  const contexts: readonly Environment[] = [
+    { WORKERS: "1", METRICS_PORT: "9464" },
+    { WORKERS: "1", METRICS_PORT: "9464", MONGODB_URI: "mongodb://db" },
+  ];
+
+  it("states most defaults as values", () => {
+    expect(defaults.length).toBeGreaterThan(35);
+  });
+
+  it.each(defaults)("states the default of %s: %s", (name, value) => {
+    for (const context of contexts) {
+      expect(readSettings({ ...context, [name]: value })).toEqual(readSettings(context));
+    }
+  });
+});
 
 describe("settings", () => {
   it("need nothing: every one has a default", () => {

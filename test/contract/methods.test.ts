@@ -1,16 +1,21 @@
+import { readFileSync } from "node:fs";
 import {
   create,
   createRegistry,
   type DescField,
   type DescMessage,
+  getOption,
   hasOption,
 } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, it } from "@jest/globals";
+import { http } from "../../gen/google/api/annotations_pb.js";
 import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
-import { access } from "../../gen/latchkey/v1/options_pb.js";
+import { EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
+import { access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
 import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { choicesOf } from "../../src/contract/fields.js";
 import {
   accessOf,
   isOwnPermission,
@@ -165,3 +170,31 @@ function oddField(): DescField {
   const response = registry.getMessage("grpc.health.v1.HealthCheckResponse");
   return response?.fields[0] as DescField;
 }
+
+describe("docs/reference/api.md", () => {
+  it("lists every method with its path and its permission, and no other", () => {
+    const page = readFileSync("docs/reference/api.md", "utf8");
+    const rows = page.matchAll(/^\| (–|`[A-Z]+ \/\S*`) \| \[?([A-Z]\w+)(?:\]\S+)? \| ([^|]+) \|/gm);
+    const documented = [...rows].map(([, path, name, required]) => [name, path, required]);
+    const expected = methods.map((method) => {
+      const { permission, callers } = accessOf(method);
+      const { pattern } = getOption(method, http);
+      const byType = callers.map((kind) => `a ${CallerKind[kind]?.toLowerCase()} key`).join(", ");
+      return [
+        method.name,
+        pattern.case ? `\`${pattern.case.toUpperCase()} ${pattern.value}\`` : "–",
+        permission === "" ? byType || "any valid key" : `\`${permission}\``,
+      ];
+    });
+    expect(documented.sort()).toEqual(expected.sort());
+  });
+});
+
+describe("docs/reference/events.md", () => {
+  it("lists every kind of event, and no other", () => {
+    const page = readFileSync("docs/reference/events.md", "utf8");
+    const cells = [...page.matchAll(/^\| ((?:`\w+\.\w+`(?:, )?)+) \|/gm)];
+    const documented = cells.flatMap(([, cell = ""]) => cell.match(/[\w.]+/g) ?? []);
+    expect(documented.sort()).toEqual([...choicesOf(EventSchema.field.kind)].sort());
+  });
+});

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
+import { knownSettings } from "../deploy/known-settings.js";
 import { scriptIn } from "../support/script-in.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -60,23 +61,20 @@ describe("the tour in the README", () => {
   });
 });
 
-describe("the settings in the README", () => {
-  it("are those that the service reads", () => {
-    const documented = [...readme.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
+describe("docs/reference/settings.md", () => {
+  it("lists every setting that the service reads, and no other", () => {
+    const page = readFileSync("docs/reference/settings.md", "utf8");
+    const documented = [...page.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
       names.match(/[A-Z0-9_]+/g),
     );
-    const files = readdirSync("src").filter((name) => /^config\.ts$|-settings\.ts$/.test(name));
-    const source = files.map((name) => readFileSync(`src/${name}`, "utf8")).join("");
-    const read = [...source.matchAll(/read\("([A-Z0-9_]+)"|read\(\n\s*"([A-Z0-9_]+)"/g)].map(
-      ([, one, other]) => one ?? other,
-    );
-    expect([...documented].sort()).toEqual([...new Set(read)].sort());
+    expect([...documented].sort()).toEqual([...knownSettings()].sort());
   });
 });
 
-describe("the errors in the documentation", () => {
-  it("are those of the catalogue, with their statuses", () => {
-    const page = readFileSync("docs/api.md", "utf8");
+describe("docs/reference/errors.md", () => {
+  it("lists every error code with its HTTP and gRPC status, and no other", () => {
+    const page = readFileSync("docs/reference/errors.md", "utf8");
+    expect(page).toContain(`"title": "${problemCatalogue.invalid_request.title}"`);
     const rows = [...page.matchAll(/\| `([a-z_]+)` \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
     const documented = Object.fromEntries(rows.map(([, word, status]) => [word, Number(status)]));
     const known = Object.entries(problemCatalogue).map(([word, { status }]) => [word, status]);

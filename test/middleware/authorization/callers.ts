@@ -35,7 +35,7 @@ const ofSession = () => "session" as const;
 function living(type: ApplicationType): CallerColumn {
   return {
     name: type,
-    who: `a ${type} application`,
+    who: `${type} application`,
     kindFor: () => type,
     make: async (tenant, _type, permissions) => (await tenant.application(type, permissions)).key,
   };
@@ -47,11 +47,16 @@ function ended(name: string, who: string, make: CallerColumn["make"]): CallerCol
 }
 
 export const callerColumns: readonly CallerColumn[] = [
-  { name: "no key", who: "no key at all", kindFor: nobody, make: async () => undefined },
-  { name: "junk", who: "a text that is no key", kindFor: nobody, make: async () => "secret" },
+  { name: "no key", who: "sends no key", kindFor: nobody, make: async () => undefined },
+  {
+    name: "malformed",
+    who: "sends text that is not a key",
+    kindFor: nobody,
+    make: async () => "secret",
+  },
   {
     name: "unknown",
-    who: "a key as they look, that nobody was given",
+    who: "sends a well-formed key that was never issued",
     kindFor: nobody,
     make: async () => makeKey("prv", newId(0)),
   },
@@ -59,46 +64,50 @@ export const callerColumns: readonly CallerColumn[] = [
   living("private"),
   living("management"),
   {
-    name: "new session",
-    who: "a session that is not authorized yet, and holds nothing",
+    name: "unauthorized session",
+    who: "session that is not authorized yet and has no permissions",
     kindFor: ofSession,
     holdsNothing: true,
     make: async (tenant) => (await tenant.session()).sessionKey,
   },
   {
     name: "session",
-    who: "an authorized session",
+    who: "authorized session",
     kindFor: ofSession,
     make: async (tenant, _type, permissions) => (await tenant.session(permissions)).sessionKey,
   },
-  ended("expired", "an application that has expired", async (tenant, type, permissions) => {
+  ended("expired", "application that has expired", async (tenant, type, permissions) => {
     const expiresAt = timestampFromMs(tenant.now() + untilExpiry);
     return (await tenant.application(type, permissions, { expiresAt })).key;
   }),
-  ended("replaced", "a key that was replaced, without grace", async (tenant, type, permissions) => {
-    const { id, key } = await tenant.application(type, permissions);
-    await tenant.api.regenerateApplicationKey(tenant.root.key, { id });
-    return key;
-  }),
-  ended("after grace", "a key that was replaced, whose grace is over", async (tenant, ...made) => {
+  ended(
+    "replaced",
+    "key that was replaced without a grace period",
+    async (tenant, type, permissions) => {
+      const { id, key } = await tenant.application(type, permissions);
+      await tenant.api.regenerateApplicationKey(tenant.root.key, { id });
+      return key;
+    },
+  ),
+  ended("after grace", "replaced key whose grace period has ended", async (tenant, ...made) => {
     const { id, key } = await tenant.application(...made);
     const gracePeriod = durationFromMs(untilExpiry);
     await tenant.api.regenerateApplicationKey(tenant.root.key, { id, gracePeriod });
     return key;
   }),
-  ended("deleted", "an application that was deleted", async (tenant, ...made) => {
+  ended("deleted", "deleted application", async (tenant, ...made) => {
     const { id, key } = await tenant.application(...made);
     await tenant.api.deleteApplication(tenant.root.key, { id });
     return key;
   }),
-  ended("disabled", "an application that is disabled", async (tenant, ...made) => {
+  ended("disabled", "disabled application", async (tenant, ...made) => {
     const { id, key } = await tenant.application(...made);
     await tenant.api.disableApplication(tenant.root.key, { id });
     return key;
   }),
   {
     name: "expired session",
-    who: "a session that was authorized and has expired",
+    who: "authorized session that has expired",
     kindFor: ofSession,
     isEnded: true,
     make: async (tenant, _type, permissions) => {
@@ -108,7 +117,7 @@ export const callerColumns: readonly CallerColumn[] = [
   },
   {
     name: "deleted session",
-    who: "a session that was authorized and then deleted",
+    who: "authorized session that was deleted",
     kindFor: ofSession,
     isEnded: true,
     make: async (tenant, _type, permissions) => {
@@ -119,21 +128,21 @@ export const callerColumns: readonly CallerColumn[] = [
   },
   {
     name: "other tenant",
-    who: "an application of another tenant that would be let in",
+    who: "application of another tenant, of a type that the method accepts",
     kindFor: welcomeKind,
     isElsewhere: true,
     make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
   },
   {
     name: "weaker",
-    who: "an application with the permission of the method, that lacks one of this service which its target holds",
+    who: "application with the required permission that lacks another permission of this service held by its target",
     kindFor: welcomeKind,
     aim: "what holds more",
     make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
   },
   {
     name: "last manager",
-    who: "a management application that holds every permission of this service, aimed at itself, where no other one can create and update applications",
+    who: "management application with every permission of this service that acts on itself and is the only one that can create and update applications",
     kindFor: () => "management",
     aim: "itself, the last manager",
     make: async () => undefined,

@@ -1,65 +1,106 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { accessOf } from "../../../src/contract/methods.js";
 import { readBinding } from "../../../src/transport/rest/router.js";
-import { callerColumns } from "./callers.js";
+import { type CallerColumn, callerColumns } from "./callers.js";
 import type { Outcome } from "./expected-response.js";
 import type { Cell } from "./matrix.js";
 
 const marks: Readonly<Record<string, string>> = { done: "✓", own: "own", impossible: "–" };
 
-/** The page of the documentation that shows what was found. */
+/** Renders docs/reference/authorization.md from the recorded outcomes. */
 export function renderPage(
   methods: readonly DescMethod[],
   cells: readonly Cell[],
   open: readonly string[],
 ): string {
-  const headings = ["Method", "Asks for", ...callerColumns.map(({ name }) => name)];
+  const refused = callerColumns.filter((column) => isAlwaysUnauthenticated(column, cells));
+  const others = callerColumns.filter((column) => !refused.includes(column));
+  checkDeniedWithoutPermission(others, cells);
   return `# Authorization
 
-Who may call what, as a run of \`test/authorization.test.ts\` found it: every method is called by every kind of caller, over REST and gRPC, with a good request that is aimed at an application or session of the first tenant. The test fails where the contract says otherwise, where a method is missing here, and where this page is not what it found. \`npm run docs:authorization\` writes it anew.
+Who may call what. \`test/authorization.test.ts\` generates this page (\`npm run docs:authorization\`): it calls every method as
+every kind of caller, over REST and gRPC, with a valid request for an application or session of the first tenant. The test
+fails if a result differs from the contract or from this page.
 
-| Mark | |
+## Always refused
+
+Every method refuses these callers with 401 (gRPC \`UNAUTHENTICATED\`). Expired and revoked keys are of a type that the method
+accepts.
+
+${tableOf(["Caller", "Description"], refused.map(describeColumn))}
+
+## Other callers
+
+${tableOf(["Caller", "Description"], others.map(describeColumn))}
+
+The table shows callers that hold the required permission and no other permission of this service (except *last manager*).
+Without the required permission each of them gets 403, even with all others.
+
+| Result | Meaning |
 |---|---|
-| ✓ | it is done |
-| own | it is answered, and nothing of the other tenant is in the answer |
-| 401, 403, 404, 409 | it is refused with this status, over gRPC with \`UNAUTHENTICATED\`, \`PERMISSION_DENIED\`, \`NOT_FOUND\` or \`FAILED_PRECONDITION\` |
-| – | there is no such caller: its kind cannot be given the permission |
-| a / b | a for a caller that holds the permission of the method and no other of this service, b for one that holds all others |
+| ✓ | Success. |
+| own | Success; the response contains nothing of the other tenant. |
+| 403, 404, 409 | Refused with this status; over gRPC \`PERMISSION_DENIED\`, \`NOT_FOUND\` or \`FAILED_PRECONDITION\`. |
+| – | Not possible: this type of caller cannot hold the permission. |
 
 ${tableOf(
-  ["Caller", "Who that is"],
-  callerColumns.map(({ name, who }) => [name, who]),
+  ["Method", "Requires", ...others.map(({ name }) => name)],
+  methods.map((method) => rowOf(method, others, cells)),
 )}
 
-Keys that ended, and those of other tenants, are of a kind that the method would let in.
+## No key required
 
-${tableOf(
-  headings,
-  methods.map((method) => rowOf(method, cells)),
-)}
+These succeed for everyone, whatever key is sent. \`/metrics\` returns 404 if it has a port of its own or is off.
 
-Done for everybody (200 OK, over gRPC \`OK\`), whatever is sent for a key: ${open.map((name) => `\`${name}\``).join(", ")}. Metrics that have a port of their own, or are off, are not there (404).
+${open.map((name) => `- \`${name}\``).join("\n")}
 `;
 }
 
-function rowOf(method: DescMethod, cells: readonly Cell[]): string[] {
+function describeColumn({ name, who }: CallerColumn): string[] {
+  return [name, who];
+}
+
+/** Whether every method refuses the caller with 401, apart from combinations that cannot exist. */
+function isAlwaysUnauthenticated(column: CallerColumn, cells: readonly Cell[]): boolean {
+  const outcomes = cells.filter((cell) => cell.column === column).map(({ found }) => found);
+  return outcomes.every((outcome) => outcome === 401 || outcome === "impossible");
+}
+
+/** The page states this rule in a sentence, so it must have no exception. */
+function checkDeniedWithoutPermission(
+  columns: readonly CallerColumn[],
+  cells: readonly Cell[],
+): void {
+  const exceptions = cells.filter(
+    ({ column, holding, found }) =>
+      columns.includes(column) && holding === "without" && found !== 403,
+  );
+  if (exceptions.length > 0) {
+    const names = exceptions.map(({ method, column }) => `${method.name} by ${column.name}`);
+    throw new Error(`not 403 without the required permission: ${names.join(", ")}`);
+  }
+}
+
+function rowOf(
+  method: DescMethod,
+  columns: readonly CallerColumn[],
+  cells: readonly Cell[],
+): string[] {
   const { permission, callers } = accessOf(method);
-  const asked = callers.length > 0 ? "the kind of key" : "any key";
+  const required = callers.length > 0 ? "type of key" : "any key";
+  const foundFor = (column: CallerColumn) =>
+    cells.find(
+      (cell) => cell.method === method && cell.column === column && cell.holding === "with",
+    )?.found;
   return [
     `${method.name}${readBinding(method) ? "" : " (stream)"}`,
-    permission === "" ? asked : `\`${permission}\``,
-    ...callerColumns.map((column) =>
-      markOf(
-        cells
-          .filter((cell) => cell.method === method && cell.column === column)
-          .map(({ found }) => found),
-      ),
-    ),
+    permission === "" ? required : `\`${permission}\``,
+    ...columns.map((column) => markOf(foundFor(column))),
   ];
 }
 
-function markOf(outcomes: readonly (Outcome | string)[]): string {
-  return [...new Set(outcomes)].map((outcome) => marks[outcome] ?? String(outcome)).join(" / ");
+function markOf(outcome: Outcome | string | undefined): string {
+  return marks[String(outcome)] ?? String(outcome);
 }
 
 function tableOf(headings: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -30,9 +30,9 @@ export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
       <pre tabIndex={0}>{command}</pre>
       <CopyButton text={command} label="Copy the command" />
       <p className="hint">
-        Read on: “Sessions” in <code>docs/api.md</code>, or{" "}
+        See “Sessions” in <code>docs/reference/api.md</code>, or{" "}
         <a href="/docs" target="_blank" rel="noreferrer">
-          the whole contract
+          the API reference
         </a>
         .
       </p>
