@@ -1,13 +1,12 @@
-import type { Findings } from "./findings.js";
 import type { Generator } from "./load/generator.js";
 import { measure, type Sample } from "./measure.js";
 import type { Plan } from "./plan.js";
+import { drawPlot } from "./plot.js";
+import type { Findings } from "./report.js";
 import { type Participant, startBare } from "./requests/participants.js";
 import { readByKey } from "./requests/scenarios.js";
-import { type Stage, tell } from "./stage.js";
-import { type Spread, spreadOf } from "./statistics.js";
-import { drawPlot } from "./svg/plot.js";
-import { type Column, format, tableOf, withRange } from "./table.js";
+import { reportProgress, type Stage } from "./stage.js";
+import { type Column, format, type Spread, spreadOf, tableOf, withRange } from "./table.js";
 
 /** The share of the highest load at which latencies are judged. */
 const judgedShare = 0.7;
@@ -66,7 +65,7 @@ export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings
     floor: [] as Sample[],
   }));
   for (let round = 1; round <= rounds; round++) {
-    tell(`latency: round ${round} of ${rounds}`);
+    reportProgress(`latency: round ${round} of ${rounds}`);
     for (const { rate, samples, floor } of steps) {
       samples.push(await loadAt(embedded, generator, rate, seconds));
       floor.push(await loadAt(bare, generator, rate, seconds));
@@ -103,7 +102,7 @@ async function highestRate(
   { embedded, generator }: Stage,
   { warmUp, latency }: Plan,
 ): Promise<number> {
-  tell("latency: looking for the highest load");
+  reportProgress("latency: looking for the highest load");
   await loadAt(embedded, generator, undefined, warmUp);
   const rates: number[] = [];
   while (rates.length < latency.rounds) {

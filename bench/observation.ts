@@ -1,12 +1,10 @@
-import type { Findings } from "./findings.js";
-import type { Goal } from "./goals.js";
 import { measure } from "./measure.js";
 import type { Plan } from "./plan.js";
+import type { Findings, Goal } from "./report.js";
 import { type Scenario, scenarios } from "./requests/scenarios.js";
 import { addressOf, type Server, startLatchkey } from "./servers.js";
-import { type Stage, tell } from "./stage.js";
-import { type Spread, spreadOf } from "./statistics.js";
-import { type Column, tableOf, withRange } from "./table.js";
+import { reportProgress, type Stage } from "./stage.js";
+import { type Column, type Spread, spreadOf, tableOf, withRange } from "./table.js";
 
 const most = 1.1;
 /** Of so many calls one is traced where a tracer is registered. */
@@ -46,7 +44,7 @@ const columns: readonly Column<Outcome>[] = [
 export async function measureObservation(stage: Stage, plan: Plan): Promise<Findings> {
   const outcomes = observed.map((scenario) => ({ scenario, rounds: [] as Costs[] }));
   for (let round = 1; round <= plan.observationRounds; round++) {
-    tell(`observation: round ${round} of ${plan.observationRounds}`);
+    reportProgress(`observation: round ${round} of ${plan.observationRounds}`);
     const servers = await startAll(stage);
     for (const { scenario, rounds } of outcomes) {
       rounds.push(await costsOf(stage, servers, scenario, plan));

@@ -1,5 +1,9 @@
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 const isLinux = process.platform === "linux";
 const ticksPerSecond = isLinux ? Number(execFileSync("getconf", ["CLK_TCK"])) : Number.NaN;
@@ -57,7 +61,7 @@ export function memoriesOf(pid: number, dataFolder?: string): Memory[] {
 }
 
 /** Sums up what the kernel tells of the mappings of a process. */
-export function memoryIn(smaps: string, dataFolder: string | undefined): Memory {
+function memoryIn(smaps: string, dataFolder: string | undefined): Memory {
   let whole = 0;
   let ofData = 0;
   let isOfData = false;
@@ -71,4 +75,66 @@ export function memoryIn(smaps: string, dataFolder: string | undefined): Memory 
     }
   }
   return { whole: whole / 1024, own: (whole - ofData) / 1024 };
+}
+
+type Undo = () => unknown;
+
+const stopLimit = 10_000;
+const undos: Undo[] = [];
+let isEnding = false;
+
+/** Remembers how to undo something, for when the benchmark ends, however it ends. */
+export function onExit(undo: Undo): void {
+  undos.push(undo);
+  if (isEnding) {
+    // Whoever is still at work must not start anything more.
+    throw new Error("the benchmark is ending");
+  }
+}
+
+/** Sees to it that a process does not outlive the benchmark. */
+export function endWithBench(child: ChildProcess): void {
+  onExit(() => stop(child));
+}
+
+/** Ends a process, and waits until it is gone. */
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
+  const exited = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), stopLimit);
+  await exited;
+  clearTimeout(timer);
+}
+
+/** Undoes everything, the last first. One that fails does not keep the others from being undone. */
+export async function cleanUp(): Promise<void> {
+  isEnding = true;
+  for (let undo = undos.pop(); undo; undo = undos.pop()) {
+    try {
+      await undo();
+    } catch (error) {
+      console.error(`cleaning up: ${error}`);
+    }
+  }
+}
+
+/** A folder for everything that must not stay. */
+export async function scratchFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "latchkey-bench-"));
+  onExit(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Rejects when somebody wants the benchmark to stop, or something breaks behind its back. */
+export function interruption(): Promise<never> {
+  return new Promise((_, reject) => {
+    process.on("uncaughtException", reject);
+    // A signal may come twice, from the terminal and from npm: the second must not cut the cleaning short.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => reject(new Error(`stopped by ${signal}`)));
+    }
+  });
 }

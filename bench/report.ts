@@ -1,13 +1,21 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { asMarkdown, asText, type Table } from "./table.js";
+import {
+  asMarkdown,
+  asText,
+  type Column,
+  spreadOf,
+  type Table,
+  tableOf,
+  withRange,
+} from "./table.js";
 
 const page = fileURLToPath(new URL("../docs/explanation/performance.md", import.meta.url));
 /** Relative to the page. */
 const pictureFolder = "../images";
 
 /** The results of one part of the benchmark. */
-export interface Section {
+interface Section {
   /** Names the markers in the page that enclose it. */
   readonly name: string;
   /** Everything that was measured, for the terminal. */
@@ -21,7 +29,7 @@ export interface Section {
   readonly facts: readonly string[];
 }
 
-export interface Picture {
+interface Picture {
   readonly file: string;
   readonly altText: string;
   readonly svg: string;
@@ -65,4 +73,59 @@ function toMarkdown({ table, pageTables = [table], picture, facts }: Section): s
 
 function listOf(facts: readonly string[]): string {
   return facts.map((fact) => `- ${fact}`).join("\n");
+}
+
+/** The results of one part of the benchmark, and the goals that they decide. */
+export interface Findings {
+  readonly section: Section;
+  readonly goals: readonly Goal[];
+}
+
+/** A performance goal, and what was measured for it. */
+export interface Goal {
+  readonly path: string;
+  /** The goal as shown to people. */
+  readonly promise: string;
+  readonly limit: { readonly atMost: number } | { readonly atLeast: number };
+  /** One per round, `NaN` if it could not be measured. */
+  readonly figures: readonly number[];
+  readonly digits?: number;
+}
+
+/** `near`: missed by less than the rounds differ, so another run may meet it. */
+type Verdict = "met" | "near" | "missed" | "unknown";
+
+export function verdictOf({ limit, figures }: Goal): Verdict {
+  const { median, low, high } = spreadOf(figures);
+  if (Number.isNaN(median)) {
+    return "unknown";
+  }
+  const [isMet, isNear] =
+    "atMost" in limit
+      ? [median <= limit.atMost, low <= limit.atMost]
+      : [median >= limit.atLeast, high >= limit.atLeast];
+  if (isMet) {
+    return "met";
+  }
+  return isNear ? "near" : "missed";
+}
+
+const words: Record<Verdict, string> = {
+  met: "✓",
+  near: "✗, within the spread",
+  missed: "✗",
+  unknown: "not measured",
+};
+
+const goalColumns: readonly Column<Goal>[] = [
+  { title: "Path", isText: true, text: ({ path }) => path },
+  { title: "Goal", isText: true, text: ({ promise }) => promise },
+  { title: "Measured", text: ({ figures, digits = 2 }) => withRange(spreadOf(figures), digits) },
+  { title: "Met", isText: true, text: (goal) => words[verdictOf(goal)] },
+];
+
+/** The goals with a check mark for each that is met. */
+export function goalsToText(goals: readonly Goal[]): string {
+  const table = asText(tableOf(goalColumns, goals));
+  return `\ngoals\n\n${table}\n\n- Median of the rounds (lowest–highest). Ratios compare CPU time per request within one round unless stated otherwise.\n`;
 }

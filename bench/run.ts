@@ -9,20 +9,19 @@
  * Prints the goals last. Exits with 1 if a goal is missed by more than the rounds differ.
  */
 import { parseArgs } from "node:util";
-import { cleanUp, interruption, scratchFolder } from "./cleanup.js";
-import type { Findings } from "./findings.js";
-import { goalsToText, judge } from "./goals.js";
 import { measureGrowth } from "./growth/growth.js";
 import { measureGuardCost } from "./guard/cost.js";
 import { measureRevocation } from "./guard/revocation.js";
 import { measureLatency } from "./latency.js";
 import { measureObservation } from "./observation.js";
 import { type PartName, type Plan, quickPlan, wholePlan } from "./plan.js";
+import { cleanUp, interruption, scratchFolder } from "./processes.js";
 import { profile } from "./profile.js";
-import { toText, writePage } from "./report.js";
+import type { Findings } from "./report.js";
+import { goalsToText, toText, verdictOf, writePage } from "./report.js";
 import { measureRequests } from "./requests/requests.js";
 import { measureRules } from "./rules/rules.js";
-import { type Stage, setUp, tell } from "./stage.js";
+import { reportProgress, type Stage, setUp } from "./stage.js";
 import { measureWorkers } from "./workers.js";
 
 type Part = (stage: Stage, plan: Plan) => Promise<Findings>;
@@ -48,7 +47,7 @@ async function main(): Promise<void> {
     },
     allowPositionals: true,
   });
-  tell("starting the servers");
+  reportProgress("starting the servers");
   const stage = await setUp(await scratchFolder());
   if (values.profile) {
     await profile(stage, positionals[0]);
@@ -66,7 +65,7 @@ async function main(): Promise<void> {
   if (goals.length > 0) {
     console.log(goalsToText(goals));
   }
-  if (goals.some((goal) => judge(goal) === "missed")) {
+  if (goals.some((goal) => verdictOf(goal) === "missed")) {
     throw new Error("a goal is missed");
   }
 }

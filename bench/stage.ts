@@ -1,6 +1,6 @@
 import { type Cores, chooseCores } from "./cores.js";
 import { type Generator, startGenerator } from "./load/generator.js";
-import { type Subject, startOnEmbeddedStore, startOnMongo } from "./subjects.js";
+import { type Subject, startOnEmbeddedStore, startOnMongo } from "./servers.js";
 
 /** All that is up while the benchmark runs. */
 export interface Stage {
@@ -26,6 +26,6 @@ export function subjectsOf({ embedded, mongo }: Stage): Subject[] {
   return mongo ? [embedded, mongo] : [embedded];
 }
 
-export function tell(progress: string): void {
+export function reportProgress(progress: string): void {
   console.error(`bench: ${progress}`);
 }

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { endWithBench } from "./cleanup.js";
 import { pinned } from "./cores.js";
+import { endWithBench } from "./processes.js";
 
 /** A process that does what it is asked, one thing at a time, so that its work is not counted as another's. */
 export interface WorkerProcess<Order, Result> {

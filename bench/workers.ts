@@ -1,12 +1,10 @@
-import type { Findings } from "./findings.js";
-import type { Goal } from "./goals.js";
 import { measure } from "./measure.js";
 import type { Plan } from "./plan.js";
+import type { Findings, Goal } from "./report.js";
 import { type Scenario, scenarios } from "./requests/scenarios.js";
 import { type Server, startLatchkey } from "./servers.js";
-import { type Stage, tell } from "./stage.js";
-import { type Spread, spreadOf } from "./statistics.js";
-import { type Column, tableOf, withRange } from "./table.js";
+import { reportProgress, type Stage } from "./stage.js";
+import { type Column, type Spread, spreadOf, tableOf, withRange } from "./table.js";
 
 const most = 1.15;
 
@@ -49,7 +47,7 @@ export async function measureWorkers(stage: Stage, plan: Plan): Promise<Findings
   const two = await startLatchkey(embedded.store, { cores: cores.workers, workers: 2 });
   const outcomes: Outcome[] = [];
   for (const scenario of [scenarios.readByKey, scenarios.createSession]) {
-    tell(`workers: ${scenario.name}`);
+    reportProgress(`workers: ${scenario.name}`);
     // Each of two has only half of the requests to warm up with.
     await pairOf(stage, one, two, scenario, 2 * plan.warmUp);
     const pairs: Pair[] = [];

@@ -1,6 +1,6 @@
 /** The floor of gRPC: calls framed by hand on `node:http2`, answered with bytes known beforehand. */
 import { createServer, type ServerHttp2Stream } from "node:http2";
-import { grpcFrame } from "../load/grpc.js";
+import { grpcFrame } from "../load/grpc-streams.js";
 
 const { PORT, HOST, ANSWERS = "{}" } = process.env;
 const answers = new Map(

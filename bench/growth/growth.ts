@@ -1,18 +1,24 @@
-import type { Findings } from "../findings.js";
 import { measure } from "../measure.js";
 import type { Plan } from "../plan.js";
+import { drawPlot, type Series } from "../plot.js";
 import { type Memory, memoryOf } from "../processes.js";
+import type { Findings, Goal } from "../report.js";
 import { startLatchkey } from "../servers.js";
-import { type Stage, tell } from "../stage.js";
-import { tableOf } from "../table.js";
-import { goalsOfGrowth } from "./goals.js";
-import { loadsOf, type Path, pageSize, paths } from "./loads.js";
-import { columns, pageColumns, plotOf } from "./show.js";
-import { measureStarts, type StartRound } from "./starts.js";
-import { type GrownStore, growStores } from "./stores.js";
+import { reportProgress, type Stage } from "../stage.js";
+import { type Column, format, type Spread, spreadOf, tableOf, withRange } from "../table.js";
+import {
+  type GrownStore,
+  growStores,
+  loadsOf,
+  measureStarts,
+  type Path,
+  pageSize,
+  paths,
+  type StartRound,
+} from "./stores.js";
 
 /** What was seen of a store of one size. */
-export interface Grown {
+interface Grown {
   readonly store: GrownStore;
   /** CPU µs of a request in each round. */
   readonly cpu: Readonly<Record<Path, number[]>>;
@@ -25,7 +31,7 @@ export interface Grown {
 export async function measureGrowth(stage: Stage, plan: Plan): Promise<Findings> {
   const { cores, folder } = stage;
   const stores = await growStores(folder, plan.growth.sizes);
-  tell("growth: starting");
+  reportProgress("growth: starting");
   const starts = await measureStarts(stores, plan.growth.starts, cores.server);
   const grown = await measureLoads(stage, plan, stores, starts);
   return {
@@ -64,7 +70,9 @@ async function measureLoads(
   );
   // The first round is only to warm up.
   for (let round = 0; round <= plan.growth.rounds; round++) {
-    tell(round === 0 ? "growth: warming up" : `growth: round ${round} of ${plan.growth.rounds}`);
+    reportProgress(
+      round === 0 ? "growth: warming up" : `growth: round ${round} of ${plan.growth.rounds}`,
+    );
     for (const path of paths) {
       for (const { server, loads, cpu } of runs) {
         if (round === 0) {
@@ -85,4 +93,109 @@ async function measureLoads(
   }));
   await Promise.all(runs.map(({ server }) => server.stop()));
   return grown;
+}
+
+const mostGrowth = 1.15;
+const mostMegabytes = 150;
+const startFactor = 1.5;
+const startAllowance = 400;
+
+/** What the smallest and the largest store have to say about the goals. */
+function goalsOfGrowth(all: readonly Grown[]): Goal[] {
+  const least = all[0] as Grown;
+  const greatest = all.at(-1) as Grown;
+  const [few, many] = [inWords(least), inWords(greatest)];
+
+  const growthOf = (path: Path, what: string): Goal => ({
+    path: `Growth: ${what}`,
+    promise: `at ${many} ≤ ${mostGrowth} × at ${few}`,
+    limit: { atMost: mostGrowth },
+    figures: ratios(greatest.cpu[path], least.cpu[path]),
+  });
+
+  return [
+    {
+      path: "Memory of a worker",
+      promise: `≤ ${mostMegabytes} MB at ${many}, without the mapped data`,
+      limit: { atMost: mostMegabytes },
+      figures: [greatest.memory.own],
+      digits: 0,
+    },
+    ...[least, greatest].map(startGoal),
+    growthOf("read", "CPU of GET by key"),
+    {
+      path: "Growth: pages by cursor",
+      promise: `the last ≤ ${mostGrowth} × the first, at ${many}`,
+      limit: { atMost: mostGrowth },
+      figures: ratios(greatest.cpu.lastPage, greatest.cpu.firstPage),
+    },
+    growthOf("update", "CPU of an update"),
+  ];
+}
+
+function startGoal({ store, starts }: Grown): Goal {
+  return {
+    path: `Start to ready with ${store.size.toLocaleString("en")} applications`,
+    promise: `≤ ${startAllowance} ms beyond ${startFactor} × node -e 0`,
+    limit: { atMost: startAllowance },
+    figures: starts.map(
+      ({ node, ready }) => (ready.get(store.size) ?? Number.NaN) - startFactor * node,
+    ),
+    digits: 0,
+  };
+}
+
+function ratios(own: readonly number[], others: readonly number[]): number[] {
+  return own.map((figure, at) => figure / (others[at] as number));
+}
+
+function inWords({ store }: Grown): string {
+  return `${store.size.toLocaleString("en")} applications`;
+}
+
+const nodeTitle = "node -e 0 ms";
+
+const columns: readonly Column<Grown>[] = [
+  { title: "Applications", text: ({ store }) => format(store.size, 0) },
+  { title: "CPU µs: GET by key", text: withSpread("read") },
+  { title: "first page", text: withSpread("firstPage") },
+  { title: "last page", text: withSpread("lastPage") },
+  { title: "update", text: withSpread("update") },
+  { title: "Start to ready ms", text: (grown) => withRange(readyOf(grown), 0) },
+  {
+    title: nodeTitle,
+    text: ({ starts }) => withRange(spreadOf(starts.map(({ node }) => node)), 0),
+  },
+  { title: "RSS MB", text: ({ memory }) => format(memory.whole, 0) },
+  { title: "RSS without data file", text: ({ memory }) => format(memory.own, 0) },
+];
+
+/** The table of the page leaves out the time that Node.js itself takes to start. */
+const pageColumns = columns.filter(({ title }) => title !== nodeTitle);
+
+function withSpread(path: Path): (grown: Grown) => string {
+  return ({ cpu }) => withRange(spreadOf(cpu[path]), 0);
+}
+
+function readyOf({ store, starts }: Grown): Spread {
+  return spreadOf(starts.map(({ ready }) => ready.get(store.size) ?? Number.NaN));
+}
+
+const lines: readonly { path: Path; name: string; values: Series["values"] }[] = [
+  { path: "lastPage", name: "last page of the list", values: "above" },
+  { path: "update", name: "update of one", values: "above" },
+  { path: "read", name: "GET by key", values: "below" },
+];
+
+function plotOf(all: readonly Grown[]): string {
+  return drawPlot({
+    title: "CPU time of a request against the number of applications",
+    x: { label: "applications", isLogarithmic: true },
+    y: { label: "CPU µs per request" },
+    series: lines.map(({ path, name, values }) => ({
+      name,
+      values,
+      points: all.map(({ store, cpu }) => ({ x: store.size, y: spreadOf(cpu[path]).median })),
+    })),
+  });
 }

@@ -1,10 +1,11 @@
-import type { Findings } from "../findings.js";
+import type { Generator } from "../load/generator.js";
+import type { Load } from "../load/load.js";
 import type { Plan } from "../plan.js";
-import { addressOf } from "../servers.js";
-import { type Stage, tell } from "../stage.js";
-import { type Spread, spreadOf } from "../statistics.js";
-import type { Subject } from "../subjects.js";
-import { type Column, tableOf, withRange } from "../table.js";
+import type { Findings } from "../report.js";
+import { type Made, privateApplication } from "../seed.js";
+import { addressOf, type Subject } from "../servers.js";
+import { reportProgress, type Stage } from "../stage.js";
+import { type Column, type Spread, spreadOf, tableOf, withRange } from "../table.js";
 import { startWorker, type WorkerProcess } from "../worker-process.js";
 import type { CheckWay, Spending, SpendOrder } from "./orders.js";
 
@@ -28,11 +29,11 @@ export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Findin
     new URL("worker.ts", import.meta.url),
     cores.load,
   );
-  tell("guard: warming up");
+  reportProgress("guard: warming up");
   await runRound(worker, embedded, plan);
   const rounds: Round[] = [];
   while (rounds.length < plan.rounds) {
-    tell(`guard: round ${rounds.length + 1} of ${plan.rounds}`);
+    reportProgress(`guard: round ${rounds.length + 1} of ${plan.rounds}`);
     rounds.push(await runRound(worker, embedded, plan));
   }
   const { local, remote } = plan.checks;
@@ -95,4 +96,34 @@ function sumUp(way: CheckWay, rounds: readonly Round[]): Cost {
     service: spreadOf(rounds.map((round) => round[way].service)),
     ratio: spreadOf(rounds.map((round) => both(round[way]) / both(round.guardFromCache))),
   };
+}
+
+const lanes = 32;
+
+/** Makes applications through the API. */
+export async function createApplications(
+  { server, keys }: Subject,
+  generator: Generator,
+  count: number,
+): Promise<Made[]> {
+  const load: Load = {
+    protocol: "http1",
+    port: server.port,
+    connections: Math.min(lanes, count),
+    seconds: 60,
+    verb: "POST",
+    path: "/applications",
+    status: 201,
+    requests: Array.from({ length: count }, () => ({
+      key: keys.management,
+      body: privateApplication,
+    })),
+    once: true,
+    keepAnswers: true,
+  };
+  const { answers } = await generator.run(load);
+  if (answers.length < count) {
+    throw new Error(`only ${answers.length} applications could be made in ${load.seconds} s`);
+  }
+  return answers.map((answer) => JSON.parse(answer));
 }

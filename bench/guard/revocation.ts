@@ -1,14 +1,12 @@
 import { pin } from "../cores.js";
-import type { Findings } from "../findings.js";
 import type { Plan } from "../plan.js";
-import { addressOf, startLatchkey } from "../servers.js";
-import { type Stage, subjectsOf, tell } from "../stage.js";
-import type { Subject } from "../subjects.js";
-import { tableOf } from "../table.js";
+import type { Findings } from "../report.js";
+import { addressOf, type Subject, startLatchkey } from "../servers.js";
+import { reportProgress, type Stage, subjectsOf } from "../stage.js";
+import { type Column, format, percentile, tableOf } from "../table.js";
 import { startWorker } from "../worker-process.js";
-import { createApplications } from "./create-applications.js";
+import { createApplications } from "./cost.js";
 import type { Revocation, RevokeOrder } from "./orders.js";
-import { pageColumns, type RevocationSeries, revocationColumns } from "./revocation-table.js";
 
 /** How some keys are revoked. */
 interface Way {
@@ -29,7 +27,7 @@ export async function measureRevocation(stage: Stage, plan: Plan): Promise<Findi
   const ways = waysOf(plan);
   const series: RevocationSeries[] = [];
   for (const subject of subjectsOf(stage)) {
-    tell(`revocation: ${subject.name}`);
+    reportProgress(`revocation: ${subject.name}`);
     series.push(...(await revokeOn(subject, stage, ways)));
   }
   return {
@@ -97,4 +95,47 @@ function pinDatabase({ database }: Subject, cores: string | undefined): void {
   if (database !== undefined) {
     pin(database, cores);
   }
+}
+
+/** What became of keys that were revoked in the same way. */
+interface RevocationSeries {
+  readonly store: string;
+  readonly way: string;
+  readonly revocations: readonly Revocation[];
+}
+
+type Figure = (revocation: Revocation) => number;
+
+const untilNoLongerAllowed: Figure = ({ refusedFrom }) => refusedFrom;
+const untilRefused: Figure = ({ refusedBy }) => refusedBy;
+
+const revocationColumns: readonly Column<RevocationSeries>[] = [
+  { title: "Store", isText: true, text: ({ store }) => store },
+  { title: "Revoked through", isText: true, text: ({ way }) => way },
+  { title: "Revocations", text: ({ revocations }) => format(revocations.length, 0) },
+  {
+    title: "Refused immediately",
+    text: ({ revocations }) => format(revocations.filter(({ allowed }) => allowed === 0).length, 0),
+  },
+  {
+    title: "Checks allowed after",
+    text: ({ revocations }) =>
+      format(
+        revocations.reduce((sum, { allowed }) => sum + allowed, 0),
+        0,
+      ),
+  },
+  { title: "Still allowed, ms: p50", text: at(50, untilNoLongerAllowed) },
+  { title: "p99", text: at(99, untilNoLongerAllowed) },
+  { title: "max", text: at(100, untilNoLongerAllowed) },
+  { title: "Refused after ms: p50", text: at(50, untilRefused) },
+  { title: "p99", text: at(99, untilRefused) },
+  { title: "max", text: at(100, untilRefused) },
+];
+
+/** For the page: how long a revoked key was still allowed. */
+const pageColumns = [...revocationColumns.slice(0, 4), ...revocationColumns.slice(5, 8)] as const;
+
+function at(percent: number, figure: Figure): (series: RevocationSeries) => string {
+  return ({ revocations }) => format(percentile(revocations.map(figure), percent), 2);
 }

@@ -1,27 +1,8 @@
-import { percentile } from "../statistics.js";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { percentile } from "../table.js";
 import { createHttp1Client } from "./http1-client.js";
 import { createHttp2Client } from "./http2-client.js";
-import type { Load, LoadRequest, LoadResult } from "./load.js";
-import { sendAtRate } from "./send-at-rate.js";
-
-/** Sends single requests over connections that stay open. */
-export interface LoadClient {
-  /**
-   * Opens all connections. A busy server accepts only one with each turn of its
-   * event loop, which would be counted as the latency of requests.
-   */
-  open(): Promise<void>;
-  /** Resolves with the body of the answer; any other status than the load's throws. */
-  send(request: LoadRequest, connection: number): Promise<string>;
-  close(): void;
-}
-
-/** What was seen of a load while it lasted. */
-export interface Seen {
-  /** In milliseconds. */
-  readonly latencies: number[];
-  readonly answers: string[];
-}
+import type { Load, LoadClient, LoadRequest, LoadResult, Seen } from "./load.js";
 
 /** Sends the requests of a load over a client of ours. */
 export async function drive(load: Load): Promise<LoadResult> {
@@ -72,4 +53,48 @@ function sumUp({ latencies, answers }: Seen, seconds: number): LoadResult {
     p99: percentile(latencies, 99),
     answers,
   };
+}
+
+/**
+ * Starts requests at even intervals and takes each latency from the moment at
+ * which the request was due. One that has to wait, because all connections are
+ * busy or because this process was late, has waited: a server that stands
+ * still is not spared the requests that would have come meanwhile.
+ */
+async function sendAtRate(
+  client: LoadClient,
+  { requests, connections, seconds }: Load,
+  rate: number,
+  { latencies }: Seen,
+): Promise<void> {
+  const interval = 1000 / rate;
+  const all = Math.floor(seconds * rate);
+  const idle = Array.from({ length: connections }, (_, at) => at);
+  const started = performance.now();
+  let sent = 0;
+  let failure: unknown;
+
+  async function sendOne(connection: number): Promise<void> {
+    const due = started + sent * interval;
+    const request = requests[sent++ % requests.length] as LoadRequest;
+    try {
+      await client.send(request, connection);
+      latencies.push(performance.now() - due);
+      idle.push(connection);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+
+  // Timers know only whole milliseconds, so that this turns without a pause.
+  while (latencies.length < all && failure === undefined) {
+    const dueByNow = Math.min(all, Math.floor((performance.now() - started) / interval) + 1);
+    while (sent < dueByNow && idle.length > 0) {
+      sendOne(idle.pop() as number);
+    }
+    await nextTurn();
+  }
+  if (failure !== undefined) {
+    throw failure;
+  }
 }

@@ -1,8 +1,7 @@
 import { isInstalled } from "../cores.js";
 import { startWorker } from "../worker-process.js";
-import { runH2load } from "./h2load.js";
+import { runH2load, runWrk } from "./external-tools.js";
 import { type Load, type LoadResult, onceOf } from "./load.js";
-import { runWrk } from "./wrk.js";
 
 /** Makes load, in processes of its own. A request that fails makes the whole load fail. */
 export interface Generator {

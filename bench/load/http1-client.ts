@@ -1,9 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { type Answer, createAnswerReader } from "./answer-reader.js";
-import type { LoadClient } from "./drive.js";
-import { type Load, type LoadRequest, loadHost } from "./load.js";
-import { requestBytes } from "./request-bytes.js";
+import { keyHeader, type Load, type LoadClient, type LoadRequest, loadHost } from "./load.js";
 
 interface Waiting {
   resolve(answer: string): void;
@@ -19,7 +16,7 @@ export function createHttp1Client(load: Load): LoadClient {
   const mustHold = load.mustHold === undefined ? undefined : new RegExp(load.mustHold);
   const connections: { readonly socket: Socket; waiting: Waiting | undefined }[] = [];
 
-  function finish({ resolve, reject }: Waiting, { status, body }: Answer): void {
+  function finish({ resolve, reject }: Waiting, { status, body }: ResponseHead): void {
     const isExpected = status === load.status && (mustHold?.test(body.toString("latin1")) ?? true);
     if (isExpected) {
       resolve(load.keepAnswers ? body.toString("utf8") : "");
@@ -33,7 +30,7 @@ export function createHttp1Client(load: Load): LoadClient {
     await once(socket, "connect");
     socket.setNoDelay();
     const connection = { socket, waiting: undefined as Waiting | undefined };
-    const reader = createAnswerReader();
+    const reader = createResponseReader();
     const fail = (error: Error) => connection.waiting?.reject(error);
     socket.on("data", (part) => {
       const { waiting } = connection;
@@ -83,4 +80,74 @@ export function createHttp1Client(load: Load): LoadClient {
       }
     },
   };
+}
+
+/** Takes what a connection receives apart into answers of HTTP/1.1, of which one comes at a time. */
+interface ResponseReader {
+  /** Adds what has come, and answers the whole answer once it is there. */
+  add(part: Buffer): ResponseHead | undefined;
+}
+
+interface ResponseHead {
+  readonly status: number;
+  /** As it came: where its parts have no length beforehand, those of the parts are in it. */
+  readonly body: Buffer;
+}
+
+const headEnd = "\r\n\r\n";
+const chunksEnd = "0\r\n\r\n";
+const statusAt = "HTTP/1.1 ".length;
+
+function createResponseReader(): ResponseReader {
+  let received: Buffer | undefined;
+  return {
+    add(part) {
+      const bytes = received ? Buffer.concat([received, part]) : part;
+      const answer = readAnswer(bytes);
+      received = answer ? undefined : bytes;
+      return answer;
+    },
+  };
+}
+
+function readAnswer(bytes: Buffer): ResponseHead | undefined {
+  const end = bytes.indexOf(headEnd);
+  if (end < 0) {
+    return undefined;
+  }
+  const head = bytes.toString("latin1", 0, end).toLowerCase();
+  const status = Number(head.slice(statusAt, statusAt + 3));
+  const body = bytes.subarray(end + headEnd.length);
+  return isWhole(head, status, body) ? { status, body } : undefined;
+}
+
+function isWhole(head: string, status: number, body: Buffer): boolean {
+  const lengthAt = head.indexOf("\r\ncontent-length:");
+  if (lengthAt >= 0) {
+    return body.length >= Number.parseInt(head.slice(lengthAt + "\r\ncontent-length:".length), 10);
+  }
+  if (head.includes("\r\ntransfer-encoding: chunked")) {
+    return body.subarray(-chunksEnd.length).toString("latin1") === chunksEnd;
+  }
+  if (status === 204) {
+    return true;
+  }
+  throw new Error(`an answer without a length: ${head}`);
+}
+
+/** A request as HTTP/1.1 has it on the wire. */
+export function requestBytes(load: Load, { key, path = load.path, body }: LoadRequest): Buffer {
+  const bytes = Buffer.from(body ?? "");
+  const head = [
+    `${load.verb} ${path} HTTP/1.1`,
+    `host: ${loadHost}:${load.port}`,
+    `${keyHeader}: ${key}`,
+    ...(load.verb === "GET"
+      ? []
+      : [
+          `content-type: ${load.contentType ?? "application/json"}`,
+          `content-length: ${bytes.length}`,
+        ]),
+  ];
+  return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), bytes]);
 }

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
-import type { LoadClient } from "./drive.js";
-import { grpcFrame, grpcHeaders } from "./grpc.js";
-import { keyHeader, type Load, type LoadRequest, loadHost } from "./load.js";
+import { grpcFrame, grpcHeaders } from "./grpc-streams.js";
+import { keyHeader, type Load, type LoadClient, type LoadRequest, loadHost } from "./load.js";
 
 /** Sends requests over HTTP/2: plain ones, and calls of gRPC with one message. */
 export function createHttp2Client(load: Load): LoadClient {

@@ -48,3 +48,22 @@ export function onceOf(load: Load): Load {
   const { rate: _, ...rest } = load;
   return { ...rest, connections: 1, requests: load.requests.slice(0, 1), once: true };
 }
+
+/** Sends single requests over connections that stay open. */
+export interface LoadClient {
+  /**
+   * Opens all connections. A busy server accepts only one with each turn of its
+   * event loop, which would be counted as the latency of requests.
+   */
+  open(): Promise<void>;
+  /** Resolves with the body of the answer; any other status than the load's throws. */
+  send(request: LoadRequest, connection: number): Promise<string>;
+  close(): void;
+}
+
+/** What was seen of a load while it lasted. */
+export interface Seen {
+  /** In milliseconds. */
+  readonly latencies: number[];
+  readonly answers: string[];
+}

@@ -1,9 +1,9 @@
 /** A process that makes load on demand. */
 import { answerOrders } from "../worker-process.js";
-import { runAutocannon } from "./autocannon.js";
 import { drive } from "./drive.js";
+import { runAutocannon } from "./external-tools.js";
+import { driveStreams } from "./grpc-streams.js";
 import type { Load, LoadResult } from "./load.js";
-import { driveStreams } from "./stream-driver.js";
 
 answerOrders<Load, LoadResult>(async (load) => {
   try {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { WriteOrder } from "../contenders/http-lmdb.js";
 import { type Keys, privateApplication, seededApplications } from "../seed.js";
+import type { Subject } from "../servers.js";
 import { addressOf, type Server, startContender } from "../servers.js";
 import type { Stage } from "../stage.js";
-import type { Subject } from "../subjects.js";
-import { answerOfCall } from "./answer-of-call.js";
 import { checkOf, rpcPaths } from "./scenarios.js";
+import { answerOfCall } from "./trials.js";
 
 export type Who =
   | "bare"

@@ -4,7 +4,7 @@ import {
   CheckAccessRequestSchema,
   StreamCheckAccessRequestSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
-import { grpcFrame } from "../load/grpc.js";
+import { grpcFrame } from "../load/grpc-streams.js";
 import type { Load, LoadRequest } from "../load/load.js";
 import { type Keys, privateApplication } from "../seed.js";
 

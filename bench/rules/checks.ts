@@ -1,8 +1,9 @@
+import type * as decisions from "../../src/contract/decisions/decide.js";
 import type { RuleRecord } from "../../src/contract/grants.js";
+import { loadBuilt } from "../built.js";
 import type { Load, LoadRequest } from "../load/load.js";
-import { addressOf } from "../servers.js";
-import type { Subject } from "../subjects.js";
-import { type manyRules, permission, type RuleSet, rulesOf } from "./rule-sets.js";
+import { addressOf, type Subject } from "../servers.js";
+import { type manyRules, permission, type RuleSet, rulesOf } from "./rules.js";
 
 /**
  * As many keys as checks at a time: those of the same key at the same time
@@ -64,4 +65,36 @@ async function post({ server }: Subject, key: string, path: string, body: object
     throw new Error(`POST ${path} answered ${response.status} ${text.slice(0, 500)}`);
   }
   return text === "" ? {} : JSON.parse(text);
+}
+
+/** Microseconds of CPU time for a decision. */
+type CostOfRules = (set: RuleSet, count: 1 | typeof manyRules) => number;
+
+/** How long a decision is repeated, in microseconds of CPU time. */
+const longEnough = 50_000;
+const decisionsPerLook = 500;
+
+/** Decides in this process, by the function that the service decides with. */
+export async function loadCostOfDecisions(): Promise<CostOfRules> {
+  const { compileGrants, decide } = await loadBuilt<typeof decisions>(
+    "contract/decisions/decide.js",
+  );
+
+  return (set, count) => {
+    const grants = compileGrants({ permissions: [], rules: rulesOf(set, count) });
+    let done = 0;
+    let spent = 0;
+    const before = process.cpuUsage();
+    while (spent < longEnough) {
+      for (let at = 0; at < decisionsPerLook; at++) {
+        if (!decide(grants, permission, set.token, false).allowed) {
+          throw new Error(`the rules with ${set.name} do not allow what they are to allow`);
+        }
+      }
+      done += decisionsPerLook;
+      const { user, system } = process.cpuUsage(before);
+      spent = user + system;
+    }
+    return spent / done;
+  };
 }

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckAccessResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type Keys, type Made, privateApplication } from "../seed.js";
-import { createGrpcClient } from "./grpc.js";
+import { createGrpcClient, createRest } from "./load.js";
 import type { Record } from "./record.js";
-import { createRest } from "./rest.js";
 
 /** Something that a caller does, in one request or a few. What it makes it removes again. */
 type Journey = () => Promise<unknown>;

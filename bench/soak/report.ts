@@ -1,8 +1,7 @@
-import { percentile, spreadOf } from "../statistics.js";
-import { asText, type Column, format, tableOf } from "../table.js";
-import { risePerMinute, type Sample } from "./gauges.js";
+import { asText, type Column, format, percentile, spreadOf, tableOf } from "../table.js";
 import type { BesideInvalid } from "./invalid-load.js";
 import type { Record } from "./record.js";
+import { risePerMinute, type Sample } from "./record.js";
 
 export interface SoakResult {
   readonly minutes: number;

@@ -16,14 +16,13 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startMongod } from "../../test/support/mongod.js";
-import { cleanUp, interruption, onExit, scratchFolder } from "../cleanup.js";
+import { cleanUp, interruption, onExit, scratchFolder } from "../processes.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";
-import { watchDuring } from "./gauges.js";
 import { callBesideInvalid } from "./invalid-load.js";
 import { createJourneys } from "./journeys.js";
 import { findHighest, keepRate } from "./load.js";
-import { createRecord } from "./record.js";
+import { createRecord, watchDuring } from "./record.js";
 import { faultsOf, report } from "./report.js";
 
 /** How many applications there are that nobody changes. */
