@@ -1,14 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startMongod } from "../test/support/mongod.js";
 import { compileContender } from "./compile.js";
-import { type Cores, pin, pinned } from "./cores.js";
-import { endWithBench, onExit, stop } from "./processes.js";
-import { type Keys, seed, seededApplications } from "./seed.js";
+import { pinned } from "./cores.js";
+import { endWithBench, stop } from "./processes.js";
 
 /** A server in a process of its own. */
 export interface Server {
@@ -151,38 +148,4 @@ function accepts(port: number): Promise<boolean> {
     },
     () => false,
   );
-}
-
-/** A Latchkey that is running on a store with applications in it. */
-export interface Subject {
-  readonly name: string;
-  readonly server: Server;
-  readonly keys: Keys;
-  /** Lets another Latchkey run on the same data. */
-  readonly store: StoreEnvironment;
-  /** The process of the database, where it is one of its own. */
-  readonly database?: number;
-}
-
-export function startOnEmbeddedStore(folder: string, cores: Cores): Promise<Subject> {
-  return startSubject("embedded store", { DATA_DIR: join(folder, "data") }, cores);
-}
-
-/** Answers `undefined` where there is no MongoDB to be had. */
-export async function startOnMongo(cores: Cores): Promise<Subject | undefined> {
-  const starting = startMongod().catch((error: Error) => console.error(`bench: ${error.message}`));
-  // It cannot be stopped before it has started.
-  onExit(async () => (await starting)?.stop());
-  const mongod = await starting;
-  if (!mongod) {
-    return undefined;
-  }
-  pin(mongod.pid, cores.database);
-  const store = { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" };
-  return { ...(await startSubject("MongoDB", store, cores)), database: mongod.pid };
-}
-
-async function startSubject(name: string, store: StoreEnvironment, cores: Cores): Promise<Subject> {
-  const keys = await seed(store, seededApplications);
-  return { name, store, keys, server: await startLatchkey(store, { cores: cores.server }) };
 }

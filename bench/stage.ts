@@ -1,6 +1,10 @@
-import { type Cores, chooseCores } from "./cores.js";
+import { join } from "node:path";
+import { startMongod } from "../test/support/mongod.js";
+import { type Cores, chooseCores, pin } from "./cores.js";
 import { type Generator, startGenerator } from "./load/generator.js";
-import { type Subject, startOnEmbeddedStore, startOnMongo } from "./servers.js";
+import { onExit } from "./processes.js";
+import { type Keys, seed, seededApplications } from "./seed.js";
+import { type Server, type StoreEnvironment, startLatchkey } from "./servers.js";
 
 /** All that is up while the benchmark runs. */
 export interface Stage {
@@ -28,4 +32,42 @@ export function subjectsOf({ embedded, mongo }: Stage): Subject[] {
 
 export function reportProgress(progress: string): void {
   console.error(`bench: ${progress}`);
+}
+
+/** A Latchkey that is running on a store with applications in it. */
+export interface Subject {
+  readonly name: string;
+  readonly server: Server;
+  readonly keys: Keys;
+  /** Lets another Latchkey run on the same data. */
+  readonly store: StoreEnvironment;
+  /** The process of the database, where it is one of its own. */
+  readonly database?: number;
+}
+
+export function startOnEmbeddedStore(folder: string, cores: Cores): Promise<Subject> {
+  return startSubject("embedded store", { DATA_DIR: join(folder, "data") }, cores);
+}
+
+/** Answers `undefined` where there is no MongoDB to be had. */
+export async function startOnMongo(cores: Cores): Promise<Subject | undefined> {
+  const starting = startMongod().catch((error: Error) => console.error(`bench: ${error.message}`));
+  // It cannot be stopped before it has started.
+  onExit(async () => (await starting)?.stop());
+  const mongod = await starting;
+  if (!mongod) {
+    return undefined;
+  }
+  pin(mongod.pid, cores.database);
+  const store = { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" };
+  return { ...(await startSubject("MongoDB", store, cores)), database: mongod.pid };
+}
+
+export async function startSubject(
+  name: string,
+  store: StoreEnvironment,
+  cores: Cores,
+): Promise<Subject> {
+  const keys = await seed(store, seededApplications);
+  return { name, store, keys, server: await startLatchkey(store, { cores: cores.server }) };
 }

@@ -1,8 +1,8 @@
 import { pin } from "../cores.js";
 import type { Plan } from "../plan.js";
 import type { Findings } from "../report.js";
-import { addressOf, type Subject, startLatchkey } from "../servers.js";
-import { reportProgress, type Stage, subjectsOf } from "../stage.js";
+import { addressOf, startLatchkey } from "../servers.js";
+import { reportProgress, type Stage, type Subject, subjectsOf } from "../stage.js";
 import { type Column, format, percentile, tableOf } from "../table.js";
 import { startWorker } from "../worker-process.js";
 import { createApplications } from "./cost.js";

@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import type { WriteOrder } from "../contenders/http-lmdb.js";
 import { type Keys, privateApplication, seededApplications } from "../seed.js";
-import type { Subject } from "../servers.js";
 import { addressOf, type Server, startContender } from "../servers.js";
-import type { Stage } from "../stage.js";
+import type { Stage, Subject } from "../stage.js";
+import { answerOfCall } from "./call-response.js";
 import { checkOf, rpcPaths } from "./scenarios.js";
-import { answerOfCall } from "./trials.js";
 
 export type Who =
   | "bare"

@@ -1,5 +1,4 @@
 import type { Load } from "../load/load.js";
-import { addressOf, type Server } from "../servers.js";
 import type { Participant, Participants, Who } from "./participants.js";
 import { type Scenario, type ScenarioName, scenarios } from "./scenarios.js";
 
@@ -82,25 +81,4 @@ function trialOf(name: TrialName, participant: Participant, scenario: Scenario):
     load: (seconds, keptAnswers) =>
       scenario.load({ port: server.port, keys, seconds }, keptAnswers),
   };
-}
-
-/**
- * The message that a method answers, in base64. Asked in the Connect protocol,
- * whose binary answers are the message and nothing else.
- */
-export async function answerOfCall(
-  server: Server,
-  path: string,
-  key: string,
-  message: Uint8Array,
-): Promise<string> {
-  const response = await fetch(`${addressOf(server)}${path}`, {
-    method: "POST",
-    headers: { "svc-api-key": key, "content-type": "application/proto" },
-    body: message as Uint8Array<ArrayBuffer>,
-  });
-  if (!response.ok) {
-    throw new Error(`${path} answered ${response.status} ${await response.text()}`);
-  }
-  return Buffer.from(await response.arrayBuffer()).toString("base64");
 }

@@ -2,8 +2,9 @@ import type * as decisions from "../../src/contract/decisions/decide.js";
 import type { RuleRecord } from "../../src/contract/grants.js";
 import { loadBuilt } from "../built.js";
 import type { Load, LoadRequest } from "../load/load.js";
-import { addressOf, type Subject } from "../servers.js";
-import { type manyRules, permission, type RuleSet, rulesOf } from "./rules.js";
+import { addressOf } from "../servers.js";
+import type { Subject } from "../stage.js";
+import { type manyRules, permission, type RuleSet, rulesOf } from "./rule-sets.js";
 
 /**
  * As many keys as checks at a time: those of the same key at the same time

@@ -1,4 +1,3 @@
-import type { RuleRecord } from "../../src/contract/grants.js";
 import { measure } from "../measure.js";
 import type { Plan } from "../plan.js";
 import type { Findings } from "../report.js";
@@ -13,6 +12,7 @@ import {
   withRange,
 } from "../table.js";
 import { checksAtATime, loadCostOfDecisions, prepareChecks } from "./checks.js";
+import { manyRules, type RuleSet, ruleSets } from "./rule-sets.js";
 
 /** Something that decides, with one rule and with many. */
 interface Contest {
@@ -122,68 +122,4 @@ function pageTable(outcomes: readonly Outcome[]): Table {
     columns: [{ title: "Rules with", isText: true }, ...deciders.map((title) => ({ title }))],
     rows: ruleSets.map((set) => [set.name, ...deciders.map((decider) => cell(set, decider))]),
   };
-}
-
-/** Rules of which all list the permission that is asked for, and only the last one matches the token. */
-export interface RuleSet {
-  readonly name: string;
-  readonly token: { readonly id?: string; readonly container: string };
-  /** Whether only sessions may have such rules. */
-  readonly isOfSession: boolean;
-  rule(place: number): RuleRecord;
-}
-
-export const permission = "token:read";
-export const manyRules = 1_000;
-
-/** The rules of a set: all of them, or only the one that matches. */
-export function rulesOf({ rule }: RuleSet, count: 1 | typeof manyRules): RuleRecord[] {
-  return Array.from({ length: count }, (_, at) => rule(manyRules - count + at));
-}
-
-const containers: RuleSet = {
-  name: "containers",
-  isOfSession: false,
-  token: { container: `${containerAt(manyRules - 1)}cards/` },
-  rule: (place) => ({ ...ruleAt(place), container: containerAt(place), conditions: [] }),
-};
-
-const conditions: RuleSet = {
-  name: "conditions on id and container",
-  isOfSession: true,
-  token: { id: `card-${manyRules - 1}-4242`, container: containerAt(manyRules - 1) },
-  rule: (place) => ({
-    ...ruleAt(place),
-    conditions: [
-      { attribute: "id", operator: "starts_with", value: `card-${place}-` },
-      { attribute: "container", operator: "equals", value: containerAt(place) },
-    ],
-  }),
-};
-
-/** The longest value that a condition may have. */
-const longestValue = 500;
-
-/** The id meets the condition of every rule, so that it rules out none of them. */
-const nested: RuleSet = {
-  name: "conditions, each id a prefix of the next",
-  isOfSession: true,
-  token: { id: "4".repeat(longestValue), container: containerAt(manyRules - 1) },
-  rule: (place) => ({
-    ...ruleAt(place),
-    conditions: [
-      { attribute: "id", operator: "starts_with", value: "4".repeat(1 + (place % longestValue)) },
-      { attribute: "container", operator: "equals", value: containerAt(place) },
-    ],
-  }),
-};
-
-const ruleSets: readonly RuleSet[] = [containers, conditions, nested];
-
-function containerAt(place: number): string {
-  return `/pci/customer-${place}/`;
-}
-
-function ruleAt(place: number) {
-  return { priority: place + 1, transform: "mask", permissions: [permission] };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Keys, Made } from "../seed.js";
-import { createRest } from "./load.js";
+import { createRest } from "./clients.js";
 
 /** What another caller met with while large requests that are not valid were sent. */
 export interface BesideInvalid {
