@@ -24,6 +24,8 @@ const pages = [
   "docs/tutorials/first-session.md",
   "docs/tutorials/guard-a-service.md",
   "docs/tutorials/react.md",
+  "docs/guides/rotate-a-key.md",
+  "docs/guides/restrict-a-key.md",
 ];
 
 describe("the commands in the documentation", () => {
