@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../src/problem-catalogue.js";
+import { knownSettings } from "./deploy/known-settings.js";
 import { createRestApi } from "./support/api-rest.js";
 import { lastingPorts } from "./support/lasting-ports.js";
 import {
@@ -15,8 +16,6 @@ import {
   withoutSpace,
 } from "./support/page-commands.js";
 import { useService } from "./support/service-for-file.js";
-
-const readme = readFileSync("README.md", "utf8");
 
 /** The pages whose commands readers run, in the order in which they would. */
 const pages = [
@@ -85,23 +84,20 @@ describe("the commands in the documentation", () => {
   });
 });
 
-describe("the settings in the README", () => {
-  it("are those that the service reads", () => {
-    const documented = [...readme.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
+describe("docs/reference/settings.md", () => {
+  it("lists every setting that the service reads, and no other", () => {
+    const page = readFileSync("docs/reference/settings.md", "utf8");
+    const documented = [...page.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
       names.match(/[A-Z0-9_]+/g),
     );
-    const files = readdirSync("src").filter((name) => /^config\.ts$|-settings\.ts$/.test(name));
-    const source = files.map((name) => readFileSync(`src/${name}`, "utf8")).join("");
-    const read = [...source.matchAll(/read\("([A-Z0-9_]+)"|read\(\n\s*"([A-Z0-9_]+)"/g)].map(
-      ([, one, other]) => one ?? other,
-    );
-    expect([...documented].sort()).toEqual([...new Set(read)].sort());
+    expect([...documented].sort()).toEqual([...knownSettings()].sort());
   });
 });
 
-describe("the errors in the documentation", () => {
-  it("are those of the catalogue, with their statuses", () => {
-    const page = readFileSync("docs/api.md", "utf8");
+describe("docs/reference/errors.md", () => {
+  it("lists every error code with its HTTP and gRPC status, and no other", () => {
+    const page = readFileSync("docs/reference/errors.md", "utf8");
+    expect(page).toContain(`"title": "${problemCatalogue.invalid_request.title}"`);
     const rows = [...page.matchAll(/\| `([a-z_]+)` \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
     const documented = Object.fromEntries(rows.map(([, word, status]) => [word, Number(status)]));
     const known = Object.entries(problemCatalogue).map(([word, { status }]) => [word, status]);
