@@ -1,7 +1,7 @@
 """A gRPC client of Latchkey in Python.
 
-Who am I, make an application, ask what its key may do, read what happened, and
-clean up.
+Shows its own key, creates an application, checks what its key may do, reads the
+audit log, and cleans up.
 """
 
 import os
