@@ -1,5 +1,5 @@
-// A Connect server that lets in callers by their Latchkey keys. Run it with the key that the first
-// start of Latchkey showed:
+// A Connect server that accepts Latchkey keys. Run it with the key that the first start of Latchkey
+// printed:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/connect.ts
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The service. That of health stands in for yours: it tells how the containers of the vault are.
+// The health service stands in for your own: it reports on the containers of a vault.
 const mayRead = createGuardInterceptor(guard, {
   permission: "token:read",
   token: ({ message }) =>
@@ -35,7 +35,7 @@ const server = createServer(adapter).listen(0);
 await once(server, "listening");
 const { port } = server.address() as AddressInfo;
 
-// Its callers.
+// Callers.
 const baseUrl = `http://localhost:${port}`;
 const health = createClient(Health, createConnectTransport({ baseUrl, httpVersion: "1.1" }));
 async function check(service: string, headers: Record<string, string>) {

@@ -1,5 +1,5 @@
-// An Express service that lets in callers by their Latchkey keys. Run it with the key that the
-// first start of Latchkey showed:
+// An Express service that accepts Latchkey keys. Run it with the key that the first start of Latchkey
+// printed:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/express.ts
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The service: what a caller may see of a token, its rules say.
+// The service. The rules of a caller decide how much of a token it sees.
 const mayRead = guardExpress<{ container: string; id: string }>(guard, {
   permission: "token:read",
   token: ({ params }) => ({ id: params.id, container: `/${params.container}/` }),
@@ -24,7 +24,7 @@ const server = app.listen(0);
 await once(server, "listening");
 const { port } = server.address() as AddressInfo;
 
-// Its callers.
+// Callers.
 async function read(path: string, headers: Record<string, string>) {
   const response = await fetch(`http://localhost:${port}${path}`, { headers });
   const body = (await response.json()) as { detail?: string };

@@ -1,5 +1,5 @@
-// A Fastify service that lets in callers by their Latchkey keys. Run it with the key that the
-// first start of Latchkey showed:
+// A Fastify service that accepts Latchkey keys. Run it with the key that the first start of Latchkey
+// printed:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/fastify.ts
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The service: what a caller may see of a token, its rules say.
+// The service. The rules of a caller decide how much of a token it sees.
 interface TokenRoute {
   Params: { container: string; id: string };
 }
@@ -24,7 +24,7 @@ app.get<TokenRoute>("/:container/:id", { onRequest: mayRead }, async (request) =
 }));
 const url = await app.listen();
 
-// Its callers.
+// Callers.
 async function read(path: string, headers: Record<string, string>) {
   const response = await fetch(url + path, { headers });
   const body = (await response.json()) as { detail?: string };

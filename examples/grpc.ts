@@ -1,5 +1,5 @@
-// A server of @grpc/grpc-js that lets in callers by their Latchkey keys. Run it with the key that
-// the first start of Latchkey showed:
+// A @grpc/grpc-js server that accepts Latchkey keys. Run it with the key that the first start of
+// Latchkey printed:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/grpc.ts
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The contract, which in a service of yours comes from a .proto file.
+// The contract. In your service it comes from a .proto file.
 interface Token {
   readonly id: string;
   readonly container: string;
@@ -21,7 +21,7 @@ const parse = (bytes: Buffer) => JSON.parse(bytes.toString());
 const requests = { requestStream: false, requestSerialize: write, requestDeserialize: parse };
 const answers = { responseStream: false, responseSerialize: write, responseDeserialize: parse };
 
-// The service: what a caller may see of a token, its rules say.
+// The service. The rules of a caller decide how much of a token it sees.
 const read: grpc.handleUnaryCall<Token, object> = (call, answer) => {
   answer(null, { id: call.request.id, shown: accessOf(call).transform });
 };
@@ -37,7 +37,7 @@ server.addService({ read: { path, ...requests, ...answers } }, { read });
 const bind = promisify(server.bindAsync.bind(server));
 const port = await bind("localhost:0", grpc.ServerCredentials.createInsecure());
 
-// Its callers.
+// Callers.
 const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createInsecure());
 function call(token: Token, metadata: grpc.Metadata): Promise<grpc.status> {
   return new Promise((resolve) => {

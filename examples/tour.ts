@@ -1,4 +1,4 @@
-// The life of a session over gRPC. Run it with the key that the first start showed:
+// Opens, authorizes and checks a session over gRPC. Run it with the key that the first start printed:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/tour.ts
 import { createLatchkeyClient } from "latchkey/client";
@@ -8,30 +8,33 @@ const as = (key = "") => createLatchkeyClient({ url, key });
 
 const admin = as(process.env.SVC_API_KEY);
 const backendApplication = await admin.applications.createApplication({
-  name: "Backend",
+  name: "Tour backend",
   type: "private",
   permissions: ["token:read", "application:read"],
 });
 const browserApplication = await admin.applications.createApplication({
-  name: "Web shop",
+  name: "Tour page",
   type: "public",
   permissions: ["token:create"],
 });
 const backend = as(backendApplication.key);
 const browser = as(browserApplication.key);
 
-// The browser opens a session, and its backend authorizes it.
+// The browser opens a session, and the backend authorizes it.
 const { sessionKey, nonce } = await browser.sessions.createSession({});
 await backend.sessions.authorizeSession({ nonce, permissions: ["token:read"] });
 
-// From now on the key of the session works.
+// The session key now works.
 const { transform } = await admin.access.checkAccess({
   key: sessionKey,
   permission: "token:read",
   token: { container: "/pci/" },
 });
-console.log(`a session of ${browserApplication.name} may read tokens: ${transform}`);
+console.log(`A session of ${browserApplication.name} may read tokens: ${transform}`);
 
+for (const { id } of [browserApplication, backendApplication]) {
+  await admin.applications.deleteApplication({ id });
+}
 for (const client of [admin, backend, browser]) {
   client.close();
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Makes all secrets of this installation once, each in the volume of those who need it.
-# What is there is kept: a key file, a password or a pepper that changed would lock everybody out.
+# Creates all secrets of this installation once, each in the volume of its readers.
+# Existing secrets are kept: a new key file, password or pepper would lock everybody out.
 set -euo pipefail
 umask 077
 
@@ -10,7 +10,7 @@ random() {
   head -c "$1" /dev/urandom | od -An -v -tx1 | tr -d ' \n'
 }
 
-# Writes stdin to a file that is either whole or not there, for this owner alone.
+# Writes stdin atomically to a file that only its owner can read.
 keep() {
   local file=$1 owner=$2
   cat > "$file.part"
@@ -29,6 +29,6 @@ MONGODB_URI=mongodb://latchkey:$(cat /secrets/setup/service-password)@${MEMBERS}
 KEY_PEPPER=$(random 32)
 SETTINGS
 fi
-# Those who read go in by these.
+# Readers need access to the folders.
 chown "$mongod" /secrets/members /secrets/setup
 chown "$latchkey" /secrets/service

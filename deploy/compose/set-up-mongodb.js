@@ -1,5 +1,5 @@
-// Run by mongosh on the first member, once it answers. What is set up already is left as it is.
-// The first user can be made from this machine only, and only while there is none.
+// mongosh runs this on the first member once it responds. Existing configuration is kept.
+// The first user can only be created from this machine, while there is none.
 const { readFileSync } = require("node:fs");
 
 const members = process.env.MEMBERS.split(",");
@@ -58,4 +58,4 @@ if (!hasAdmin()) {
   makeAdmin();
 }
 makeServiceUser();
-print(`The replica set of ${members.length} is there, and so is the user of the service.`);
+print(`The replica set of ${members.length} and the user of the service are ready.`);

@@ -1,36 +1,35 @@
 /**
- * Whether the service in this container lives: ends with 0 where it does.
- * It asks the service as it is set up, with TLS or without. One that asks for
- * certificates of its clients is taken to live where it takes connections.
+ * Exits with 0 if the service in this container is alive. Uses TLS if the service does. If the
+ * service requires client certificates, an accepted connection is enough.
  */
 import { get } from "node:http";
-import { get as getByTls } from "node:https";
+import { get as getOverTls } from "node:https";
 import { connect } from "node:net";
 
-const patience = 2_500;
+const timeoutMs = 2_500;
 const { HOST, PORT = "8080", TLS_CERT, TLS_CLIENT_CA } = process.env;
-const everywhere = ["", "0.0.0.0", "::"];
-const host = everywhere.includes(HOST ?? "") ? "127.0.0.1" : HOST;
-const place = { host, port: Number(PORT || 8080) };
+const allAddresses = ["", "0.0.0.0", "::"];
+const host = allAddresses.includes(HOST ?? "") ? "127.0.0.1" : HOST;
+const address = { host, port: Number(PORT || 8080) };
 
-function end(isAlive) {
+function exit(isAlive) {
   process.exit(isAlive ? 0 : 1);
 }
 
-function isGood({ statusCode }) {
-  end(statusCode === 200);
+function onResponse({ statusCode }) {
+  exit(statusCode === 200);
 }
 
-function ask() {
+function probe() {
   if (TLS_CLIENT_CA) {
-    return connect(place, () => end(true));
+    return connect(address, () => exit(true));
   }
-  const request = { ...place, path: "/healthz" };
-  // It is this container that is asked: its certificate is made for another name.
+  const request = { ...address, path: "/healthz" };
+  // The certificate is for another name than localhost.
   return TLS_CERT
-    ? getByTls({ ...request, rejectUnauthorized: false }, isGood)
-    : get(request, isGood);
+    ? getOverTls({ ...request, rejectUnauthorized: false }, onResponse)
+    : get(request, onResponse);
 }
 
-ask().on("error", () => end(false));
-setTimeout(end, patience, false);
+probe().on("error", () => exit(false));
+setTimeout(exit, timeoutMs, false);

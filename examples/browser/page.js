@@ -1,6 +1,6 @@
-// What a page does with Latchkey, by fetch alone. examples/node-backend starts its backend and
-// serves it. The key of the session lives in this variable scope and nowhere else: not in a URL,
-// a cookie or the storage of the browser, where other scripts, or the next user, would find it.
+// Uses Latchkey from a page, only with fetch. examples/node-backend serves the page and its backend.
+// The session key stays in a local variable: not in a URL, a cookie or browser storage, where other
+// scripts or the next user could read it.
 
 const { latchkey, backend, publicKey } = await (await fetch("settings.json")).json();
 const form = document.querySelector("#login");
@@ -38,18 +38,18 @@ async function showCardsOf(customer) {
   }
 }
 
-/** The cookie that the backend knows its customers by goes with credentials alone. */
+/** The cookie of the customer is only sent with credentials. */
 async function signIn(customer) {
   await post(`${backend}/login`, { customer }, { credentials: "include" });
 }
 
-/** With the public key, which everybody may see: it opens sessions and can do nothing else. */
+/** The public key may be seen by everybody: it only opens sessions. */
 async function openSession() {
   const answer = await post(`${latchkey}/sessions`, {}, { headers: { "SVC-API-KEY": publicKey } });
   return answer.json();
 }
 
-/** The nonce tells the backend which session is meant, without telling it the key. */
+/** The nonce identifies the session without revealing its key. */
 async function handOver(nonce) {
   await post(`${backend}/latchkey-session`, { nonce }, { credentials: "include" });
 }

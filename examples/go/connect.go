@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A connection on which every call carries the key.
+// Opens a connection that sends the key with every call.
 func connect(address, key string) (*grpc.ClientConn, error) {
 	if key == "" {
 		return nil, fmt.Errorf("set SVC_API_KEY to the key that the first start of Latchkey showed")
@@ -39,7 +39,7 @@ func (a apiKey) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"svc-api-key": a.key}, nil
 }
 
-// Where TLS was asked for, the key never goes over a connection without it.
+// With TLS, the key is never sent over an insecure connection.
 func (a apiKey) RequireTransportSecurity() bool {
 	return a.needsTLS
 }

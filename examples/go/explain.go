@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What a call that failed tells: its code and message, the stable word of the
-// error, and what is wrong with which field.
+// Prints the details of a failed call: its code and message, the stable reason,
+// and the errors by field.
 func explain(err error) string {
 	failure := status.Convert(err)
 	lines := []string{fmt.Sprintf("%s: %s", failure.Code(), failure.Message())}

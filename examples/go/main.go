@@ -1,5 +1,5 @@
-// A gRPC client of Latchkey in Go: who am I, make an application, ask what its
-// key may do, read what happened, and clean up.
+// A gRPC client of Latchkey in Go: shows its own key, creates an application,
+// checks what its key may do, reads the audit log, and cleans up.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	latchkey "example.com/latchkey-client/gen/latchkey/v1"
 )
 
-// How long a call may take before it is given up.
+// Deadline of each call.
 const callTimeout = 5 * time.Second
 
 func main() {
@@ -120,7 +120,7 @@ func (t tour) checkIn(ctx context.Context, application *latchkey.Application, co
 	return nil
 }
 
-// Sends what breaks the rules, to show what an error tells.
+// Sends an invalid request to show the details of an error.
 func (t tour) beRefused(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

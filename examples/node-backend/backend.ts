@@ -7,11 +7,11 @@ interface BackendOptions {
   /** Calls Latchkey with the private key of the shop. */
   readonly latchkey: Pick<LatchkeyClient, "sessions">;
   readonly guard: Guard;
-  /** The origin of the page, the only one whose calls are served. */
+  /** The origin of the page. Calls from any other origin are refused. */
   readonly page: string;
 }
 
-/** How long a customer may use a session: long enough to look at the cards. */
+/** Lifetime of a session: long enough to look at the cards. */
 const sessionLifetime = 10 * 60_000;
 
 const cards: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ const cards: Readonly<Record<string, string>> = {
   "ben/card-1": "5555555555554444",
 };
 
-/** The backend of the shop. It knows its customers, and says for each what a session may do. */
+/** The backend of the shop. It authenticates customers and decides what their sessions may do. */
 export function createBackend({ latchkey, guard, page }: BackendOptions): Express {
   const logins = createLogins(["anna", "ben"]);
   const app = express();
@@ -35,11 +35,10 @@ export function createBackend({ latchkey, guard, page }: BackendOptions): Expres
     response.setHeader("Set-Cookie", cookie).sendStatus(204);
   });
 
-  // Whoever opened the session has its key, and a nonce does not say who that was. An attacker
-  // would open one, and get a customer's browser to send us its nonce (session fixation). So we take
-  // a nonce only from a customer who is signed in, by the cookie, and only from our own page, by
-  // `onlyFor` above, which no link, form or other site gets past; and never from the URL. What the
-  // session may do is what this customer may do, whatever else the request says.
+  // Whoever opened the session has its key, and a nonce does not identify that person. In session
+  // fixation an attacker opens a session and makes a customer's browser send its nonce. So accept a
+  // nonce only from a signed-in customer (the cookie) and from our own page (`onlyFor` above), never
+  // from the URL. Grant what this customer may do, whatever else the request contains.
   app.post("/latchkey-session", async (request, response) => {
     const customer = logins.customerOf(request.headers.cookie);
     if (!customer) {
@@ -87,7 +86,7 @@ const containerOf = (customer: string) => `/customers/${customer}/`;
 
 const mask = (number: string) => number.slice(-4).padStart(number.length, "•");
 
-/** The least that the page needs: to read this customer's cards, and see them masked. */
+/** The least that the page needs: read the cards of this customer, masked. */
 function ownCardsMasked(customer: string) {
   return {
     priority: 1,
@@ -97,7 +96,7 @@ function ownCardsMasked(customer: string) {
   };
 }
 
-/** Serves one page and no other, whose calls browsers let through with cookies and keys. */
+/** Serves calls of one page only, and allows it to send cookies and keys. */
 function onlyFor(page: string): RequestHandler {
   return ({ method, headers: { origin } }, response, next) => {
     if (origin !== page) {

@@ -1,6 +1,6 @@
 /**
- * Asks Latchkey, as a browser would, whether a page may call it. Answers what
- * to do where it may not, which a browser never tells its users.
+ * Sends the preflight request of a browser to Latchkey. Returns what to do if the page may not call
+ * it, because browsers do not show the reason.
  */
 export async function refusalOfPage(latchkey: string, page: string): Promise<string | undefined> {
   const headers = {

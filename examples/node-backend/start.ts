@@ -1,10 +1,10 @@
 // A shop with Latchkey: the page in examples/browser, and the backend that authorizes its sessions.
-// One command starts both, with the key that the first start of Latchkey showed:
+// One command starts both, with the key that the first start of Latchkey printed:
 //
 //     SVC_API_KEY=lk_mgt_… node --import tsx examples/node-backend/start.ts
 //
-// The command tsx would kill a program that is slow to end, which has to clean up here.
-// Latchkey has to know the page: start it with CORS_ORIGINS=http://localhost:5500.
+// Not the command tsx: it would kill the program before it has cleaned up.
+// Latchkey must allow the page: start it with CORS_ORIGINS=http://localhost:5500.
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -24,7 +24,7 @@ if (refusal) {
   process.exit(1);
 }
 
-// A second Ctrl+C must not cut the cleaning short.
+// A second Ctrl-C must not interrupt the cleanup.
 const stopped = new Promise<unknown>((resolve) => {
   process.on("SIGINT", resolve).on("SIGTERM", resolve);
 });
@@ -48,15 +48,15 @@ try {
 }
 
 async function serveUntilStopped() {
-  // An administrator does this once, and keeps the keys where your secrets are. An application
-  // holds at least one permission: that of the page is good for nothing here.
+  // An administrator does this once and stores the keys in a secret store. An application needs at
+  // least one permission; the page does not use its own.
   const publicKey = await createKey({
     name: "Shop page",
     type: "public",
     permissions: ["shop:visit"],
     allowedOrigins: [page],
   });
-  // The backend may grant only what it holds itself, and asks about keys as the guard of its cards.
+  // The backend can grant only permissions that it holds. Its guard needs access:check.
   const privateKey = await createKey({
     name: "Shop backend",
     type: "private",

@@ -1,4 +1,4 @@
-"""A channel on which every call carries the key and ends in time."""
+"""A channel that sends the key with every call and sets a deadline."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import grpc
 
 
 class SendKey(grpc.UnaryUnaryClientInterceptor):
-    """Puts the key on every call, and a deadline where the call has none."""
+    """Sends the key with every call, and sets a deadline if there is none."""
 
     def __init__(self, key: str, timeout: float) -> None:
         self._key = key

@@ -1,4 +1,4 @@
-"""What a call that failed tells."""
+"""The details of a failed call."""
 
 import grpc
 from google.rpc import error_details_pb2
@@ -6,7 +6,7 @@ from grpc_status import rpc_status
 
 
 def explain(error: grpc.RpcError) -> str:
-    """Its code and message, the stable word of the error, and what is wrong with which field."""
+    """Prints the code and message, the stable reason, and the errors by field."""
     assert isinstance(error, grpc.Call)
     lines = [f"{error.code().name}: {error.details()}"]
     status = rpc_status.from_call(error)

@@ -1,7 +1,7 @@
 """A gRPC client of Latchkey in Python.
 
-Who am I, make an application, ask what its key may do, read what happened, and
-clean up.
+Shows its own key, creates an application, checks what its key may do, reads the
+audit log, and cleans up.
 """
 
 import os
@@ -23,7 +23,7 @@ from connection import connect
 from explain import explain
 
 CALL_TIMEOUT = 5.0
-"""Seconds that a call may take before it is given up."""
+"""Deadline of each call, in seconds."""
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def tour(channel: grpc.Channel) -> None:
     print(f"I am {me.name}, a {me.type} application.")
 
     application = create(applications)
-    # The application goes again, whatever happens between.
+    # Delete the application even if a call fails.
     try:
         for container in ("/pci/", "/pii/"):
             check(access, application, container)
@@ -73,7 +73,7 @@ def check(access: AccessServiceStub, application: Application, container: str) -
 
 
 def be_refused(applications: ApplicationServiceStub) -> None:
-    """Sends what breaks the rules, to show what an error tells."""
+    """Sends an invalid request to show the details of an error."""
     wrong = CreateApplicationRequest(
         name="Python client", type="secret", permissions=["token:read"]
     )

@@ -6,7 +6,7 @@ import { useState } from "react";
 
 const { listApplications, createApplication } = ApplicationService.method;
 
-/** The applications of the tenant, newest first, and a form that makes another one. */
+/** Lists the applications of the tenant, newest first, with a form to create one. */
 export function Applications() {
   const { data: list, error } = useQuery(listApplications, { size: 20 });
   return (
@@ -29,7 +29,7 @@ function NewApplication() {
   const [name, setName] = useState("");
   const queries = useQueryClient();
   const creation = useMutation(createApplication, {
-    // Whatever page of the list is shown, it is asked for again.
+    // Reloads every page of the list.
     onSuccess: () =>
       queries.invalidateQueries({
         queryKey: createConnectQueryKey({ schema: listApplications, cardinality: "finite" }),

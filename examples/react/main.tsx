@@ -11,7 +11,7 @@ import { KeyForm } from "./key-form.js";
 import { Self } from "./self.js";
 import { sendKey } from "./send-key.js";
 
-/** The key is kept in memory alone, and everything that it showed goes when it goes. */
+/** The key is kept in memory only, and cached data is dropped with it. */
 function Page() {
   const [key, setKey] = useState("");
   return key ? (

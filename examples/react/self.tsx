@@ -2,7 +2,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { problemOf } from "latchkey/client";
 import { AccessService } from "latchkey/proto";
 
-/** Whose key it is. */
+/** Shows the application that the key belongs to. */
 export function Self({ onLeave }: { readonly onLeave: () => void }) {
   const { data: self, error } = useQuery(AccessService.method.whoAmI);
   return (

@@ -22,7 +22,9 @@ const alerts: readonly Alert[] = parse(
 ).groups.flatMap(({ rules }: { rules: readonly Alert[] }) => rules);
 const dashboard = JSON.parse(readFileSync("deploy/grafana/latchkey.json", "utf8"));
 const panels: readonly Panel[] = dashboard.panels;
-const operations = readFileSync("docs/operations.md", "utf8");
+const metricsPage = readFileSync("docs/reference/metrics.md", "utf8");
+const runbookPath = "docs/guides/respond-to-an-alert.md";
+const runbook = readFileSync(runbookPath, "utf8");
 
 const alertExpressions = alerts.map(({ expr }) => expr);
 const shown: readonly { readonly expr: string }[] = [
@@ -34,21 +36,21 @@ const expressions = [...alertExpressions, ...shownExpressions];
 
 const metricName = /\b(?:latchkey|process|nodejs)_[a-z0-9_]+\b/g;
 
-/** The name of the family that a name in an expression is of. */
+/** The metric family of a name in an expression. */
 const familyOf = (name: string) => name.replace(/(?<=_seconds)_bucket$/, "");
 
-describe("alerts and dashboard", () => {
+describe("the alerts and the dashboard", () => {
   const service = useService({ WORKERS: "2" });
 
-  it("name metrics that a running service tells", async () => {
-    let told = "";
-    // Workers that wait for a core may be too late for a scrape.
+  it("use metrics that a running service exposes", async () => {
+    let exposed = "";
+    // A worker without CPU time can miss a scrape.
     await until(async () => {
-      const answer = await fetch(`${service.url}/metrics`);
-      told = await answer.text();
-      return answer.ok;
+      const response = await fetch(`${service.url}/metrics`);
+      exposed = await response.text();
+      return response.ok;
     });
-    const families = [...told.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
+    const families = [...exposed.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     const named = new Set(
       expressions
         .map((expression) => expression.replaceAll(/"[^"]*"/g, ""))
@@ -59,9 +61,9 @@ describe("alerts and dashboard", () => {
     expect(named.size).toBeGreaterThan(15);
   });
 
-  it("name labels that these metrics have", () => {
+  it("use labels that the reference lists for these metrics", () => {
     const labels = new Map(
-      [...operations.matchAll(/^\| (`latchkey_[^|]+) \| ([^|]*) \|/gm)].flatMap(
+      [...metricsPage.matchAll(/^\| (`latchkey_[^|]+) \|[^|]*\|([^|]*)\|/gm)].flatMap(
         ([, names = "", cell = ""]) =>
           (names.match(metricName) ?? []).map(
             (name) => [name, cell.match(/\w+/g) ?? []] as [string, string[]],
@@ -79,7 +81,7 @@ describe("alerts and dashboard", () => {
     }
   });
 
-  it("name codes that calls can end with", () => {
+  it("use codes of the error catalogue", () => {
     const codes = expressions.flatMap((expression) =>
       [...expression.matchAll(/code=~?"([^"]+)"/g)].flatMap(([, names = ""]) => names.split("|")),
     );
@@ -91,18 +93,18 @@ describe("alerts and dashboard", () => {
 describe("each alert", () => {
   const names = alerts.map(({ alert }) => alert);
 
-  it("leads to what the guide tells about it, and the guide tells of no others", () => {
-    const headings = [...operations.matchAll(/^### (Latchkey\w+)$/gm)].map(([, name]) => name);
+  it("links to its section of the runbook, which has no other sections", () => {
+    const headings = [...runbook.matchAll(/^### (Latchkey\w+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(names);
     for (const { alert, annotations } of alerts) {
-      expect(annotations.runbook_url).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook_url).toBe(`${runbookPath}#${alert.toLowerCase()}`);
     }
   });
 
-  it("is tried, both when it should come and when all is well", () => {
+  it("is tested, both firing and silent", () => {
     const { tests } = parse(readFileSync("deploy/prometheus/alerts.test.yaml", "utf8"));
-    const tried = tests.map((test: { name: string }) => test.name);
-    expect(tried).toEqual([...names, "all is well"]);
+    const tested = tests.map((test: { name: string }) => test.name);
+    expect(tested).toEqual([...names, "healthy"]);
     const quiet = tests
       .at(-1)
       .alert_rule_test.map(({ alertname }: { alertname: string }) => alertname);
@@ -111,7 +113,7 @@ describe("each alert", () => {
 });
 
 describe("the dashboard", () => {
-  it("asks the data source that is chosen, and gives each panel a number of its own", () => {
+  it("queries the selected data source and has unique panel ids", () => {
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(39);
     expect(dashboard.templating.list.map(({ name }: { name: string }) => name)).toEqual([
       ...["datasource", "job", "instance"],
@@ -121,7 +123,7 @@ describe("the dashboard", () => {
     expect(new Set(chosen)).toEqual(new Set(['"uid":"$datasource"']));
   });
 
-  it("asks only of the instances that are chosen", () => {
+  it("queries only the selected instances", () => {
     for (const expression of shownExpressions) {
       const selectors =
         expression.match(/\b(?:latchkey|process|nodejs|up)[a-z0-9_]*\{[^}]*\}/g) ?? [];

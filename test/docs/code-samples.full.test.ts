@@ -16,15 +16,17 @@ const config = {
   compilerOptions: {
     noEmit: true,
     rootDir: "../../..",
+    jsx: "react-jsx",
+    lib: ["es2023", "es2024.string", "dom", "dom.iterable"],
     // An excerpt ends where the reader goes on.
     noUnusedLocals: false,
   },
-  include: ["*.ts"],
+  include: ["*.tsx"],
 };
 
 /** The pieces of a page that say what they import; the others are parts of examples that run. */
 function programsIn(page: string): string[] {
-  const blocks = readFileSync(page, "utf8").matchAll(/^```ts\n(.*?)^```/gms);
+  const blocks = readFileSync(page, "utf8").matchAll(/^```tsx?\n(.*?)^```/gms);
   return [...blocks].flatMap(([, block = ""]) => (/^import /m.test(block) ? [block] : []));
 }
 
@@ -35,7 +37,7 @@ async function complaintsAbout(programs: readonly string[]): Promise<string> {
   try {
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
     for (const [index, program] of programs.entries()) {
-      await writeFile(join(folder, `${index}.ts`), `${program}\n${preamble}\n`);
+      await writeFile(join(folder, `${index}.tsx`), `${program}\n${preamble}\n`);
     }
     const args = [join("node_modules", "typescript", "bin", "tsc"), "-p", folder];
     return await promisify(execFile)(process.execPath, args).then(
@@ -49,15 +51,15 @@ async function complaintsAbout(programs: readonly string[]): Promise<string> {
 
 describe("the TypeScript in the documentation", () => {
   it.each([
-    ["README.md", 1],
+    ["docs/tutorials/react.md", 1],
     ["docs/reference/client.md", 3],
-  ])("of %s is right for the compiler", async (page, count) => {
+  ])("compiles in %s", async (page, count) => {
     const programs = programsIn(page);
     expect(programs.length).toBeGreaterThanOrEqual(count);
     expect(await complaintsAbout(programs)).toBe("");
   });
 
-  it("would be found out if it were not", async () => {
+  it("is reported when it does not compile", async () => {
     const wrong = 'import { createGuard } from "latchkey/client";\ncreateGuard({ url: 1, key });';
     expect(await complaintsAbout([wrong])).toMatch(/TS2322: Type 'number'/);
   });

@@ -1,62 +1,85 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { promisify } from "node:util";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { knownSettings } from "../deploy/known-settings.js";
-import { scriptIn } from "../support/script-in.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { createRestApi } from "../support/api-rest.js";
+import { lastingPorts } from "../support/lasting-ports.js";
+import {
+  cloneFolder,
+  commandsIn,
+  patternOf,
+  runCommands,
+  withoutSpace,
+} from "../support/page-commands.js";
+import { useService } from "../support/service-for-file.js";
 
-const readme = readFileSync("README.md", "utf8");
+/** The pages whose commands readers run, in the order in which they would. */
+const pages = [
+  "README.md",
+  "docs/tutorials/first-session.md",
+  "docs/tutorials/guard-a-service.md",
+  "docs/tutorials/react.md",
+  "docs/guides/rotate-a-key.md",
+  "docs/guides/restrict-a-key.md",
+];
 
-describe("the tour in the README", () => {
-  let server: TestServer;
-  let key: string;
+describe("the commands in the documentation", () => {
+  const service = useService();
+  let parent: string;
+  let clone: string;
+  /** Of the service that the reader of a tutorial writes. */
+  let port: number;
 
   beforeAll(async () => {
-    server = await startServer();
-    ({ key } = await server.createTenant());
+    parent = await mkdtemp(join(tmpdir(), "latchkey-pages-"));
+    clone = await cloneFolder(parent);
+    [port = 0] = await lastingPorts(1);
   });
 
-  afterAll(() => server.close());
+  afterAll(() => rm(parent, { recursive: true, force: true }));
 
-  /** Runs a script as a reader would, but for the port. */
-  async function walk(tour: string): Promise<string> {
-    const script = scriptIn("README.md", `tour: ${tour}`).replaceAll(
-      "http://localhost:8080",
-      server.url,
-    );
-    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
-      env: { ...process.env, SVC_API_KEY: key, LATCHKEY_URL: server.url },
-    });
-    return stdout;
-  }
-
-  it("works with curl", async () => {
-    const answers = (await walk("curl")).replaceAll("}{", "}\n{").trim().split("\n");
-    const [list, backend, session, allowed, denied, self, permissions] = answers.map((answer) =>
-      JSON.parse(answer),
-    );
-    expect(list.data.map(({ name }: { name: string }) => name)).toContain("Web shop");
-    expect(backend.name).toBe("Backend");
-    expect(session.name).toBe("Web shop");
-    expect(allowed).toMatchObject({ allowed: true, transform: "mask" });
-    expect(denied).toMatchObject({ allowed: false, reason: "permission_missing" });
-    expect(self).toMatchObject({ kind: "session", permissions: ["application:read"] });
-    expect(permissions.data.map(({ name }: { name: string }) => name)).toContain("token:read");
+  it("start the service, which prints the first key", async () => {
+    const [start] = commandsIn("README.md").filter(({ label }) => label === "start the service");
+    expect(start?.script).toBe("npm ci && npm start\n");
+    const expected = (start?.expected ?? "").replaceAll("http://localhost:8080", service.url);
+    expect(withoutSpace(service.process.output.stdout)).toMatch(patternOf(expected));
   });
 
-  it("works with buf curl", async () => {
-    const output = await walk("buf");
-    expect(output).toContain('"key": "lk_prv_');
-    expect(output).toContain('"pagination"');
-    expect(output).toContain('"kind": "application"');
+  it.each(pages)(
+    "of %s work in order, in one shell, and print what the page shows",
+    async (page) => {
+      const steps = await runCommands(commandsIn(page), {
+        cwd: clone,
+        environment: { LATCHKEY_URL: service.url },
+        replacements: {
+          "http://localhost:8080": service.url,
+          "lk_mgt_…": service.firstKey,
+          "3000": String(port),
+        },
+      });
+      expect(steps.length).toBeGreaterThan(0);
+      for (const { expected, output } of steps) {
+        if (expected !== undefined) {
+          expect(withoutSpace(output)).toMatch(patternOf(expected));
+        }
+      }
+    },
+  );
+
+  it("create each application under a name of its own", async () => {
+    const { data } = await createRestApi(service.url).listApplications(service.firstKey);
+    const names = data.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    expect(names).toContain("Web shop");
   });
 
-  it("works with TypeScript over gRPC, and shows what is in the example", async () => {
-    expect(await walk("typescript")).toBe("a session of Web shop may read tokens: mask\n");
-    const [, excerpt = "missing"] = /```ts\n(.*?)```/s.exec(readme) ?? [];
+  it("come with an excerpt of the example", () => {
+    const page = readFileSync("docs/tutorials/first-session.md", "utf8");
+    const [, excerpt = "missing"] = /```ts\n(.*?)```/s.exec(page) ?? [];
     expect(readFileSync("examples/tour.ts", "utf8")).toContain(excerpt);
   });
 });

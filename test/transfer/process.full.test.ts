@@ -204,11 +204,11 @@ describe("what cannot be exported or imported is told in one clear line", () => 
     }));
 });
 
-describe("the worked example in docs/moving.md", () => {
+describe("the worked example in docs/guides/move-data.md", () => {
   it("moves a key of another system, which then works", () =>
     withFolder((folder) =>
       withFolder(async (DATA_DIR) => {
-        const page = await readFile("docs/moving.md", "utf8");
+        const page = await readFile("docs/guides/move-data.md", "utf8");
         const [, script = ""] = /<!-- worked example -->\n```sh\n(.*?)```/s.exec(page) ?? [];
         const command = `'${process.execPath}' '${resolve(latchkeyPath)}'`;
         const { stdout } = await promisify(execFile)(

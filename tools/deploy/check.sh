@@ -88,13 +88,13 @@ check_notes() {
   } > "$chart/templates/notes.yaml"
   local mongodb=(--show-only templates/notes.yaml --set secret.existing=x)
   local everything=(--show-only templates/notes.yaml --values "$original/ci/everything-values.yaml")
-  renders 'any address in the world on port 27017' "${mongodb[@]}"
-  omits 'any address in the world' "${everything[@]}"
+  renders 'any address on port 27017' "${mongodb[@]}"
+  omits 'any address on port' "${everything[@]}"
   renders 'settings.TRUSTED_PROXIES' "${mongodb[@]}" --set 'ingress.enabled=true,ingress.hosts={a}'
   renders 'settings.TRUSTED_PROXIES' "${mongodb[@]}" --set 'httpRoute.enabled=true,httpRoute.parentRefs[0].name=a'
   omits 'settings.TRUSTED_PROXIES' "${everything[@]}"
-  renders 'There is no pepper' "${mongodb[@]}" --set secret.hasPepper=false
-  omits 'There is no pepper' "${mongodb[@]}"
+  renders 'No pepper is set' "${mongodb[@]}" --set secret.hasPepper=false
+  omits 'No pepper is set' "${mongodb[@]}"
   renders 'kubectl rollout restart' "${everything[@]}" --is-upgrade
   omits 'kubectl rollout restart' "${everything[@]}"
   rm -rf "$chart"

@@ -6,7 +6,7 @@
   value: {{ .Values.metrics.port | quote }}
 - name: METRICS_HOST
   value: 0.0.0.0
-# Logs are kept where many can read them: `bootstrap` makes the first key.
+# Many people can read logs: create the first key with `bootstrap`.
 - name: FIRST_KEY
   value: hide
 - name: SHUTDOWN_GRACE

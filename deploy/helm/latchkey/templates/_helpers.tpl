@@ -60,7 +60,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "replicaCount must be 1 with store.kind=embedded: pods cannot share its disk. Use store.kind=mongodb for more." -}}
 {{- end -}}
 {{- if .Values.secret.mongodbUri -}}
-{{- fail "secret.mongodbUri goes with store.kind=mongodb: leave one of them out." -}}
+{{- fail "secret.mongodbUri needs store.kind=mongodb: remove one of them." -}}
 {{- end -}}
 {{- else if not (or .Values.secret.existing .Values.secret.mongodbUri) -}}
 {{- fail "store.kind=mongodb needs an address: set secret.existing to a Secret with MONGODB_URI, or secret.mongodbUri. For one pod without MongoDB set store.kind=embedded and replicaCount=1." -}}
@@ -69,6 +69,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "autoscaling.maxReplicas must be at least autoscaling.minReplicas." -}}
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled .Values.networkPolicy.enabled (not .Values.networkPolicy.scrapers) -}}
-{{- fail "metrics.serviceMonitor needs networkPolicy.scrapers: name where Prometheus is, or the NetworkPolicy keeps it from the metrics." -}}
+{{- fail "metrics.serviceMonitor needs networkPolicy.scrapers: add Prometheus, or the NetworkPolicy blocks the scrapes." -}}
 {{- end -}}
 {{- end -}}
