@@ -34,7 +34,7 @@ function accepted(count: number): Promise<void> {
   return until(async () => (await scrape(attacked)).sum("latchkey_connections_open") >= count);
 }
 
-describe("bodies that all end in one moment keep nobody waiting", () => {
+describe("bodies that all finish at the same time delay no other caller", () => {
   /** Takes long to look at, and is refused for its last word. */
   const rules = Array.from({ length: 200 }, (_, at) => ({
     ...{ priority: at + 1, transform: "mask", permissions: ["token:read"] },
@@ -86,8 +86,8 @@ describe("bodies that all end in one moment keep nobody waiting", () => {
   });
 });
 
-describe("streams on which nothing comes", () => {
-  it("are no more than a thousand in all, though none has a key", async () => {
+describe("idle streams", () => {
+  it("are limited to 1,000 in total, without any key", async () => {
     const call = { ":method": "POST", ":path": "/grpc.health.v1.Health/Check", ...asJson };
     await attacked.during(async (others) => {
       const sessions = openSessions(20);
@@ -109,8 +109,8 @@ describe("streams on which nothing comes", () => {
   });
 });
 
-describe("calls that are made on hundreds of connections in one moment", () => {
-  it("keep nobody waiting, though none has a key", async () => {
+describe("simultaneous calls on hundreds of connections", () => {
+  it("delay no other caller, without any key", async () => {
     const call =
       `POST ${createRpc} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n` +
       "content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}";
@@ -131,7 +131,7 @@ describe("calls that are made on hundreds of connections in one moment", () => {
   });
 });
 
-describe("calls over HTTP/2 that are made on hundreds of connections in one moment", () => {
+describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
   const [connections, streams] = [900, 16];
   const calls = connections * streams;
   const onStreams = (call: (stream: number) => Buffer[]) =>
@@ -168,26 +168,26 @@ describe("calls over HTTP/2 that are made on hundreds of connections in one mome
     }
   }
 
-  it("are all answered, take little memory and keep nobody waiting, though none has a key", async () => {
+  it("all get a response, use little memory and delay no other caller, without any key", async () => {
     await attacked.during(async () => {
       await flood(plain, accepted, (answered) => until(async () => answered() === calls));
       // Where nobody takes turns it is 1,800 and more.
     }, 1_000);
   });
 
-  it("take no more where they are given up while they wait", async () => {
+  it("use no more memory when they are canceled while queued", async () => {
     await attacked.during(async () => {
       await flood(compressed, accepted, (answered) => until(async () => answered() > calls / 10));
     });
   });
 
-  it("keep nobody out who comes behind them", async () => {
+  it("do not block callers that arrive later", async () => {
     const atOnce = async () => {};
     await attacked.during((others) => flood(compressed, atOnce, () => others.areServed(20)));
   });
 });
 
-describe("thousands of good calls that are made in one moment", () => {
+describe("thousands of simultaneous valid calls", () => {
   const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
   const ignored = Buffer.from([0x98, 0x06, 0x01]);
 
@@ -214,8 +214,8 @@ describe("thousands of good calls that are made in one moment", () => {
   });
 });
 
-describe("a connection over which most of a body has come at once, after a while", () => {
-  it("stays when the body is over", async () => {
+describe("a connection that has received most of a body at once, after a pause", () => {
+  it("stays open when the body is complete", async () => {
     const session = connect(attacked.url);
     const stream = session.request({
       ...{ ":method": "POST", ":path": "/applications", "svc-api-key": attacked.firstKey },
@@ -232,7 +232,7 @@ describe("a connection over which most of a body has come at once, after a while
   });
 });
 
-describe("streams of checks that are asked without a pause, hundreds of them", () => {
+describe("hundreds of check streams that send without a pause", () => {
   /** Sends many checks on a stream, and as many again whenever they are sent. */
   function ask(checks: Buffer) {
     const session = connect(attacked.url);
@@ -254,7 +254,7 @@ describe("streams of checks that are asked without a pause, hundreds of them", (
     return { received: () => received, end: () => session.destroy() };
   }
 
-  it("are all answered, take little memory, and keep nobody waiting", async () => {
+  it("all get responses, use little memory and delay no other caller", async () => {
     await attacked.during(async (others) => {
       const check = { key: attacked.firstKey, permission: "application:read" };
       const message = create(StreamCheckAccessRequestSchema, { correlationId: "a", check });

@@ -63,7 +63,7 @@ function pourHttp2(path: string, headers: OutgoingHttpHeaders, start?: Buffer): 
   });
 }
 
-describe("a body of 100 MB is cut off before 24 MiB are sent", () => {
+describe("closes the connection of a 100 MB body before 24 MiB are sent", () => {
   const withKey = () => ({ "svc-api-key": attacked.firstKey });
 
   it.each<[what: string, pour: () => Promise<number>]>([
@@ -131,7 +131,7 @@ describe("a body of 100 MB is cut off before 24 MiB are sent", () => {
   });
 });
 
-describe("a body in parts of a byte each", () => {
+describe("a body in chunks of one byte", () => {
   const parts = "1\r\n \r\n".repeat(2_000);
 
   /** Sends such a body for as long as it is taken. */
@@ -170,7 +170,7 @@ describe("a body in parts of a byte each", () => {
   });
 });
 
-describe("a small message that grows without end when it is decompressed", () => {
+describe("a decompression bomb", () => {
   const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
   it.each<[encoding: string, bomb: () => Uint8Array]>([
@@ -198,7 +198,7 @@ describe("a small message that grows without end when it is decompressed", () =>
   });
 });
 
-describe("a caller that does not read its answers is cut off", () => {
+describe("disconnects a caller that does not read its responses", () => {
   const timeout = 1_000;
   const hasty = useAttacked({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
 
@@ -227,7 +227,7 @@ describe("a caller that does not read its answers is cut off", () => {
     });
   });
 
-  it("over HTTP/2, where it leaves no room for them", async () => {
+  it("over HTTP/2, with a closed flow-control window", async () => {
     await hasty.during(async () => {
       // A window of nothing, for every stream.
       const connections = Array.from({ length: attackers }, () => openRawHttp2(hasty.port, [4, 0]));

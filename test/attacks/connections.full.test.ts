@@ -79,14 +79,14 @@ describe("thousands of connections from one address", () => {
   });
 });
 
-describe("ten thousand connections where so many may be", () => {
+describe("ten thousand connections within the limit", () => {
   const many = String(2 * wanted);
   const attacked = useAttacked({
     ...noTimeouts,
     ...{ CONNECTION_LIMIT: many, ADDRESS_CONNECTION_LIMIT: many },
   });
 
-  it("are held, and leave room for others", async () => {
+  it("are kept open and leave capacity for others", async () => {
     const most = mostConnections();
     await attacked.during(async (others) => {
       const connections = await openMany(attacked.port, most, "");
@@ -98,12 +98,12 @@ describe("ten thousand connections where so many may be", () => {
   });
 });
 
-describe("connections over the limit of an address, with TLS", () => {
+describe("TLS connections over the limit per address", () => {
   const attacked = useAttacked({
     ...{ ...noTimeouts, ...tlsEnvironment, ADDRESS_CONNECTION_LIMIT: "20" },
   });
 
-  it("are ended, whether or not they have begun to speak", async () => {
+  it("are closed, whether or not they have started the handshake", async () => {
     const connections = [
       ...Array.from({ length: 30 }, () => openRaw(attacked.port)),
       ...Array.from({ length: 30 }, () => openRawTls(attacked.port)),
@@ -113,14 +113,14 @@ describe("connections over the limit of an address, with TLS", () => {
   });
 });
 
-describe("connections that wait for ever with calls that need no key", () => {
+describe("connections that stay open with unauthenticated calls", () => {
   const limit = 50;
   const attacked = useAttacked({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
   const unfinished =
     "POST /grpc.health.v1.Health/Check HTTP/1.1\r\nhost: a\r\n" +
     "content-type: application/json\r\ncontent-length: 9\r\n\r\n{";
 
-  it("leave room for others of that address, however many there are", async () => {
+  it("leave capacity for others of the same address", async () => {
     await attacked.during(async (others) => {
       const connections: RawConnection[] = [];
       for (let round = 0; round < 50; round++) {
@@ -131,7 +131,7 @@ describe("connections that wait for ever with calls that need no key", () => {
     });
   });
 
-  it("make room for a new client that is slow to send its request", async () => {
+  it("make room for a new client that sends its request slowly", async () => {
     const connections = await openMany(attacked.port, limit, unfinished);
     const newClient = openRaw(attacked.port);
     await until(async () => open([...connections, newClient]) <= limit);
@@ -145,7 +145,7 @@ describe("connections that wait for ever with calls that need no key", () => {
   });
 });
 
-describe("connections over the limit of an address", () => {
+describe("connections over the limit per address", () => {
   const limit = 20;
   const attacked = useAttacked({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
 
@@ -171,7 +171,7 @@ describe("connections over the limit of an address", () => {
     return { agent, ports };
   }
 
-  it("cost those their place that came first and have shown no key", async () => {
+  it("close the oldest unauthenticated connections", async () => {
     const known = keptAgent();
     const stranger = keptAgent();
     expect(await statusOver(known.agent, attacked.firstKey)).toBe(200);
@@ -189,7 +189,7 @@ describe("connections over the limit of an address", () => {
     stranger.agent.destroy();
   });
 
-  it("cost none its place that waits for an answer", async () => {
+  it("never close a connection that waits for a response", async () => {
     const { firstKey: key } = attacked;
     const waiting = Array.from({ length: limit }, () => openRaw(attacked.port));
     for (const { write } of waiting) {
@@ -209,13 +209,13 @@ describe("connections over the limit of an address", () => {
   });
 });
 
-describe("connections from a proxy that is trusted", () => {
+describe("connections from a trusted proxy", () => {
   const attacked = useAttacked({
     ...{ ADDRESS_CONNECTION_LIMIT: "5", CONNECTION_LIMIT: "30", TRUSTED_PROXIES: "127.0.0.1" },
     ...noTimeouts,
   });
 
-  it("have the limit of all connections alone", async () => {
+  it("count only against the total limit", async () => {
     const connections = await openMany(attacked.port, 40, "");
     await until(async () => open(connections) === 30);
     await attacked.during((others) => others.areServed(10));
@@ -223,10 +223,10 @@ describe("connections from a proxy that is trusted", () => {
   });
 });
 
-describe("a connection of HTTP/2 that makes no call", () => {
+describe("an HTTP/2 connection without calls", () => {
   const attacked = useAttacked({ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1h" });
 
-  it("is ended when its time is up and not before, even if it pings now and then", async () => {
+  it("is closed after its timeout and not before, even if it sends pings", async () => {
     const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
     await attacked.during(async () => {
       const connections = Array.from({ length: 100 }, () => openRawHttp2(attacked.port));

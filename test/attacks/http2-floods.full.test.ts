@@ -63,8 +63,8 @@ const open = (stream: number, path = "/applications/key") =>
   frame(frameType.headers, endHeaders, stream, request(path, {}, "POST"));
 
 // Each of these goes on until the service has cut off all of its connections.
-describe("a client of HTTP/2 is cut off, and others are served, when it", () => {
-  it("opens calls to reset them at once", async () => {
+describe("disconnects an HTTP/2 client, and serves others, when it", () => {
+  it("opens streams and resets them at once", async () => {
     await attack(() => {
       let stream = 1;
       return () => {
@@ -107,7 +107,7 @@ describe("a client of HTTP/2 is cut off, and others are served, when it", () => 
     await attack(() => () => block, start);
   });
 
-  it("sends headers that grow when they are read", async () => {
+  it("sends headers that expand when decoded", async () => {
     // One large header is put into the table, and then named by a byte each time.
     const large = Buffer.concat([
       Buffer.from([0x40, 1, 97, 0x7f, 0xa1, 0x1e]),
@@ -124,7 +124,7 @@ describe("a client of HTTP/2 is cut off, and others are served, when it", () => 
   });
 });
 
-describe("others are served while a client of HTTP/2", () => {
+describe("serves others while an HTTP/2 client", () => {
   it.each<[what: string, bytes: Buffer]>([
     ["sends priorities without end", frame(frameType.priority, 0, 1, Buffer.from([0, 0, 0, 3, 9]))],
     [

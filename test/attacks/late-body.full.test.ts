@@ -32,7 +32,7 @@ function hearBoth(start: (key: string) => string, rest: string): Promise<string[
 
 const statusLines = (text: string) => text.match(/HTTP\/1.1 \d+/g);
 
-describe("a request whose answer does not wait for its body", () => {
+describe("a request whose response does not wait for its body", () => {
   let late: string[];
   let slow: string[];
   let malformed: string[];
@@ -45,20 +45,20 @@ describe("a request whose answer does not wait for its body", () => {
     ]);
   });
 
-  it("has one answer where its time is up, with which the connection ends", () => {
+  it("gets one response when it times out, and the connection closes", () => {
     for (const text of late) {
       expect(statusLines(text)).toEqual(["HTTP/1.1 504"]);
       expect(text).toMatch(/\r\nconnection: close\r\n/i);
     }
   });
 
-  it("has one answer where it is refused, however slowly its body comes", () => {
+  it("gets one response when it is refused, however slowly its body arrives", () => {
     for (const text of slow) {
       expect(statusLines(text)).toEqual(["HTTP/1.1 401"]);
     }
   });
 
-  it("has one answer where it is refused, and its body is malformed", () => {
+  it("gets one response when it is refused and its body is malformed", () => {
     for (const text of malformed) {
       expect(statusLines(text)).toEqual(["HTTP/1.1 401"]);
     }

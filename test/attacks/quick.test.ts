@@ -14,7 +14,7 @@ const attacked = useAttacked({
 describe("by default", () => {
   const { limits } = readSettings({});
 
-  it("everything has a limit", () => {
+  it("every resource has a limit", () => {
     expect(limits).toEqual({
       headerSize: 16_384,
       headerCount: 100,
@@ -33,14 +33,14 @@ describe("by default", () => {
     });
   });
 
-  it("headers may take less than 10 s, and bodies less than 30 s", () => {
+  it("allows less than 10 s for headers and less than 30 s for bodies", () => {
     expect(limits.headerTimeout + 1_000).toBeLessThan(10_000);
     expect(limits.bodyTimeout + 1_000).toBeLessThan(30_000);
   });
 });
 
-describe("others are served while the service cuts off", () => {
-  it("headers and bodies that come slowly, when their time is up and not before", async () => {
+describe("serves others while it disconnects", () => {
+  it("slow headers and bodies, after their timeout and not before", async () => {
     const begin = slowHeaders["letter by letter"] as (typeof slowHeaders)[string];
     const [headers, body] = await attacked.during(async () =>
       Promise.all([(await begin(attacked, attacked)).over, cutOffWithResponse(attacked)]),
@@ -50,7 +50,7 @@ describe("others are served while the service cuts off", () => {
     expect(body.answer).toBe("408");
   });
 
-  it("a body that is too large, before 24 MiB of it are sent", async () => {
+  it("an oversized body, before 24 MiB of it are sent", async () => {
     const megabyte = 1024 * 1024;
     const block = Buffer.alloc(megabyte, " ");
     const [sent, answer] = await attacked.during(async () => {
@@ -75,7 +75,7 @@ describe("others are served while the service cuts off", () => {
     expect(["", "HTTP/1.1 413"]).toContain(answer);
   });
 
-  it("a client of HTTP/2 that opens calls to reset them at once", async () => {
+  it("an HTTP/2 client that opens streams and resets them at once", async () => {
     await attacked.during(async () => {
       const { socket, ended } = openRawHttp2(attacked.port);
       const code = Buffer.from([0, 0, 0, 8]);

@@ -20,7 +20,7 @@ const healthRpc = "/grpc.health.v1.Health/Watch";
 
 const withKey = () => ({ "svc-api-key": attacked.firstKey });
 
-describe("a request is refused", () => {
+describe("refuses a request", () => {
   const manyHeaders = Array.from({ length: 101 }, (_, at) => `x-${at}: a`).join("\r\n");
 
   /** Sends a request again and again, in a few lanes, while others are served. */
@@ -59,7 +59,7 @@ describe("a request is refused", () => {
     });
   });
 
-  it("whose JSON is nested too deep, on REST and on Connect", async () => {
+  it("whose JSON is nested too deeply, over REST and Connect", async () => {
     const body = `{"name":${"[".repeat(500_000)}${"]".repeat(500_000)}}`;
     await attacked.during(async () => {
       for (let round = 0; round < 3; round++) {
@@ -108,7 +108,7 @@ describe("rules with conditions", () => {
     return callRaw(attacked, createRpc, { headers: withKey(), body });
   }
 
-  it("are limited in all, whatever each list may have", async () => {
+  it("are limited in total, whatever the limit of each list", async () => {
     await attacked.during(async () => {
       for (let round = 0; round < 3; round++) {
         const answer = await ask(1_000, 50);
@@ -117,7 +117,7 @@ describe("rules with conditions", () => {
     });
   });
 
-  it("keep nobody waiting where there are as many as may be", async () => {
+  it("delay no other caller at the maximum number", async () => {
     await attacked.during(async () => {
       const answer = await ask(1_000, 8);
       expect(answer.headers["grpc-message"]).toContain("and more");
@@ -125,8 +125,8 @@ describe("rules with conditions", () => {
   });
 });
 
-describe("requests that are sent one upon the other without end", () => {
-  it("keep nobody waiting", async () => {
+describe("pipelined requests without end", () => {
+  it("delay no other caller", async () => {
     await attacked.during(async () => {
       const connections = Array.from({ length: 8 }, () => openRaw(attacked.port));
       for (const { socket, write } of connections) {
@@ -138,7 +138,7 @@ describe("requests that are sent one upon the other without end", () => {
   });
 });
 
-describe("a time limit that makes no sense", () => {
+describe("an invalid timeout", () => {
   const odd: readonly [name: string, value: string][] = [
     ["grpc-timeout", "99999999H"],
     ["grpc-timeout", "99999999999999999999S"],
@@ -163,7 +163,7 @@ describe("a time limit that makes no sense", () => {
     return { grpc: grpc.headers["grpc-status"], connect: connect.status, rest: rest.status };
   }
 
-  it("never harms its caller, nor others", async () => {
+  it("harms neither its caller nor others", async () => {
     await attacked.during(() =>
       inLanes(10, Array.from({ length: 20 }, () => odd).flat(), async ([name, value]) => {
         const { grpc, connect, rest } = await askWith(name, value);

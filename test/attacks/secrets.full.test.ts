@@ -191,14 +191,14 @@ function mustHaveLooked(written: Written, { WORKERS = "1" }: Readonly<Record<str
   expect(among(/^(?!.*(heap|spans)).*(data\.mdb|applications)/, "Misplaced")).toBeGreaterThan(0);
 }
 
-describe("after all was done that can be done, no key or nonce is in what was written, in traces, in memory or in what processes show", () => {
+describe("after every method was called, no key or nonce appears in files, logs, traces, memory or the process list", () => {
   it("on the embedded store", () =>
     withFolder(async (folder) => {
       const DATA_DIR = join(folder, "store");
       expect(await leaksOf(folder, { DATA_DIR }, () => filesIn(DATA_DIR))).toEqual([]);
     }));
 
-  it("on MongoDB, with workers that count together", () =>
+  it("on MongoDB, with workers that share counts", () =>
     withFolder(async (folder) => {
       const mongod = await startMongod();
       try {

@@ -18,11 +18,11 @@ import {
 
 const attackers = 5;
 
-describe("where callers may be as slow as they like", () => {
+describe("without timeouts for slow callers", () => {
   const patient = useAttacked(noTimeouts);
   const secure = useService({ ...noTimeouts, ...tlsEnvironment });
 
-  it("nobody waits for those that are slow", async () => {
+  it("slow callers delay no other caller", async () => {
     await patient.during(async (others) => {
       const slow: SlowCaller[] = await Promise.all([
         ...Object.values(slowHeaders).map((begin) => begin(patient, secure)),
@@ -41,7 +41,7 @@ describe("where callers may be as slow as they like", () => {
   });
 });
 
-describe("where time is short", () => {
+describe("with short timeouts", () => {
   const timeout = 1_000;
   const short = { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" };
   const hasty = useAttacked(short);
@@ -55,7 +55,7 @@ describe("where time is short", () => {
     return beginOne(hastyWithHeaders, secure);
   };
 
-  it("headers that come slowly are cut off, and not before their time is up", async () => {
+  it("disconnects slow headers after their timeout and not before", async () => {
     const early = await hastyWithHeaders.during(async () => {
       const names = Object.keys(slowHeaders);
       const cutOffs = await Promise.all(
@@ -66,7 +66,7 @@ describe("where time is short", () => {
     expect(early).toEqual([]);
   });
 
-  it("a body that comes slowly is refused with 408 and cut off over HTTP/1.1", async () => {
+  it("refuses a slow body with 408 and disconnects over HTTP/1.1", async () => {
     await hasty.during(async () => {
       const slow = Array.from({ length: attackers }, () => cutOffWithResponse(hasty));
       for (const { after, answer } of await Promise.all(slow)) {
@@ -76,7 +76,7 @@ describe("where time is short", () => {
     });
   });
 
-  it("a body that comes slowly is cut off over HTTP/2, whatever it is the body of", async () => {
+  it("resets a slow body over HTTP/2, whatever the request", async () => {
     const cutOffs = await hasty.during(() =>
       Promise.all(
         slowBodies.flatMap(([what, path, headers]) =>
@@ -90,7 +90,7 @@ describe("where time is short", () => {
     expect(cutOffs.filter(({ after }) => after < timeout)).toEqual([]);
   });
 
-  it("a stream whose messages are whole may be quiet for longer than a body may take", async () => {
+  it("lets a stream with complete messages stay idle longer than the body timeout", async () => {
     const session = connectHttp2(hasty.url);
     const stream = session.request(grpcHeaders(checkRpc, hasty.firstKey));
     stream.on("error", () => {});
@@ -103,7 +103,7 @@ describe("where time is short", () => {
     session.destroy();
   });
 
-  it("a connection with a stream may send other frames for longer than headers may take", async () => {
+  it("lets a connection with a stream send other frames longer than the header timeout", async () => {
     const connection = openRawHttp2(hasty.port);
     answerPings(connection);
     const headers = grpcHeaders(checkRpc, hasty.firstKey);

@@ -83,7 +83,7 @@ async function flood(flooding: Flood): Promise<Tally> {
   return tally;
 }
 
-describe("many small messages that are large when they are decompressed", () => {
+describe("many small messages that are large when decompressed", () => {
   const large = Buffer.alloc(megabyte - 10, " ");
   large.write("{}");
   const many = { connections: 10, streams: 60, isWhole: true };
@@ -112,7 +112,7 @@ describe("many small messages that are large when they are decompressed", () => 
   });
 });
 
-describe("many bodies that never end", () => {
+describe("many bodies that never finish", () => {
   const part = Buffer.alloc(megabyte - 1_000, " ");
   const begun = Buffer.concat([envelope("", 0, megabyte - 100), part]);
 
@@ -157,7 +157,7 @@ describe("many bodies that never end", () => {
     },
   );
 
-  it("leave room for others when they are over", async () => {
+  it("free their memory for others when they end", async () => {
     const question = Buffer.concat([Buffer.from('{"name":'), part.subarray(20), Buffer.from("1}")]);
     const ask = () =>
       send(attacked, "/applications", {
@@ -173,8 +173,8 @@ describe("many bodies that never end", () => {
   });
 });
 
-describe("streams that are left as soon as they are opened", () => {
-  it("are not counted any more", async () => {
+describe("streams that are abandoned as soon as they are opened", () => {
+  it("are no longer counted", async () => {
     const session = connect(attacked.url);
     session.on("error", () => {});
     for (let round = 0; round < 40 && !session.destroyed; round++) {
@@ -198,7 +198,7 @@ describe("streams that are left as soon as they are opened", () => {
     expect(answer.headers["grpc-status"]).toBe("0");
   });
 
-  it("may be few of those without a key", async () => {
+  it("are limited to few without a key", async () => {
     const session = connect(attacked.url);
     const open = () => {
       const stream = session.request({ ":method": "POST", ":path": watchRpc, ...asGrpc });
@@ -214,8 +214,8 @@ describe("streams that are left as soon as they are opened", () => {
   });
 });
 
-describe("metrics that nobody reads", () => {
-  it("are kept once for all who have asked for them", async () => {
+describe("unread metrics responses", () => {
+  it("are buffered once for all scrapers", async () => {
     await attacked.during(async (others) => {
       const sessions = Array.from({ length: 50 }, () =>
         connect(attacked.url, { settings: { initialWindowSize: 0 } }),

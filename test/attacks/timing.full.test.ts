@@ -67,7 +67,7 @@ function withOtherSecret(key: string, at: number): string {
 
 jest.setTimeout(240_000);
 
-describe("a key wrong in its first letter is refused as fast as one wrong in its last", () => {
+describe("refuses a key that differs in its first character as fast as one that differs in its last", () => {
   let server: TestServer;
   let key: string;
 
@@ -86,7 +86,7 @@ describe("a key wrong in its first letter is refused as fast as one wrong in its
     ["of all", () => [withOtherLetter(key, 0), withOtherLetter(key, key.length - 1)]],
   ];
 
-  it.each(pairs)("%s, by the function that finds whose it is", async (_what, wrong) => {
+  it.each(pairs)("%s, in the authentication function", async (_what, wrong) => {
     const identify = createIdentify(server.store, createKeyring(["a pepper for the test"]), "held");
     await expectAlike(wrong(), 10_000, async (text) => {
       const start = performance.now();
@@ -95,7 +95,7 @@ describe("a key wrong in its first letter is refused as fast as one wrong in its
     });
   });
 
-  it.each(pairs)("%s, by one that knows the hash", async (_what, wrong) => {
+  it.each(pairs)("%s, in the hash comparison", async (_what, wrong) => {
     const keyring = createKeyring();
     const stored = keyring.hash(key);
     await expectAlike(wrong(), 10_000, async (text) => {
@@ -120,7 +120,7 @@ describe("a key wrong in its first letter is refused as fast as one wrong in its
   });
 });
 
-it("a difference would be seen", async () => {
+it("detects a difference", async () => {
   const wait = (microseconds: number) => {
     const start = performance.now();
     while ((performance.now() - start) * 1_000 < microseconds) {}

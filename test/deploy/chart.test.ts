@@ -27,34 +27,34 @@ const setByPod = [...read("templates/_environment.tpl").matchAll(/- name: ([A-Z_
 const leftOut = ["HOST", "METRICS", "TLS_CLIENT_CA"];
 
 describe("the chart", () => {
-  it("is of the version of the service", () => {
+  it("has the version of the service", () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(chart.appVersion).toBe(version);
   });
 
-  it("sets what the service knows, and lets everything else be set", () => {
+  it("sets only known settings, and allows every other one", () => {
     const free = schema.properties?.settings?.propertyNames?.enum ?? [];
     expect([...free, ...setByPod, ...leftOut].sort()).toEqual([...knownSettings()].sort());
   });
 
-  it("has a schema for each value, and takes no others", () => {
+  it("has a schema for each value, and accepts no others", () => {
     expect(differences(values, schema, "")).toEqual([]);
   });
 
-  it("uses each value, and no value that there is not", () => {
+  it("uses each value, and no undefined one", () => {
     const used = new Set(
       templates.flatMap((text) => [...text.matchAll(/\.Values\.(\w+)/g)].map(([, name]) => name)),
     );
     expect([...used].sort()).toEqual(Object.keys(values).sort());
   });
 
-  it("probes pages that there are", () => {
+  it("probes existing paths", () => {
     const paths = [...deployment.matchAll(/httpGet: \{ path: \/(\S+),/g)].map(([, path]) => path);
     expect(paths).toEqual(["healthz", "healthz", "readyz"]);
     expect(pageNames).toEqual(expect.arrayContaining(paths));
   });
 
-  it("goes with the image and with the defaults of the service", () => {
+  it("matches the image and the defaults of the service", () => {
     const { port, shutdownGrace } = readSettings({});
     expect(deployment).toContain(`containerPort: ${port}`);
     expect(values.shutdownGraceSeconds * 1_000).toBe(shutdownGrace);

@@ -59,7 +59,7 @@ function contains(network: string, address: string): boolean {
 }
 
 describe("compose.yaml", () => {
-  it("gives every container a root that is read-only, and no rights to win", () => {
+  it("gives every container a read-only root and no way to gain privileges", () => {
     for (const [name, { read_only, cap_drop, security_opt }] of Object.entries(services)) {
       expect({ name, read_only, cap_drop, security_opt }).toEqual({
         ...{ name, read_only: true, cap_drop: ["ALL"] },
@@ -68,7 +68,7 @@ describe("compose.yaml", () => {
     }
   });
 
-  it("sets what the service knows, by variable and by the file of secrets", () => {
+  it("sets only known settings, by variable and by secret file", () => {
     const known = knownSettings();
     const [, settings = ""] = /<< SETTINGS\n(.*?)\nSETTINGS/s.exec(secrets) ?? [];
     const made = settings.split("\n").map((line) => line.split("=")[0] ?? "");
@@ -79,7 +79,7 @@ describe("compose.yaml", () => {
     }
   });
 
-  it("has settings that go together", () => {
+  it("has valid settings", () => {
     const { environment = {}, cpus, stop_grace_period = "" } = service("latchkey-1");
     const settings = readSettings({ ...environment, MONGODB_URI: "mongodb://a/?replicaSet=rs0" });
     expect(settings.workers).toBe(cpus);
@@ -88,7 +88,7 @@ describe("compose.yaml", () => {
     );
   });
 
-  it("believes the proxy alone, whose address nobody else can get", () => {
+  it("trusts only the proxy, at a fixed address", () => {
     const { TRUSTED_PROXIES: trusted = "" } = service("latchkey-1").environment ?? {};
     expect(service("proxy").networks).toMatchObject({ service: { ipv4_address: trusted } });
     const [{ subnet, ip_range: others } = { subnet: "", ip_range: "" }] =
@@ -97,7 +97,7 @@ describe("compose.yaml", () => {
     expect(contains(subnet, others.split("/")[0] ?? "")).toBe(true);
   });
 
-  it("holds no secret, and lets each read only those it needs", () => {
+  it("contains no secret, and mounts each only where it is needed", () => {
     expect(JSON.stringify(services)).not.toMatch(/passw|MONGO_INITDB|PEPPER|:\/\/[^/]*@/i);
     const readers = (volume: string) =>
       Object.entries(services).flatMap(([name, { volumes: mounts = [] }]) =>
@@ -108,7 +108,7 @@ describe("compose.yaml", () => {
     expect(readers("service-secrets")).toEqual([...instances, "secrets"]);
   });
 
-  it("keeps callers from the service, and the service's callers from the database", () => {
+  it("separates the networks of callers, service and database", () => {
     const inside = (network: string) =>
       Object.keys(services).filter((name) => networksOf(service(name)).includes(network));
     expect(inside("outside")).toEqual(["proxy"]);
@@ -119,7 +119,7 @@ describe("compose.yaml", () => {
     expect(open.map(([name]) => name)).toEqual(["proxy"]);
   });
 
-  it("names files, volumes, networks and services that there are", () => {
+  it("names existing files, volumes, networks and services", () => {
     for (const used of Object.values(services)) {
       const { volumes: mounts = [], depends_on = {} } = used;
       for (const [source = ""] of mounts.map((mount) => mount.split(":"))) {
@@ -133,7 +133,7 @@ describe("compose.yaml", () => {
     }
   });
 
-  it("runs the members that the service is told of", () => {
+  it("runs the members in the connection string", () => {
     const told = service("secrets").environment?.MEMBERS ?? "";
     expect(told.split(",")).toEqual(members.map((name) => `${name}:27017`));
     expect(service("mongodb-set-up").environment?.MEMBERS).toBe(told);
@@ -141,7 +141,7 @@ describe("compose.yaml", () => {
 });
 
 describe("the proxy", () => {
-  it("sends to all instances at the port of the service, over HTTP/1.1 and HTTP/2", () => {
+  it("forwards to all instances at the port of the service, over HTTP/1.1 and HTTP/2", () => {
     const { port } = readSettings({});
     const servers = [...proxy.matchAll(/^\s+server (\S+) (\S+)( proto h2)?/gm)];
     expect(servers.map(([, name, address, h2 = ""]) => [name, address, h2.trim()])).toEqual([
@@ -152,7 +152,7 @@ describe("the proxy", () => {
     expect(proxy).toMatch(/bind :8080$/m);
   });
 
-  it("asks for a page that there is, waits longer than the service and closes sooner", () => {
+  it("probes an existing path, times out later than the service and closes idle connections sooner", () => {
     const [, page] = /httpchk GET \/(\S+)/.exec(proxy) ?? [];
     expect(pageNames).toContain(page);
     const { requestTimeout, limits } = readSettings({});

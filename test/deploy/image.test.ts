@@ -20,13 +20,13 @@ function the(name: string, instructions: readonly Instruction[] = last): string 
 }
 
 describe("the Dockerfile", () => {
-  it("names the release of each image that it builds on", () => {
+  it("pins the release of each base image", () => {
     for (const { image } of stages) {
       expect(image).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim$/);
     }
   });
 
-  it("copies what is there, and what is not left out of the context", () => {
+  it("copies existing files that are in the build context", () => {
     const ignored = readFileSync(".dockerignore", "utf8").split("\n");
     const copies = stages.flatMap(({ instructions }) =>
       instructions.filter(({ name }) => name === "COPY"),
@@ -44,7 +44,7 @@ describe("the Dockerfile", () => {
     expect(copies.length).toBeGreaterThan(4);
   });
 
-  it("runs scripts of the package that there are, and none of its dependencies", () => {
+  it("runs existing package scripts, and none of dependencies", () => {
     const steps = stages[0]?.instructions.filter(({ name }) => name === "RUN") ?? [];
     for (const { text } of steps) {
       const [, script] = /^npm run (\S+)/.exec(text) ?? [];
@@ -54,7 +54,7 @@ describe("the Dockerfile", () => {
     expect(steps.map(({ text }) => text)).toContain("npm prune --omit=dev --ignore-scripts");
   });
 
-  it("leaves the image to a user of its own, who is not root and owns nothing but the data", () => {
+  it("runs as an unprivileged user who owns only the data", () => {
     expect(the("USER")).toBe("10001:10001");
     const owned = last.filter(({ flags }) => flags.chown);
     expect(owned.map(({ flags, text }) => [flags.chown, text])).toEqual([
@@ -63,11 +63,11 @@ describe("the Dockerfile", () => {
     expect(the("ENV")).toContain("DATA_DIR=/data");
   });
 
-  it("shows no key in the log of a container", () => {
+  it("prints no key in the container log", () => {
     expect(the("ENV").split(" ")).toContain("FIRST_KEY=hide");
   });
 
-  it("starts the command of the package without a shell, so that it hears signals", () => {
+  it("starts the package's command without a shell, so that it receives signals", () => {
     expect(JSON.parse(the("ENTRYPOINT"))).toEqual(["node", `/app/${packed.bin.latchkey}`]);
     expect(JSON.parse(the("CMD"))).toEqual(["serve"]);
     expect(the("STOPSIGNAL")).toBe("SIGTERM");
@@ -110,7 +110,7 @@ describe("the health check of the image", () => {
       }),
   );
 
-  it("is what the Dockerfile runs", () => {
+  it("is the one that the Dockerfile runs", () => {
     const [file = ""] = check.split("/").slice(-1);
     expect(the("HEALTHCHECK")).toContain(`CMD ["node", "/app/${file}"]`);
   });

@@ -27,7 +27,7 @@ describeInBrowser("the API reference", (browser) => {
     return opened;
   }
 
-  it("lists every operation, and nothing stands in the way of people", async () => {
+  it("lists every operation, and passes the accessibility checks", async () => {
     const { page, faults } = await openReference();
     const shown = await page.locator(".opblock-summary-control").evaluateAll((buttons) =>
       buttons.map((button) => {
@@ -41,7 +41,7 @@ describeInBrowser("the API reference", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("tries out calls with a key, which is hidden and kept nowhere", async () => {
+  it("tries out calls with a key that is masked and not stored", async () => {
     const { page, faults } = await openReference();
     await page.getByRole("button", { name: "Authorize", exact: true }).click();
     await page.getByText("X-Shop-Key").waitFor();
@@ -67,7 +67,7 @@ describeInBrowser("the API reference", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("opens at the operation that a link names, in dark, on a phone", async () => {
+  it("opens at the linked operation, in dark mode, on a phone", async () => {
     const { page: phone, faults } = await browser.open(
       `${server.url}/docs#/Sessions/authorizeSession`,
       { viewport: { width: 360, height: 800 }, colorScheme: "dark" },
@@ -80,7 +80,7 @@ describeInBrowser("the API reference", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("leads to the proto reference, which needs no script", async () => {
+  it("links to the proto reference, which needs no script", async () => {
     const { page: proto, faults } = await browser.open(`${server.url}/docs`, {
       javaScriptEnabled: false,
     });
@@ -89,7 +89,7 @@ describeInBrowser("the API reference", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("shows the proto reference on a phone and on a desk", async () => {
+  it("shows the proto reference on a phone and on a desktop", async () => {
     const { page, faults } = await browser.open(`${server.url}/docs/proto#application`, {
       viewport: { width: 360, height: 800 },
     });

@@ -7,7 +7,7 @@ import { statusIn } from "./http2-status.js";
 
 const open = useWireSessions();
 
-it("the status of every answer is read out of its frames", async () => {
+it("reads the status of every response from its frames", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   server.on("stream", (stream, { ":path": path = "" }) =>
     stream.respond({ ":status": Number(path.slice(1)) }, { endStream: true }),

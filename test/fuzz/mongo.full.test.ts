@@ -9,12 +9,12 @@ const server = useFuzzedServer("mongo");
 /** How many are under way on each of a few connections: fewer than there are connections to MongoDB, so that none waits for one. */
 const depth = 10;
 
-describe(`a service on MongoDB answers, and never with a fault of its own (FUZZ_SEED=${seed})`, () => {
+describe(`a service on MongoDB responds, never with an internal error (FUZZ_SEED=${seed})`, () => {
   it.each(restFamilies)(
     "requests with %s",
     (_name, requests, _all, count) => sendFamily(server, requests, count, { depth }),
     600_000,
   );
 
-  it("calls of gRPC", () => callGrpc(server, 1_500, depth), 600_000);
+  it("gRPC calls", () => callGrpc(server, 1_500, depth), 600_000);
 });

@@ -25,7 +25,7 @@ async function run(command: string, args: readonly string[], cwd = "."): Promise
 
 const runTool = (name: string, ...args: string[]) => run(join("node_modules", ".bin", name), args);
 
-describe("the package as it is published", () => {
+describe("the published package", () => {
   let folder: string;
   let tarball: string;
   let files: string[];
@@ -41,7 +41,7 @@ describe("the package as it is published", () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it("holds the program, its pages, the contract and the papers, and nothing else", () => {
+  it("contains the program, its pages, the protos and the documents, and nothing else", () => {
     const expected = [
       /^(LICENSE|README\.md|package\.json)$/,
       /^dist\/(src|gen)\/[^.]+(\.js|\.d\.ts)$/,
@@ -53,7 +53,7 @@ describe("the package as it is published", () => {
   });
 
   it(
-    "is in order for publint",
+    "passes publint",
     async () => {
       // Its suggestions are left aside: `sideEffects` would speak of pages and examples as well.
       await runTool("publint", "run", tarball, "--level", "warning", "--strict");
@@ -62,7 +62,7 @@ describe("the package as it is published", () => {
   );
 
   it(
-    "has types for whoever imports it from modules",
+    "has types for ES modules",
     async () => {
       // There is nothing for `require` and for Node 10, which know no modules.
       await runTool("attw", tarball, "--profile", "esm-only", "--no-definitely-typed");
@@ -122,7 +122,7 @@ describe("the package as it is published", () => {
     });
 
     it(
-      "serves by its command",
+      "serves when started by its command",
       async () => {
         const child = spawn("npx", ["latchkey", "serve"], {
           cwd: project,

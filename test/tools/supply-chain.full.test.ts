@@ -42,13 +42,13 @@ describe("the audit", () => {
   }
   const leak = { id: 1, url: "a", title: "It leaks", severity: "high", vulnerable_versions: "*" };
 
-  it("fails for a grave finding, and says which", async () => {
+  it("fails for a severe finding, and names it", async () => {
     const { code, said } = await audit(200, { pino: [leak] }, "--if-answered");
     expect(said).toContain("npm audit: pino: high, by It leaks (a)");
     expect(code).toBe(1);
   });
 
-  it("says so where the registry does not answer, and fails unless told that only an answer counts", async () => {
+  it("reports an unreachable registry, and fails unless --if-answered is given", async () => {
     const { code, said } = await audit(405, {});
     expect(said).toContain("npm audit: NOT CHECKED, the registry gave no answer: 405");
     expect(said).not.toContain("http://");
@@ -57,7 +57,7 @@ describe("the audit", () => {
   });
 });
 
-it("the bill of materials lists all that runs in production, and nothing else, with its hashes", () =>
+it("the bill of materials lists every production dependency, and nothing else, with hashes", () =>
   withFolder(async (folder) => {
     const path = join(folder, "bom.json");
     await run(process.execPath, ["--import", "tsx", "tools/supply-chain/sbom.ts", path]);

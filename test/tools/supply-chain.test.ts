@@ -12,7 +12,7 @@ const lock = readLockfile();
 const manifest = readManifest();
 
 describe("the lockfile", () => {
-  it("has one version with its hash of each package, all from a registry, of which it names none", () => {
+  it("has a version and a hash for each package, and names no registry", () => {
     expect(faultsOf(lock, manifest)).toEqual([]);
   });
 
@@ -67,7 +67,7 @@ describe("the lockfile", () => {
 });
 
 describe("the audit", () => {
-  it("passes where there is none", () => {
+  it("passes without findings", () => {
     const report = { metadata: {}, vulnerabilities: { a: { severity: "moderate" } } };
     expect(auditVerdict(JSON.stringify(report))).toEqual({
       passed: "no high or critical finding, 1 of less",
@@ -86,7 +86,7 @@ describe("the audit", () => {
     ],
     ['{"error":{"summary":"no such host"}}', { unanswered: "no such host" }],
     ["", { unanswered: "npm said nothing that can be read" }],
-  ])("reads of signatures %s", (report, verdict) => {
+  ])("reports signatures as %s", (report, verdict) => {
     expect(signaturesVerdict(report)).toEqual(verdict);
   });
 });

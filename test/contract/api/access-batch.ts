@@ -28,7 +28,7 @@ export function describeBatch(subject: ApiSubject): void {
   }
 
   describe("a batch of checks", () => {
-    it("is answered in order, each as it would be by itself", async () => {
+    it("returns decisions in order, each as for a single check", async () => {
       const tenant = await createTenant();
       const other = await createTenant();
       const reader = await tenant.make("private", { permissions });
@@ -63,7 +63,7 @@ export function describeBatch(subject: ApiSubject): void {
       expect(results).toEqual(alone);
     });
 
-    it("answers what is wrong with an item on that item only", async () => {
+    it("reports an invalid item on that item only", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("private", { permissions });
       const { nonce } = await tenant.open();
@@ -106,7 +106,7 @@ export function describeBatch(subject: ApiSubject): void {
       }
     });
 
-    it("may have 1,000 items", async () => {
+    it("accepts 1,000 items", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("private", { permissions, rules });
       const checks = Array.from({ length: 1_000 }, (_, at) => ({
@@ -126,7 +126,7 @@ export function describeBatch(subject: ApiSubject): void {
     it.each([
       [1_001, "checks"],
       [0, "checks"],
-    ])("of %d items is refused as a whole", async (length, field) => {
+    ])("refuses %d items as a whole", async (length, field) => {
       const { root } = await createTenant();
       const checks = Array.from({ length }, () => ({ key: root.key, permission }));
       const call = api().batchCheckAccess(root.key, { checks });

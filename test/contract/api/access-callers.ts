@@ -16,7 +16,7 @@ export function describeAskers(subject: ApiSubject): void {
   const { api, refused } = subject;
 
   describe("the caller of a check", () => {
-    it("needs access:check, and is told so", async () => {
+    it("needs access:check, which the error names", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("private", { permissions: ["token:read"] });
       const check = { key, permission };
@@ -37,7 +37,7 @@ export function describeAskers(subject: ApiSubject): void {
       }
     });
 
-    it("may have access:check bare or by a rule, and may be a session", async () => {
+    it("may hold access:check directly or by a rule, and may be a session", async () => {
       const tenant = await createTenant();
       const callers = [
         await tenant.make("private", { permissions }),
@@ -52,7 +52,7 @@ export function describeAskers(subject: ApiSubject): void {
       }
     });
 
-    it("that is a session has no access before it is authorized", async () => {
+    it("has no access as a session that is not authorized", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.open();
       const { message } = await refused(
@@ -62,13 +62,13 @@ export function describeAskers(subject: ApiSubject): void {
       expect(message).toContain("not authorized yet");
     });
 
-    it("may ask about itself", async () => {
+    it("may check its own key", async () => {
       const { backend } = await createTenant();
       const answer = await api().checkAccess(backend.key, { key: backend.key, permission });
       expect(answer).toMatchObject({ allowed: true, applicationId: backend.id });
     });
 
-    it("is told about its key and permission before anything about its request", async () => {
+    it("learns about its key and permission before its request is validated", async () => {
       const { shop } = await createTenant();
       await refused(api().checkAccess(undefined, {}), "unauthenticated");
       await refused(api().batchCheckAccess(undefined, {}), "unauthenticated");
@@ -76,7 +76,7 @@ export function describeAskers(subject: ApiSubject): void {
       await refused(api().batchCheckAccess(shop.key, {}), "permission_denied");
     });
 
-    it("is refused a check of a key that cannot be one, on its field", async () => {
+    it("gets a field error for a malformed key", async () => {
       const { root, open } = await createTenant();
       const { nonce } = await open();
       for (const key of ["", "secret", nonce]) {
@@ -107,7 +107,7 @@ export function describeAskers(subject: ApiSubject): void {
       }
     });
 
-    it("is given only by a caller that holds it", async () => {
+    it("can be granted only by a caller that holds it", async () => {
       const tenant = await createTenant();
       const may = ["application:create", "application:update"];
       const { key } = await tenant.make("management", { permissions: may });
@@ -123,7 +123,7 @@ export function describeAskers(subject: ApiSubject): void {
       expect((await refused(takeOver, "permission_denied")).message).toContain("access:check");
     });
 
-    it("is delegated to a session only by a backend that holds it", async () => {
+    it("can be granted to a session only by a backend that holds it", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("private", { permissions: ["token:read"] });
       const { nonce, key: session } = await tenant.open();

@@ -26,8 +26,8 @@ function conditional(priority: number, ...conditions: string[]) {
 export function describeDecisions(subject: ApiSubject): void {
   const { createTenant, check } = checksOf(subject);
 
-  describe("a check that is allowed", () => {
-    it("says how, by which grant, whose key it is and when that was decided", async () => {
+  describe("an allowed check", () => {
+    it("returns the transform, the matching grant, the owner of the key and the time of the decision", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("private", { permissions });
       const answer = await check(tenant, { key, permission: "token:read", token: card });
@@ -51,7 +51,7 @@ export function describeDecisions(subject: ApiSubject): void {
       ["application:read", "mask"],
       ["access:check", "mask"],
     ])(
-      "by the bare permission %s has the transform %s, with a token or without",
+      "by the directly granted permission %s has the transform %s, with or without a token",
       async (...row) => {
         const [permission, transform] = row;
         const tenant = await createTenant();
@@ -63,21 +63,24 @@ export function describeDecisions(subject: ApiSubject): void {
       },
     );
 
-    it.each(["redact", "mask", "reveal"])("by a rule has its transform: %s", async (transform) => {
-      const tenant = await createTenant();
-      const rules = [rule(7, "/pci/", "cards", transform)];
-      const { key } = await tenant.make("public", { rules });
-      const answer = await check(tenant, { key, permission: "token:read", token: card });
-      expect(answer).toMatchObject({ allowed: true, transform });
-      expect(answer.decidedBy?.permission).toBeUndefined();
-      expect(answer.decidedBy?.rule).toMatchObject({
-        place: 0,
-        priority: 7,
-        description: "cards",
-      });
-    });
+    it.each(["redact", "mask", "reveal"])(
+      "by a rule has the transform of the rule: %s",
+      async (transform) => {
+        const tenant = await createTenant();
+        const rules = [rule(7, "/pci/", "cards", transform)];
+        const { key } = await tenant.make("public", { rules });
+        const answer = await check(tenant, { key, permission: "token:read", token: card });
+        expect(answer).toMatchObject({ allowed: true, transform });
+        expect(answer.decidedBy?.permission).toBeUndefined();
+        expect(answer.decidedBy?.rule).toMatchObject({
+          place: 0,
+          priority: 7,
+          description: "cards",
+        });
+      },
+    );
 
-    it("by a rule without a description shows none", async () => {
+    it("by a rule without a description returns none", async () => {
       const tenant = await createTenant();
       const { description: _, ...plain } = rule(1, "/pci/", "");
       const { key } = await tenant.make("private", { rules: [plain] });
@@ -86,7 +89,7 @@ export function describeDecisions(subject: ApiSubject): void {
       expect(decidedBy?.rule?.description).toBeUndefined();
     });
 
-    it("is decided by the lowest priority, then by the place in the list", async () => {
+    it("follows the lowest priority number, then the position in the list", async () => {
       const tenant = await createTenant();
       const rules = [
         rule(5, "/pci/", "late", "redact"),
@@ -109,7 +112,7 @@ export function describeDecisions(subject: ApiSubject): void {
       });
     });
 
-    it("is decided by the bare permission only where no rule matches", async () => {
+    it("falls back to the directly granted permission if no rule matches", async () => {
       const tenant = await createTenant();
       const rules = [rule(1, "/pci/", "cards", "reveal")];
       const { key } = await tenant.make("private", { rules, permissions });
@@ -132,7 +135,7 @@ export function describeDecisions(subject: ApiSubject): void {
       ["/pcix/", false],
       ["/other/pci/", false],
       ["/", false],
-    ])("by a rule on /pci/ is about whole segments: %s is %s", async (container, allowed) => {
+    ])("by a rule on /pci/ matches whole segments: %s is %s", async (container, allowed) => {
       const tenant = await createTenant();
       for (const written of ["/pci/", "pci"]) {
         const { key } = await tenant.make("private", { rules: [rule(1, written, "cards")] });
@@ -141,7 +144,7 @@ export function describeDecisions(subject: ApiSubject): void {
       }
     });
 
-    it("without a token is so by a rule that is limited to none", async () => {
+    it("without a token matches a rule without limits", async () => {
       const tenant = await createTenant();
       const rules = [
         rule(1, "/pci/", "limited"),
@@ -153,7 +156,7 @@ export function describeDecisions(subject: ApiSubject): void {
       expect(decidedBy?.rule).toMatchObject({ place: 1, priority: 2, description: "all" });
     });
 
-    it("without a token is so for this service's own permissions by any rule", async () => {
+    it("without a token matches any rule for this service's own permissions", async () => {
       const tenant = await createTenant();
       const own = ["application:read", "access:check"];
       const rules = [{ ...rule(4, "/pci/", "own"), permissions: own }];
@@ -165,7 +168,7 @@ export function describeDecisions(subject: ApiSubject): void {
       }
     });
 
-    it("sees a change of the grants at once", async () => {
+    it("reflects a change of the grants at once", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("private", { permissions });
       const request = { key, permission: "token:read" };
@@ -178,7 +181,7 @@ export function describeDecisions(subject: ApiSubject): void {
   });
 
   describe("a check of a session", () => {
-    it("names the session and the application that it was opened with", async () => {
+    it("names the session and the application that created it", async () => {
       const tenant = await createTenant();
       const { key, expiresAt } = await tenant.open({ permissions });
       const answer = await check(tenant, { key, permission: "token:read", token: card });
@@ -192,7 +195,7 @@ export function describeDecisions(subject: ApiSubject): void {
       expect(answer.sessionId).not.toBe(tenant.shop.id);
     });
 
-    it("looks at the session's own grants, not at those of its application", async () => {
+    it("uses the grants of the session, not those of its application", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.open({ permissions });
       expect(await check(tenant, { key, permission: "token:create" })).toMatchObject({
@@ -202,7 +205,7 @@ export function describeDecisions(subject: ApiSubject): void {
       });
     });
 
-    it("asks that all conditions of a rule hold", async () => {
+    it("requires that all conditions of a rule hold", async () => {
       const tenant = await createTenant();
       const rules = [
         conditional(9, "container starts_with /pci/"),
@@ -223,7 +226,7 @@ export function describeDecisions(subject: ApiSubject): void {
     });
   });
 
-  describe("the end that a check tells", () => {
+  describe("the expiry that a check returns", () => {
     it("is that of the application", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
@@ -235,7 +238,7 @@ export function describeDecisions(subject: ApiSubject): void {
     it.each([
       ["the session's", 2 * minute, minute],
       ["the application's", minute, 2 * minute],
-    ])("is %s where that is the earlier one", async (_whose, ofApplication, ofSession) => {
+    ])("is %s if that is earlier", async (_whose, ofApplication, ofSession) => {
       const tenant = await createTenant();
       const ahead = (by: number) => timestampFromMs(subject.server().clock.now() + by);
       const shop = await tenant.make("public", { permissions, expiresAt: ahead(ofApplication) });

@@ -23,8 +23,8 @@ export function describeDenials(subject: ApiSubject): void {
     expect(answer.checkedAt).toEqual(timestampFromMs(subject.server().clock.now()));
   }
 
-  describe("a check of a key that is unknown", () => {
-    it("gets one and the same answer, whatever became of the key", async () => {
+  describe("a check of an unknown key", () => {
+    it("gets the same decision, whatever happened to the key", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const { api, server } = subject;
       const [deleted, replaced, gone] = [
@@ -67,7 +67,7 @@ export function describeDenials(subject: ApiSubject): void {
       expect([answer.applicationId, answer.sessionId, answer.expiresAt]).toEqual(Array(3));
     });
 
-    it("knows the key that replaced it", async () => {
+    it("allows the key that replaced it", async () => {
       const tenant = await createTenant();
       const { id } = await tenant.make("private", { permissions });
       const { api } = subject;
@@ -76,8 +76,8 @@ export function describeDenials(subject: ApiSubject): void {
     });
   });
 
-  describe("a check of a key that has expired", () => {
-    it("says so from the first millisecond on, and whose it was", async () => {
+  describe("a check of an expired key", () => {
+    it("reports the expiry from the first millisecond, with the owner", async () => {
       const tenant = await createTenant();
       const { clock } = subject.server();
       const expiresAt = timestampFromMs(clock.now() + minute);
@@ -90,7 +90,7 @@ export function describeDenials(subject: ApiSubject): void {
       expect(answer).toMatchObject({ applicationId: id, expiresAt });
     });
 
-    it("says so of a session, authorized or not", async () => {
+    it("reports the expiry of a session, authorized or not", async () => {
       const tenant = await createTenant();
       const sessions = [await tenant.open({ permissions }), await tenant.open()];
       subject.server().clock.advance(3 * minute);
@@ -102,7 +102,7 @@ export function describeDenials(subject: ApiSubject): void {
       }
     });
 
-    it("says so of a session whose application has expired", async () => {
+    it("reports the expiry of a session whose application has expired", async () => {
       const tenant = await createTenant();
       const { clock } = subject.server();
       const expiresAt = timestampFromMs(clock.now() + minute);
@@ -114,7 +114,7 @@ export function describeDenials(subject: ApiSubject): void {
       expect(answer).toMatchObject({ applicationId: shop.id, expiresAt });
     });
 
-    it("does not say so of another key of the same owner", async () => {
+    it("does not report another key of the same owner as expired", async () => {
       const tenant = await createTenant();
       const { clock } = subject.server();
       const expiresAt = timestampFromMs(clock.now() + minute);
@@ -127,8 +127,8 @@ export function describeDenials(subject: ApiSubject): void {
     });
   });
 
-  describe("a check that is denied", () => {
-    it("says that a session is not authorized yet, whatever is asked", async () => {
+  describe("a denied check", () => {
+    it("reports that a session is not authorized, whatever the request", async () => {
       const tenant = await createTenant();
       const { key, nonce, expiresAt } = await tenant.open();
       const answer = await check(tenant, { key, permission });
@@ -139,7 +139,7 @@ export function describeDenials(subject: ApiSubject): void {
       expect((await check(tenant, { key, permission })).allowed).toBe(true);
     });
 
-    it("names the permission that no grant lists, and who lacks it", async () => {
+    it("names the missing permission and who lacks it", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("private", { permissions, rules });
       for (const token of [{ container: "/pci/" }, undefined]) {
@@ -150,7 +150,7 @@ export function describeDenials(subject: ApiSubject): void {
       }
     });
 
-    it("names the permission that rules list for other tokens only", async () => {
+    it("names the permission that rules grant for other tokens only", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("private", { rules });
       for (const token of [{ id: "card-1" }, { container: "/other/" }]) {
@@ -159,7 +159,7 @@ export function describeDenials(subject: ApiSubject): void {
       }
     });
 
-    it("asks for a token where rules are about some of them", async () => {
+    it("asks for a token if rules apply to some tokens only", async () => {
       const tenant = await createTenant();
       const everywhere = [{ priority: 1, container: "/", transform: "mask", permissions }];
       for (const limits of [rules, everywhere]) {

@@ -24,7 +24,7 @@ export function describeSelf(subject: ApiSubject): void {
 
   describe("whoami", () => {
     it.each(["private", "public", "management"])(
-      "tells a %s application what it is and what it may do",
+      "returns the identity and grants of a %s application",
       async (type) => {
         const tenant = await createTenant();
         const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
@@ -45,7 +45,7 @@ export function describeSelf(subject: ApiSubject): void {
       },
     );
 
-    it("tells an application that never expires no end", async () => {
+    it("returns no expiry for an application that never expires", async () => {
       const { root } = await createTenant();
       const { expiresAt, rules, permissions } = await whoAmI(root.key);
       expect(expiresAt).toBeUndefined();
@@ -53,7 +53,7 @@ export function describeSelf(subject: ApiSubject): void {
       expect(permissions).toEqual(own);
     });
 
-    it("tells a session that is not authorized yet so, and that it may do nothing", async () => {
+    it("reports that a session is not authorized and has no grants", async () => {
       const tenant = await createTenant();
       const { key, expiresAt } = await tenant.open();
       const answer = await whoAmI(key);
@@ -70,7 +70,7 @@ export function describeSelf(subject: ApiSubject): void {
       expect(answer.sessionId).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it("tells a session its own grants", async () => {
+    it("returns the grants of the session itself", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.open({ permissions: ["token:use"], rules: [sessionRule] });
       const { sessionId } = await api().checkAccess(tenant.root.key, {
@@ -87,7 +87,7 @@ export function describeSelf(subject: ApiSubject): void {
       });
     });
 
-    it("needs a key that works", async () => {
+    it("needs a valid key", async () => {
       const { root, make } = await createTenant();
       const gone = await make("private", { permissions });
       await api().deleteApplication(root.key, gone);
@@ -98,7 +98,7 @@ export function describeSelf(subject: ApiSubject): void {
   });
 
   describe("listing permissions", () => {
-    it("shows this service's own first, then those of others that are known", async () => {
+    it("returns this service's own first, then known permissions of others", async () => {
       const { root } = await createTenant();
       const { data } = await api().listPermissions(root.key);
       expect(data.map(({ name }) => name)).toEqual(known);
@@ -115,13 +115,13 @@ export function describeSelf(subject: ApiSubject): void {
       ["private", known],
       ["management", known],
       ["public", ["application:read", "token:create", "token:read", "token:use"]],
-    ])("for %s applications shows what these may hold", async (type, names) => {
+    ])("returns what %s applications may hold", async (type, names) => {
       const { root } = await createTenant();
       const { data } = await api().listPermissions(root.key, { type });
       expect(data.map(({ name }) => name)).toEqual(names);
     });
 
-    it("takes any key that works, and no other", async () => {
+    it("accepts any valid key and no other", async () => {
       const { shop, open } = await createTenant();
       for (const key of [shop.key, (await open()).key]) {
         expect((await api().listPermissions(key)).data).toHaveLength(known.length);

@@ -35,7 +35,7 @@ export function describeChanging(subject: ApiSubject): void {
       await refused(api().getApplicationByKey(publicKey), "permission_denied");
     });
 
-    it("shows at once, however often the application was read before", async () => {
+    it("is visible at once, however often the application was read before", async () => {
       const { root, publicOne, publicKey } = await createTenant();
       const read = async () =>
         Promise.all([
@@ -73,7 +73,7 @@ export function describeChanging(subject: ApiSubject): void {
       });
     });
 
-    it("cannot give a permission of this service that the caller lacks", async () => {
+    it("cannot grant a permission of this service that the caller lacks", async () => {
       const { root, make } = await createTenant();
       const updater = await make("management", ["application:update"]);
       const target = await make("private");
@@ -85,7 +85,7 @@ export function describeChanging(subject: ApiSubject): void {
       );
     });
 
-    it("finds nothing in other tenants", async () => {
+    it("returns 404 for another tenant's application", async () => {
       const { publicOne, root } = await createTenant();
       const other = await server().createTenant();
       const request = { id: publicOne.id, name: "mine now", ...tokenRead };
@@ -101,7 +101,7 @@ export function describeChanging(subject: ApiSubject): void {
   });
 
   describe("regenerating a key", () => {
-    it("gives a new key and ends the old one at once", async () => {
+    it("returns a new key and revokes the old one at once", async () => {
       const { root, publicOne, publicKey } = await createTenant();
       const { key, ...rest } = await api().regenerateApplicationKey(root.key, publicOne);
       expect(rest).toMatchObject({ id: publicOne.id, modifiedBy: root.applicationId });
@@ -110,7 +110,7 @@ export function describeChanging(subject: ApiSubject): void {
       expect(await api().getApplicationByKey(key)).toEqual(rest);
     });
 
-    it("leaves sessions alone", async () => {
+    it("does not affect sessions", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const permissions = ["application:read"];
@@ -119,14 +119,14 @@ export function describeChanging(subject: ApiSubject): void {
       await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
     });
 
-    it("is how a caller may renew its own key", async () => {
+    it("lets a caller renew its own key", async () => {
       const root = await server().createTenant();
       const { key } = await api().regenerateApplicationKey(root.key, { id: root.applicationId });
       await refused(api().getApplicationByKey(root.key), "unauthenticated");
       await expect(api().getApplicationByKey(key)).resolves.toBeDefined();
     });
 
-    it("cannot take over permissions of this service that the caller lacks", async () => {
+    it("cannot take over permissions that the caller lacks", async () => {
       const { root, make } = await createTenant();
       const updater = await make("management", ["application:update"]);
       const call = api().regenerateApplicationKey(updater.key, { id: root.applicationId });
@@ -134,7 +134,7 @@ export function describeChanging(subject: ApiSubject): void {
       await expect(api().getApplicationByKey(root.key)).resolves.toBeDefined();
     });
 
-    it("leaves one key that works when two do it at once", async () => {
+    it("leaves one valid key when two callers do it at once", async () => {
       const { root, publicOne } = await createTenant();
       const made = await Promise.all(
         Array.from({ length: 5 }, () => api().regenerateApplicationKey(root.key, publicOne)),
@@ -143,7 +143,7 @@ export function describeChanging(subject: ApiSubject): void {
       expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     });
 
-    it("finds nothing in other tenants", async () => {
+    it("returns 404 for another tenant's application", async () => {
       const { publicOne, publicKey } = await createTenant();
       const other = await server().createTenant();
       await refused(api().regenerateApplicationKey(other.key, publicOne), "application_not_found");
@@ -157,7 +157,7 @@ export function describeChanging(subject: ApiSubject): void {
   });
 
   describe("deleting an application", () => {
-    it("ends its key at once, and it is there no more", async () => {
+    it("revokes its key at once, and the application is gone", async () => {
       const { root, publicOne, publicKey } = await createTenant();
       await api().deleteApplication(root.key, publicOne);
       await refused(api().getApplicationByKey(publicKey), "unauthenticated");
@@ -165,7 +165,7 @@ export function describeChanging(subject: ApiSubject): void {
       await refused(api().deleteApplication(root.key, publicOne), "application_not_found");
     });
 
-    it("ends its sessions at once, and their nonces", async () => {
+    it("revokes its sessions and their nonces at once", async () => {
       const tenant = await createTenant();
       const [open, authorized] = [await openSession(tenant), await openSession(tenant)];
       const permissions = ["application:read"];
@@ -176,7 +176,7 @@ export function describeChanging(subject: ApiSubject): void {
       await refused(late, "nonce_not_found");
     });
 
-    it("finds nothing in other tenants", async () => {
+    it("returns 404 for another tenant's application", async () => {
       const { publicOne, publicKey } = await createTenant();
       const other = await server().createTenant();
       await refused(api().deleteApplication(other.key, publicOne), "application_not_found");
@@ -203,7 +203,7 @@ export function describeChanging(subject: ApiSubject): void {
       await refused(api().getApplication(root.key, made), "application_not_found");
     });
 
-    it("takes its sessions with it", async () => {
+    it("expires with its sessions", async () => {
       const { root, privateKey } = await createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + 1_000);
       const request = { name: "brief", type: "public", ...tokenRead, expiresAt };

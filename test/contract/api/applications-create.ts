@@ -12,7 +12,7 @@ export function describeCreating(subject: ApiSubject): void {
   const { createTenant } = keyHoldersOf(subject);
 
   describe("creating an application", () => {
-    it("answers with the application and its key", async () => {
+    it("returns the application and its key", async () => {
       const root = await server().createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + minute);
       const made = await api().createApplication(root.key, {
@@ -37,7 +37,7 @@ export function describeCreating(subject: ApiSubject): void {
     });
 
     it.each(["private", "public", "management"])(
-      "gives a %s one a key that works",
+      "returns a valid key for a %s one",
       async (type) => {
         const { make } = await createTenant();
         const made = await make(type);
@@ -120,14 +120,14 @@ export function describeCreating(subject: ApiSubject): void {
       expect((await api().listApplications(root.key)).pagination?.totalItems).toBe(1);
     });
 
-    it("takes a name of 200 characters, whatever their size", async () => {
+    it("accepts a name of 200 characters of any size", async () => {
       const root = await server().createTenant();
       const name = "🗝".repeat(200);
       const made = await api().createApplication(root.key, { name, type: "private", ...tokenRead });
       expect(made.name).toBe(name);
     });
 
-    it("takes rules without a container for a management application", async () => {
+    it("accepts rules without a container for a management application", async () => {
       const root = await server().createTenant();
       const rules = [without("container")];
       const made = await api().createApplication(root.key, {
@@ -138,7 +138,7 @@ export function describeCreating(subject: ApiSubject): void {
       expect(made.rules[0]?.container).toBeUndefined();
     });
 
-    it("refuses an expiry that is now", async () => {
+    it("refuses an expiry of now", async () => {
       const root = await server().createTenant();
       const expiresAt = timestampFromMs(server().clock.now());
       const request = { name: "a", type: "private", ...tokenRead, expiresAt };
@@ -146,7 +146,7 @@ export function describeCreating(subject: ApiSubject): void {
     });
 
     it.each(["application:create", "application:update", "application:delete"])(
-      "cannot give a public application %s, directly or by a rule",
+      "cannot grant %s to a public application, directly or by a rule",
       async (permission) => {
         const root = await server().createTenant();
         const attempts = [
@@ -162,7 +162,7 @@ export function describeCreating(subject: ApiSubject): void {
       },
     );
 
-    it("cannot give a permission of this service that the caller lacks", async () => {
+    it("cannot grant a permission of this service that the caller lacks", async () => {
       const { make } = await createTenant();
       const creator = await make("management", ["application:create"]);
       const permissions = ["application:create", "application:delete", "token:delete"];
@@ -176,7 +176,7 @@ export function describeCreating(subject: ApiSubject): void {
       expect(message).not.toContain("token:delete");
     });
 
-    it("gives permissions of other services freely", async () => {
+    it("grants permissions of other services freely", async () => {
       const { make } = await createTenant();
       const creator = await make("management", ["application:create"]);
       const permissions = ["token:read", "invoice:line:write"];

@@ -8,7 +8,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
   const createTenant = () => fillTenant(server(), api());
 
   describe("disabling an application", () => {
-    it("refuses its key with the answer that any wrong key gets", async () => {
+    it("refuses its key with the response for any invalid key", async () => {
       const { root, backend } = await createTenant();
       const disabled = await api().disableApplication(root.key, backend);
       expect(disabled).toMatchObject({ id: backend.id, status: "disabled" });
@@ -18,7 +18,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       expect(message).toContain("mistyped, replaced, expired, disabled or deleted");
     });
 
-    it("refuses its sessions too, and the opening of new ones", async () => {
+    it("refuses its sessions and the creation of new ones", async () => {
       const { root, shop, backend, open } = await createTenant();
       const [session, pending] = [await open(tokenRead), await open()];
       await api().disableApplication(root.key, shop);
@@ -32,7 +32,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       );
     });
 
-    it("is undone by enabling it, keys and grants being as they were", async () => {
+    it("is reverted by enabling it, with the same keys and grants", async () => {
       const { root, backend } = await createTenant();
       const before = await api().getApplication(root.key, backend);
       await api().disableApplication(root.key, backend);
@@ -41,7 +41,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       await expect(api().whoAmI(backend.key)).resolves.toMatchObject({ applicationId: backend.id });
     });
 
-    it("may be asked for again, and answers the same", async () => {
+    it("returns the same when repeated", async () => {
       const { root, backend } = await createTenant();
       await api().disableApplication(root.key, backend);
       await expect(api().disableApplication(root.key, backend)).resolves.toMatchObject({
@@ -49,7 +49,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       });
     });
 
-    it("shows in lists and to those who get it", async () => {
+    it("is visible in lists and in the application", async () => {
       const { root, backend } = await createTenant();
       await api().disableApplication(root.key, backend);
       expect(await api().getApplication(root.key, backend)).toMatchObject({ status: "disabled" });
@@ -59,7 +59,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       expect(statuses.get(root.applicationId)).toBe("enabled");
     });
 
-    it("is told in a check only to callers with application:read", async () => {
+    it("is reported by a check only to callers with application:read", async () => {
       const { root, make, shop, open } = await createTenant();
       const session = await open(tokenRead);
       await api().disableApplication(root.key, shop);
@@ -79,7 +79,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       }
     });
 
-    it("needs application:update, and finds nothing in other tenants", async () => {
+    it("needs application:update, and returns 404 for another tenant's application", async () => {
       const { make, backend } = await createTenant();
       const reader = await make("private", { permissions: ["application:read"] });
       await refused(api().disableApplication(reader.key, backend), "permission_denied");
@@ -89,7 +89,7 @@ export function describeDisabling({ server, api, refused }: ApiSubject): void {
       await refused(api().enableApplication(other.key, backend), "application_not_found");
     });
 
-    it("cannot be undone by one who lacks what the application holds", async () => {
+    it("cannot be reverted by a caller that lacks what the application holds", async () => {
       const { root, make } = await createTenant();
       const strong = await make("management", { permissions: ["application:delete"] });
       const updater = await make("management", { permissions: ["application:update"] });

@@ -22,7 +22,7 @@ export function describeListing(subject: ApiSubject): void {
       return [root, ids];
     }
 
-    it("shows the newest first, without keys, and where the page stands", async () => {
+    it("returns the newest first, without keys, with pagination", async () => {
       const [root, ids] = await createMany(3);
       const { pagination, data } = await api().listApplications(root.key);
       expect(data.map(({ id }) => id)).toEqual(ids);
@@ -36,7 +36,7 @@ export function describeListing(subject: ApiSubject): void {
       expect(pagination?.next).toBeUndefined();
     });
 
-    it("goes page by page, and past the end there is nothing", async () => {
+    it("returns page by page, and nothing past the end", async () => {
       const [root, ids] = await createMany(4);
       const pages = await Promise.all(
         [1, 2, 3, 4].map((page) => api().listApplications(root.key, { page, size: 2 })),
@@ -46,7 +46,7 @@ export function describeListing(subject: ApiSubject): void {
       expect(pages[3]?.pagination).toMatchObject({ totalItems: 5, totalPages: 3, pageNumber: 4 });
     });
 
-    it("walks by cursor through everything, once", async () => {
+    it("returns everything once by cursor", async () => {
       const [root, ids] = await createMany(4);
       const seen: string[] = [];
       let page = await api().listApplications(root.key, { size: 2 });
@@ -62,7 +62,7 @@ export function describeListing(subject: ApiSubject): void {
       expect(seen).toEqual(ids);
     });
 
-    it("shows only the ids that are asked for", async () => {
+    it("returns only the requested ids", async () => {
       const [root, ids] = await createMany(3);
       const other = await server().createTenant();
       const wanted = [ids[2], ids[0], newId(0), other.applicationId] as string[];
@@ -71,7 +71,7 @@ export function describeListing(subject: ApiSubject): void {
       expect(pagination?.totalItems).toBe(2);
     });
 
-    it("shows nothing of other tenants", async () => {
+    it("returns nothing of other tenants", async () => {
       const [root] = await createMany(1);
       const other = await server().createTenant();
       const { data } = await api().listApplications(other.key);
@@ -92,7 +92,7 @@ export function describeListing(subject: ApiSubject): void {
       expect(Object.keys((await refused(call, "invalid_request")).errors)).toContain(field);
     });
 
-    it("refuses a cursor that was tampered with, or that is another tenant's", async () => {
+    it("refuses a cursor that was changed or belongs to another tenant", async () => {
       const [root] = await createMany(2);
       const next = (await api().listApplications(root.key, { size: 1 })).pagination?.next ?? "";
       const other = await server().createTenant();

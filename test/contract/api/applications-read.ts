@@ -9,7 +9,7 @@ export function describeReading(subject: ApiSubject): void {
   const { createTenant, openSession } = keyHoldersOf(subject);
 
   describe("getting an application", () => {
-    it("answers with it, without its key, also for an id in capitals", async () => {
+    it("returns it without its key, also for an id in upper case", async () => {
       const { root, publicOne } = await createTenant();
       const { key: _key, ...rest } = publicOne;
       expect(await api().getApplication(root.key, { id: publicOne.id })).toEqual(rest);
@@ -18,7 +18,7 @@ export function describeReading(subject: ApiSubject): void {
       );
     });
 
-    it("says of another tenant's what it says of one that does not exist", async () => {
+    it("returns the same 404 for another tenant's as for a missing one", async () => {
       const { root } = await createTenant();
       const other = await server().createTenant();
       for (const id of [other.applicationId, newId(0)]) {
@@ -30,7 +30,7 @@ export function describeReading(subject: ApiSubject): void {
       }
     });
 
-    it("refuses an id that is no UUID", async () => {
+    it("refuses an id that is not a UUID", async () => {
       const root = await server().createTenant();
       const { errors } = await refused(
         api().getApplication(root.key, { id: "42" }),
@@ -47,13 +47,13 @@ export function describeReading(subject: ApiSubject): void {
   });
 
   describe("getting an application by its key", () => {
-    it("answers with the application of the key, without the key", async () => {
+    it("returns the application of the key, without the key", async () => {
       const { publicKey, publicOne } = await createTenant();
       const { key: _key, ...rest } = publicOne;
       expect(await api().getApplicationByKey(publicKey)).toEqual(rest);
     });
 
-    it("answers a session with the application that it was opened with", async () => {
+    it("returns to a session the application that created it", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const permissions = ["application:read"];

@@ -40,7 +40,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(await names({ type: "public" })).toEqual(["Web shop"]);
     });
 
-    it("finds those that are disabled, and those that are not", async () => {
+    it("finds disabled ones and enabled ones", async () => {
       const { root, made, names } = await createTenant();
       expect(await names({ status: "disabled" })).toEqual(["Web shop"]);
       expect(await names({ status: "enabled" })).toHaveLength(4);
@@ -57,7 +57,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(await names({ permission: "token:create" })).toEqual(["Checkout backend"]);
     });
 
-    it("finds those whose name begins so, in any case, by name", async () => {
+    it("finds those by the beginning of the name, case-insensitive, ordered by name", async () => {
       const { root, made, names } = await createTenant();
       expect(await names({ namePrefix: "CHECK" })).toEqual(["checker", "Checkout backend"]);
       expect(await names({ namePrefix: "checko" })).toEqual(["Checkout backend"]);
@@ -72,7 +72,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(await names({ namePrefix: "ren" })).toEqual(["Renamed"]);
     });
 
-    it("finds those that expire before a moment, the next one first", async () => {
+    it("finds those that expire before a time, the next one first", async () => {
       const { now, names } = await createTenant();
       const endingBefore = (moment: number) => names({ expiresBefore: timestampFromMs(moment) });
       expect(await endingBefore(now + 4 * day)).toEqual(["Admin", "checker"]);
@@ -82,7 +82,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(await endingBefore(now + 4 * day)).toEqual(["checker"]);
     });
 
-    it("finds those that were last used, or made, before a moment, the longest unused first", async () => {
+    it("finds those last used or created before a time, the longest unused first", async () => {
       const { root, made, names } = await createTenant();
       const { id: applicationId } = made.checkout;
       const at = server().clock.now() + day;
@@ -96,7 +96,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(used.lastUsedAt).toEqual(timestampFromMs(at));
     });
 
-    it("finds those for which all holds that is given", async () => {
+    it("finds those that match all filters", async () => {
       const { names } = await createTenant();
       expect(await names({ type: "private", permission: "token:use" })).toEqual([
         "Checkout backend",
@@ -106,14 +106,14 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(await names({ status: "disabled", type: "private" })).toEqual([]);
     });
 
-    it("finds them among some by id", async () => {
+    it("combines filters with ids", async () => {
       const { made, names } = await createTenant();
       const id = [made.checkout.id, made.shop.id];
       expect(await names({ id, type: "public" })).toEqual(["Web shop"]);
       expect(await names({ id, order: "name" })).toEqual(["Checkout backend", "Web shop"]);
     });
 
-    it("lists them in the order asked for", async () => {
+    it("returns them in the requested order", async () => {
       const { names } = await createTenant();
       const byName = ["Admin", "Bootstrap", "checker", "Checkout backend", "Web shop"];
       expect(await names({ order: "name" })).toEqual(byName);
@@ -133,45 +133,48 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       ["by what begins their name", { namePrefix: "n" }],
       ["by expiry", { order: "expires_at" }],
       ["by last use", { order: "last_used_at" }],
-    ])("walks pages %s, by cursor and by number, without doubles or gaps", async (_, search) => {
-      const root = await server().createTenant();
-      const expiresAt = timestampFromMs(server().clock.now() + day);
-      for (let count = 0; count < 7; count++) {
-        // Alike in all but their ids.
-        await api().createApplication(root.key, {
-          name: "Name",
-          type: "private",
-          ...tokenRead,
-          expiresAt,
-        });
-      }
-      const whole = await api().listApplications(root.key, { ...search, size: 100 });
-      const expected = whole.data.map(({ id }) => id);
-      expect(expected.length).toBeGreaterThanOrEqual(7);
-      expect(whole.pagination?.totalItems).toBe(expected.length);
+    ])(
+      "returns pages %s, by cursor and by number, without duplicates or gaps",
+      async (_, search) => {
+        const root = await server().createTenant();
+        const expiresAt = timestampFromMs(server().clock.now() + day);
+        for (let count = 0; count < 7; count++) {
+          // Alike in all but their ids.
+          await api().createApplication(root.key, {
+            name: "Name",
+            type: "private",
+            ...tokenRead,
+            expiresAt,
+          });
+        }
+        const whole = await api().listApplications(root.key, { ...search, size: 100 });
+        const expected = whole.data.map(({ id }) => id);
+        expect(expected.length).toBeGreaterThanOrEqual(7);
+        expect(whole.pagination?.totalItems).toBe(expected.length);
 
-      const walked: string[] = [];
-      let start: string | undefined;
-      do {
-        const request = { ...search, size: 3, ...(start && { start }) };
-        const { data, pagination } = await api().listApplications(root.key, request);
-        walked.push(...data.map(({ id }) => id));
-        start = pagination?.next;
-      } while (start);
-      expect(walked).toEqual(expected);
+        const walked: string[] = [];
+        let start: string | undefined;
+        do {
+          const request = { ...search, size: 3, ...(start && { start }) };
+          const { data, pagination } = await api().listApplications(root.key, request);
+          walked.push(...data.map(({ id }) => id));
+          start = pagination?.next;
+        } while (start);
+        expect(walked).toEqual(expected);
 
-      const paged: string[] = [];
-      const pages = Math.ceil(expected.length / 3);
-      for (let page = 1; page <= pages + 1; page++) {
-        const request = { ...search, size: 3, page };
-        const { data, pagination } = await api().listApplications(root.key, request);
-        expect(pagination).toMatchObject({ totalItems: expected.length, totalPages: pages });
-        paged.push(...data.map(({ id }) => id));
-      }
-      expect(paged).toEqual(expected);
-    });
+        const paged: string[] = [];
+        const pages = Math.ceil(expected.length / 3);
+        for (let page = 1; page <= pages + 1; page++) {
+          const request = { ...search, size: 3, page };
+          const { data, pagination } = await api().listApplications(root.key, request);
+          expect(pagination).toMatchObject({ totalItems: expected.length, totalPages: pages });
+          paged.push(...data.map(({ id }) => id));
+        }
+        expect(paged).toEqual(expected);
+      },
+    );
 
-    it("sees nothing of other tenants", async () => {
+    it("returns nothing of other tenants", async () => {
       await createTenant();
       const other = await server().createTenant();
       for (const search of [{ type: "private" }, { order: "name" }, { permission: "token:use" }]) {
@@ -180,7 +183,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       }
     });
 
-    it("refuses what cannot be searched by, and cursors of another order", async () => {
+    it("refuses unsupported filters and cursors of another order", async () => {
       const { root } = await createTenant();
       for (const [field, search] of [
         ["type", { type: "session" }],

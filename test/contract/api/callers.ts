@@ -9,8 +9,8 @@ export function describeCallers(subject: ApiSubject): void {
   const { api, refused } = subject;
   const { createTenant } = keyHoldersOf(subject);
 
-  describe("a call without a good key", () => {
-    it("gets one and the same answer, whatever is wrong with the key", async () => {
+  describe("a call without a valid key", () => {
+    it("gets the same response, whatever is wrong with the key", async () => {
       const { root, make, publicKey } = await createTenant();
       const [deleted, replaced, brief] = [
         await make("private"),
@@ -41,7 +41,7 @@ export function describeCallers(subject: ApiSubject): void {
       expect(messages.size).toBe(1);
     });
 
-    it("is told so before anything about its request", async () => {
+    it("is refused before its request is validated", async () => {
       await refused(api().createApplication(undefined, { name: "" }), "unauthenticated");
       await refused(api().getApplication(undefined, { id: "42" }), "unauthenticated");
     });

@@ -56,7 +56,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
   }
 
   describe("a stream of checks", () => {
-    it("answers each as it would be by itself, one after the other", async () => {
+    it("decides each like a single check, in order", async () => {
       const tenant = await createTenant();
       const other = await createTenant();
       const limited = await tenant.make("private", { rules });
@@ -86,7 +86,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       expect(results.at(-1)).toEqual(results.at(-2));
     });
 
-    it("takes many at a time, answers all with their ids, and ends when its caller does", async () => {
+    it("handles many at a time, returns all with their ids, and ends when its caller does", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("private", { permissions, rules });
       const stream = open(tenant.root.key);
@@ -110,7 +110,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       expect(await stream.end()).toBeUndefined();
     });
 
-    it("answers all that was asked before its caller hung up", async () => {
+    it("responds to every check that was sent before its caller closed the stream", async () => {
       const { root, backend } = await createTenant();
       const stream = open(root.key);
       const check = { key: backend.key, permission };
@@ -123,7 +123,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       expect(await stream.end()).toBeUndefined();
     });
 
-    it("answers what is wrong with a check, and goes on", async () => {
+    it("reports an invalid check and continues", async () => {
       const { root, backend } = await createTenant();
       const { key } = backend;
       const stream = open(root.key);
@@ -153,7 +153,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       }
     });
 
-    it("answers a correlation id that is too long so that its check can be told", async () => {
+    it("identifies a check whose correlation id is too long", async () => {
       const { root, backend } = await createTenant();
       const stream = open(root.key);
       const correlationId = "x".repeat(101);
@@ -166,7 +166,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       });
     });
 
-    it("sees each change at once", async () => {
+    it("reflects each change at once", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("private", { permissions });
       const stream = open(tenant.root.key);
@@ -182,7 +182,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       expect(await ask()).toBe("unknown_key");
     });
 
-    it("is refused without a key that works, or without access:check", async () => {
+    it("is refused without a valid key or without access:check", async () => {
       const { shop } = await createTenant();
       for (const [key, reason] of [
         [undefined, "unauthenticated"],

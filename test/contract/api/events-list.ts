@@ -20,7 +20,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
   const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
 
   describe("listing events", () => {
-    it("shows the newest first, page by page, and where it goes on", async () => {
+    it("returns the newest first, page by page, with a cursor", async () => {
       const tenant = await createTenant();
       for (const name of ["first", "second", "third"]) {
         server().clock.advance(1);
@@ -47,7 +47,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect(walked).toEqual(all.data);
     });
 
-    it("goes on from where it was, whatever happens meanwhile", async () => {
+    it("continues from a cursor, whatever happens meanwhile", async () => {
       const tenant = await createTenant();
       const { data } = await list(tenant);
       const first = await list(tenant, { size: 1 });
@@ -56,7 +56,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect([...first.data, ...second.data]).toEqual(data.slice(0, 2));
     });
 
-    it("shows what was done to an application, a session or a key", async () => {
+    it("filters by target: an application, a session or a key", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       const { id: sessionId, nonce } = await api().createSession(shop.key);
@@ -76,7 +76,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect(await kinds(newId(0))).toEqual([]);
     });
 
-    it("shows what an application or a key did", async () => {
+    it("filters by actor: an application or a key", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       const { nonce } = await api().createSession(shop.key);
@@ -89,7 +89,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect(kindsOf(ofRoot.data)).toEqual(["application.created", "application.created"]);
     });
 
-    it("shows events of a kind, and those to which all that is asked applies", async () => {
+    it("filters by kind, and combines filters", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       await api().disableApplication(root.key, shop);
@@ -104,7 +104,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect((await list(tenant, { ...ofShop, actor: root.applicationId })).data).toHaveLength(1);
     });
 
-    it("shows a span of time, from its first moment to before its last", async () => {
+    it("filters by time, from the start up to before the end", async () => {
       const tenant = await createTenant();
       const start = server().clock.now();
       for (const name of ["one", "two", "three"]) {
@@ -126,7 +126,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect(await names(long)).toHaveLength(4);
     });
 
-    it("shows nothing of other tenants, neither by id nor by cursor", async () => {
+    it("returns nothing of other tenants, neither by id nor by cursor", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       await api().disableApplication(other.root.key, other.shop);
       for (const request of [{ target: other.shop.id }, { actor: other.root.applicationId }]) {
@@ -137,7 +137,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect(Object.keys((await refused(call, "invalid_request")).errors)).toEqual(["start"]);
     });
 
-    it("needs event:read, which no public application can be given", async () => {
+    it("needs event:read, which no public application can hold", async () => {
       const { root, backend, shop, make, open } = await createTenant();
       await refused(api().listEvents(undefined), "unauthenticated");
       for (const { key } of [backend, shop, await open(tokenRead)]) {

@@ -43,7 +43,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       .map(({ request_id }) => request_id);
 
   describe("a change of an application", () => {
-    it("leaves one event, which tells who made it, when, how and from where", async () => {
+    it("writes one event with the actor, time, method and address", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const [rootKey] = (await api().listApplicationKeys(root.key, { id: root.applicationId }))
@@ -65,7 +65,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect(requestsOf(event.method)).toContain(event.requestId);
     });
 
-    it("leaves what it was before, and what it became", async () => {
+    it("writes the state before and after", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const id = shop.id;
@@ -99,7 +99,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect(deleted.after).toBeUndefined();
     });
 
-    it("is told where it is made, with all that it was given", async () => {
+    it("is written for a creation, with all fields", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + hour);
       const given = {
@@ -118,7 +118,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect(event.target?.keyId).toBe(key?.id);
     });
 
-    it("is told of the first one of a tenant too, which nobody made", async () => {
+    it("is written for the first application of a tenant, without an actor", async () => {
       const root = await server().createTenant();
       const [event] = await eventsOf({ root });
       expect(event).toMatchObject({
@@ -129,7 +129,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect([event?.actor, event?.method]).toEqual([undefined, undefined]);
     });
 
-    it("is told by the key that was made, or ended", async () => {
+    it("names the key that was created or revoked", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const { id } = shop;
@@ -151,7 +151,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
   });
 
   describe("a change of a session", () => {
-    it("leaves one event, by whoever made it", async () => {
+    it("writes one event with its actor", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       let session = { id: "", nonce: "" };
@@ -185,7 +185,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       });
     });
 
-    it("that a session makes is told as its own", async () => {
+    it("made by a session names the session", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const permissions = ["session:delete"];
@@ -200,8 +200,8 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
     });
   });
 
-  describe("a change that is refused", () => {
-    it("leaves nothing where the request is wrong, or what it is about is not there", async () => {
+  describe("a refused change", () => {
+    it("writes nothing for an invalid request or a missing target", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       const before = await eventsOf(tenant);
@@ -217,7 +217,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect(await eventsOf(tenant)).toEqual(before);
     });
 
-    it("leaves that it was denied, and nothing of the change", async () => {
+    it("writes a denial, and nothing of the change", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       const [key] = (await api().listApplicationKeys(root.key, backend)).data;
@@ -241,7 +241,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
   });
 
   describe("no event", () => {
-    it("shows a key, a nonce, or the hash of one", async () => {
+    it("contains a key, a nonce or a hash of one", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       const made = await api().regenerateApplicationKey(root.key, shop);

@@ -30,8 +30,8 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
   const named = async (key: Key) =>
     (await api().listApplications(key)).data.filter(({ name }) => name === request.name);
 
-  describe("a call that is sent again with its Idempotency-Key", () => {
-    it("makes one application, and tells its id and its key each time", async () => {
+  describe("a call repeated with its Idempotency-Key", () => {
+    it("creates one application, and returns its id and key each time", async () => {
       const { root } = await createTenant();
       const once = naming(root.key);
       const first = await api().createApplication(once, request);
@@ -44,7 +44,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       await expect(api().whoAmI(keyOf(first))).resolves.toMatchObject({ applicationId: first.id });
     });
 
-    it("changes an application once, whatever was done with it since", async () => {
+    it("changes an application once, whatever happened since", async () => {
       const { root, shop } = await createTenant();
       const change = { id: shop.id, name: "renamed", ...tokenRead };
       const once = naming(root.key);
@@ -55,7 +55,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect((await api().getApplication(root.key, shop)).name).toBe("renamed again");
     });
 
-    it("makes one new key, which works", async () => {
+    it("creates one new valid key", async () => {
       const { root, shop } = await createTenant();
       const once = naming(root.key);
       const first = await api().regenerateApplicationKey(once, { id: shop.id });
@@ -74,7 +74,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect((await api().getApplication(root.key, shop)).version).toBe(enabled.version);
     });
 
-    it("opens one session, and authorizes it once", async () => {
+    it("creates one session, and authorizes it once", async () => {
       const { shop, backend } = await createTenant();
       const open = naming(shop.key);
       const session = await api().createSession(open);
@@ -87,7 +87,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       await refused(api().authorizeSession(backend.key, grant), "nonce_used");
     });
 
-    it("is answered for 24 hours, and made anew after that", async () => {
+    it("is replayed for 24 hours, and executed again after that", async () => {
       const { root } = await createTenant();
       const once = naming(root.key);
       const first = await api().createApplication(once, request);
@@ -101,7 +101,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(await named(root.key)).toHaveLength(2);
     });
 
-    it("is made by one of twenty that come at once", async () => {
+    it("is executed once for twenty simultaneous calls", async () => {
       const { root } = await createTenant();
       const once = naming(root.key);
       const outcomes = await Promise.allSettled(
@@ -116,7 +116,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(await api().createApplication(once, request)).toEqual(made[0]);
     });
 
-    it("leaves one event behind, and a line in the log each time", async () => {
+    it("writes one event, and a log line each time", async () => {
       const { root } = await createTenant();
       const once = naming(root.key);
       const lines = () =>
@@ -136,7 +136,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(lines() - before).toBe(3);
     });
 
-    it("keeps its answer where nobody else can read it", async () => {
+    it("stores its response encrypted", async () => {
       const { root, shop } = await createTenant();
       const once = naming(root.key);
       const { key = "" } = await api().createApplication(once, request);
@@ -153,7 +153,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
   });
 
   describe("an Idempotency-Key", () => {
-    it("is good for one request: another one with it is refused, and does nothing", async () => {
+    it("belongs to one request: another one with it is refused", async () => {
       const { root } = await createTenant();
       const once = naming(root.key);
       await api().createApplication(once, request);
@@ -164,7 +164,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(await named(root.key)).toHaveLength(1);
     });
 
-    it("is not used up by a call that is refused", async () => {
+    it("is not consumed by a refused call", async () => {
       const { root, shop } = await createTenant();
       const once = naming(root.key);
       const stale = { id: shop.id, ifMatch: "no-version" };
@@ -175,7 +175,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect([done.status, once.replays]).toEqual(["disabled", 0]);
     });
 
-    it("means another call with another caller", async () => {
+    it("is separate for each caller", async () => {
       const { root, make } = await createTenant();
       const other = await make("management", { permissions: ["application:create", "token:read"] });
       const mine = naming(root.key);
@@ -186,7 +186,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(theirs.replays).toBe(0);
     });
 
-    it("means another call with another session, even of the same application", async () => {
+    it("is separate for each session, even of the same application", async () => {
       const { root, shop, make, open } = await createTenant();
       const grants = { permissions: ["session:delete"] };
       const { key: backendKey } = await make("private", grants);
@@ -209,7 +209,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(modifiedBy).toBe(shop.id);
     });
 
-    it("means another call of another method", async () => {
+    it("is separate for each method", async () => {
       const { root, shop } = await createTenant();
       const once = naming(root.key);
       expect((await api().disableApplication(once, { id: shop.id })).status).toBe("disabled");
@@ -217,7 +217,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(once.replays).toBe(0);
     });
 
-    it("gives an answer again only to the API key that it was given to", async () => {
+    it("replays a response only to the API key that received it", async () => {
       const { root } = await createTenant();
       const once = naming(root.key);
       const first = await api().createApplication(once, request);
@@ -234,7 +234,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(await api().createApplication(once, request)).toEqual(first);
     });
 
-    it("does not spare a caller any check", async () => {
+    it("bypasses no check of the caller", async () => {
       const { root, make } = await createTenant();
       const permissions = ["application:create", "token:read"];
       const maker = await make("management", { permissions });
@@ -252,7 +252,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       ["256 characters", "x".repeat(256)],
       ["an API key in it", "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"],
       ["the start of a nonce in it", "retry-lk_non_1"],
-    ])("with %s is refused, and nothing is done", async (_what, idempotencyKey) => {
+    ])("with %s is refused, and nothing changes", async (_what, idempotencyKey) => {
       const { root } = await createTenant();
       const once = naming(root.key, idempotencyKey);
       const { errors, message } = await refused(
@@ -268,7 +268,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       ["one character", "!"],
       ["255 characters", "~".repeat(255)],
       ["all signs that there are", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"],
-    ])("may have %s", async (_what, idempotencyKey) => {
+    ])("may contain %s", async (_what, idempotencyKey) => {
       const { root } = await createTenant();
       const once = naming(root.key, idempotencyKey);
       const first = await api().createApplication(once, request);
@@ -276,7 +276,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect(once.replays).toBe(1);
     });
 
-    it("means nothing to methods that need none", async () => {
+    it("is ignored by methods that do not support it", async () => {
       const { root, shop } = await createTenant();
       const once = naming(root.key, "not valid anywhere else: a b");
       await api().getApplication(once, shop);

@@ -31,7 +31,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
   const isRefused = (key: string) => refused(api().whoAmI(key), "unauthenticated");
 
   describe("regenerating with a grace period", () => {
-    it("lets both keys work, until the old one ends by itself", async () => {
+    it("keeps both keys valid until the old one expires", async () => {
       const { first, second } = await rotated();
       await works(first);
       await works(second);
@@ -42,7 +42,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       await works(second);
     });
 
-    it("tells who holds the old key, and who asks about it, when that ends", async () => {
+    it("returns the expiry to the holder of the old key and to its checks", async () => {
       const { root, first, second } = await rotated();
       const expiresAt = timestampFromMs(server().clock.now() + hour);
       expect((await api().whoAmI(first)).expiresAt).toEqual(expiresAt);
@@ -53,7 +53,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       expect(await api().checkAccess(root.key, check)).toMatchObject({ reason: "expired" });
     });
 
-    it("of 0s ends every earlier key at once", async () => {
+    it("of 0s revokes every earlier key at once", async () => {
       const { root, id, first, second } = await rotated();
       const third = keyOf(
         await api().regenerateApplicationKey(root.key, { id, gracePeriod: durationFromMs(0) }),
@@ -68,7 +68,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       [999, "at least 1s"],
       [-1_000, ""],
       [30 * 24 * hour + 1_000, "2592000s"],
-    ])("of %d ms is refused, and changes nothing", async (milliseconds, words) => {
+    ])("of %d ms is refused and changes nothing", async (milliseconds, words) => {
       const { root, id, first, second } = await rotated();
       const gracePeriod = durationFromMs(milliseconds);
       const call = api().regenerateApplicationKey(root.key, { id, gracePeriod });
@@ -77,7 +77,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       await Promise.all([first, second].map(works));
     });
 
-    it("keeps the earlier end of a key that had one", async () => {
+    it("keeps an earlier expiry of a key", async () => {
       const { root, id, first, second } = await rotated();
       await api().regenerateApplicationKey(root.key, { id, gracePeriod: durationFromMs(2 * hour) });
       server().clock.advance(hour);
@@ -87,7 +87,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       await isRefused(second);
     });
 
-    it("is refused where three keys work, and changes nothing", async () => {
+    it("is refused if three keys are valid, and changes nothing", async () => {
       const { root, id, first, second } = await rotated();
       const third = keyOf(await api().regenerateApplicationKey(root.key, { id, gracePeriod }));
       await refused(api().regenerateApplicationKey(root.key, { id, gracePeriod }), "too_many_keys");
@@ -97,7 +97,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       expect(await keysOf(root.key, id)).toHaveLength(2);
     });
 
-    it("never leaves a key that nobody was given, when several do it at once", async () => {
+    it("never leaves a key that nobody received, when several callers do it at once", async () => {
       const { root, make } = await createTenant();
       const { id, key } = await make("private", tokenRead);
       const tries = await Promise.allSettled(
@@ -115,7 +115,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
   });
 
   describe("regenerating without a grace period", () => {
-    it("ends every earlier key at once", async () => {
+    it("revokes every earlier key at once", async () => {
       const { root, id, first, second } = await rotated();
       const third = keyOf(await api().regenerateApplicationKey(root.key, { id }));
       await isRefused(first);
@@ -126,7 +126,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
   });
 
   describe("the keys of an application", () => {
-    it("are listed newest first, with their ends, and never the keys themselves", async () => {
+    it("are listed newest first, with their expiry, without secrets", async () => {
       const { root, id, first, second } = await rotated();
       const keys = await keysOf(root.key, id);
       expect(keys).toMatchObject([
@@ -142,13 +142,13 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       expect(text).not.toContain(second.slice(-39));
     });
 
-    it("are those that work", async () => {
+    it("are only the valid ones", async () => {
       const { root, id } = await rotated();
       server().clock.advance(hour);
       expect(await keysOf(root.key, id)).toHaveLength(1);
     });
 
-    it("stay with the moment of their making when another is made", async () => {
+    it("keep their creation time when another is created", async () => {
       const { root, make } = await createTenant();
       const { id } = await make("private", tokenRead);
       const [before] = await keysOf(root.key, id);
@@ -159,13 +159,13 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       expect(timestampMs(made?.createdAt as never)).toBe(server().clock.now());
     });
 
-    it("are not found in other tenants", async () => {
+    it("are not visible to other tenants", async () => {
       const { id } = await rotated();
       const other = await server().createTenant();
       await refused(api().listApplicationKeys(other.key, { id }), "application_not_found");
     });
 
-    it("need application:read to be listed, and application:update to be ended", async () => {
+    it("need application:read to be listed, and application:update to be revoked", async () => {
       const { root, make, id } = await rotated();
       const [key] = await keysOf(root.key, id);
       const stranger = await make("private", tokenRead);
@@ -176,8 +176,8 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
     });
   });
 
-  describe("ending a key", () => {
-    it("ends it at once, and the others go on working", async () => {
+  describe("revoking a key", () => {
+    it("revokes it at once, and the others stay valid", async () => {
       const { root, id, first, second } = await rotated();
       const [, older] = await keysOf(root.key, id);
       await api().deleteApplicationKey(root.key, { id, keyId: older?.id ?? "" });
@@ -186,7 +186,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       expect(await keysOf(root.key, id)).toHaveLength(1);
     });
 
-    it("can end the newest one, too, and the last", async () => {
+    it("can revoke the newest one and the last one", async () => {
       const { root, id, first, second } = await rotated();
       for (const { id: keyId } of await keysOf(root.key, id)) {
         await api().deleteApplicationKey(root.key, { id, keyId });
@@ -197,7 +197,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       await works(key as string);
     });
 
-    it("finds no key that is not the application's, or has ended", async () => {
+    it("returns 404 for another application's key and for a revoked one", async () => {
       const { root, id, backend } = await rotated();
       const [, older] = await keysOf(root.key, id);
       const [foreign] = await keysOf(root.key, backend.id);
@@ -208,7 +208,7 @@ export function describeKeyRotation({ server, api, refused }: ApiSubject): void 
       }
     });
 
-    it("leaves sessions alone", async () => {
+    it("does not affect sessions", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const session = await tenant.open(tokenRead);

@@ -61,20 +61,20 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
   }
 
   describe("the version of an application", () => {
-    it.each(answered)("is another one after $what", async ({ run }) => {
+    it.each(answered)("changes after $what", async ({ run }) => {
       const { key, version, target } = await made();
       const changed = await run(api(), key, target);
       expect(changed.version).not.toBe(version);
       expect((await api().getApplication(key, target)).version).toBe(changed.version);
     });
 
-    it("is another one after ending one of its keys", async () => {
+    it("changes after one of its keys is revoked", async () => {
       const { key, version, target } = await made();
       await api().deleteApplicationKey(key, target);
       expect((await api().getApplication(key, target)).version).not.toBe(version);
     });
 
-    it("never comes back", async () => {
+    it("never repeats", async () => {
       const { key, created, version, target } = await made();
       const versions = new Set([created.version, version]);
       for (let time = 0; time < 3; time++) {
@@ -84,7 +84,7 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
       expect(versions.size).toBe(8);
     });
 
-    it("stays what it is while the application is read, listed and used", async () => {
+    it("stays the same while the application is read, listed and used", async () => {
       const { key, present, version, target } = await made();
       for (let time = 0; time < 3; time++) {
         server().clock.advance(120_000);
@@ -96,8 +96,8 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
     });
   });
 
-  describe.each(changes)("$what that one has seen", ({ run }) => {
-    it("is done where it is still at that version", async () => {
+  describe.each(changes)("$what with an expected version", ({ run }) => {
+    it("succeeds if the version is current", async () => {
       const { key, version, target, look } = await made();
       await run(api(), key, { ...target, ifMatch: version });
       const now = await look().then(
@@ -107,7 +107,7 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
       expect(now).not.toBe(version);
     });
 
-    it("is refused where it has changed since, and changes nothing", async () => {
+    it("is refused if the version has changed, and changes nothing", async () => {
       const { key, created, version, target, look } = await made();
       const before = await look();
       const stale = run(api(), key, { ...target, ifMatch: created.version });
@@ -115,7 +115,7 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
       expect(await look()).toEqual(before);
     });
 
-    it("is refused for a version that never was", async () => {
+    it("is refused for an unknown version", async () => {
       const { key, target, look } = await made();
       const before = await look();
       for (const ifMatch of ["no-version", "0", "1e1", `${2 ** 53}`]) {
@@ -124,7 +124,7 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
       expect(await look()).toEqual(before);
     });
 
-    it("finds nothing in other tenants, whatever the version", async () => {
+    it("returns 404 for other tenants, whatever the version", async () => {
       const { version, target, look } = await made();
       const before = await look();
       const other = await server().createTenant();
@@ -135,7 +135,7 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
     });
   });
 
-  describe("the version that is asked for", () => {
+  describe("the expected version", () => {
     it("may have the quotes of an ETag", async () => {
       const { key, created, version, target } = await made();
       const stale = { ...target, ifMatch: `"${created.version}"` };
@@ -161,7 +161,7 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
     });
   });
 
-  it("of ten who update what they all have seen, one does, and nine are told", async () => {
+  it("of ten concurrent updates with one version, one succeeds and nine are refused", async () => {
     const { key, version, target } = await made();
     const names = Array.from({ length: 10 }, (_, at) => `name ${at}`);
     const outcomes = await Promise.allSettled(

@@ -53,7 +53,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       return { ...tenant, look, target: { id, key, keyId: data[1]?.id ?? "", sessionId } };
     }
 
-    it("takes all permissions of this service that the application holds", async () => {
+    it("needs all permissions of this service that the application holds", async () => {
       const { make, look, target } = await prepared();
       const permissions = own.filter((name) => name !== "application:read");
       const caller = await make("management", { permissions });
@@ -76,7 +76,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
 
   describe("updating one's own application", () => {
     it.each([["application:delete"], ["token:read"]])(
-      "gives a private one no %s",
+      "cannot grant %s to a private one",
       async (given) => {
         const { make } = await newTenant();
         const permissions = ["application:update"];
@@ -106,7 +106,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       return { ...tenant, end, caller, create };
     }
 
-    it("gives permissions of this service only to what expires no later", async () => {
+    it("grants permissions of this service only to what expires no later", async () => {
       const { end, create } = await expiring();
       const permissions = ["application:read"];
       for (const expiresAt of [undefined, timestampFromMs(end + 1)]) {
@@ -119,7 +119,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await create(tokenRead);
     });
 
-    it("regenerates no key of this service's permissions that lasts longer than its own", async () => {
+    it("cannot regenerate a key with this service's permissions that expires later than its own", async () => {
       const { end, make, caller } = await expiring();
       const permissions = ["application:read"];
       const lasting = await make("private", { permissions });
@@ -130,7 +130,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await api().regenerateApplicationKey(caller.key, { id: caller.id });
     });
 
-    it("gives none in an update to what expires later, and leaves it what it has", async () => {
+    it("grants none in an update to what expires later, and keeps what it has", async () => {
       const { end, make, caller } = await expiring();
       const { id } = await make("private", { permissions: ["application:create"] });
       const update = (permissions: string[]) =>
@@ -193,7 +193,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       expect(message).toContain(field);
     });
 
-    it("gives no more than its first rule lets it see", async () => {
+    it("grants no more than its first rule allows", async () => {
       const hidden = { ...rule, transform: "redact" };
       const { create } = await giver({ rules: [hidden, { ...rule, container: "/", priority: 2 }] });
       await create({ rules: [{ ...rule, container: "/other/" }] });
@@ -201,7 +201,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await refused(create({ rules: [{ ...rule, container: "/" }] }), "permission_denied");
     });
 
-    it("gives whatever rule of a permission that it holds directly", async () => {
+    it("grants any rule of a permission that it holds directly", async () => {
       const { create } = await giver(tokenRead);
       await create({ ...tokenRead, rules: [{ ...rule, transform: "reveal" }] });
     });
@@ -220,7 +220,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await api().regenerateApplicationKey(key, { id });
     });
 
-    it("regenerates no key that grants what its own grants do not cover, but its own", async () => {
+    it("cannot regenerate a key whose grants its own do not cover, except its own key", async () => {
       const {
         key,
         make,
@@ -240,7 +240,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await api().regenerateApplicationKey(key, { id: ownId });
     });
 
-    it("leaves an application what it has, and widens nothing of it", async () => {
+    it("keeps what an application has, and widens nothing", async () => {
       const { key, make } = await giver({ rules: [rule] });
       const first = { ...rule, transform: "redact" };
       const second = { ...rule, container: "/", transform: "reveal", priority: 2 };
@@ -256,7 +256,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
   });
 
   describe("a management application", () => {
-    it("gives permissions of other services freely", async () => {
+    it("grants permissions of other services freely", async () => {
       const { make } = await newTenant();
       const { key } = await make("management", { permissions: managing });
       const given = { name: "made", type: "private", ...tokenRead };
@@ -283,7 +283,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
       await change(root.key, id);
     });
 
-    it("stays enabled, one of two that disable each other at once", async () => {
+    it("stays enabled when two disable each other at once", async () => {
       const { root, make } = await newTenant();
       const other = await make("management", { permissions: own });
       const outcomes = await Promise.allSettled([

@@ -24,7 +24,7 @@ export function describePlaceChecks(subject: ApiSubject): void {
   }
 
   describe("a check of a key with allowed origins", () => {
-    it("looks at the origin that it came from", async () => {
+    it("uses the given origin", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("public", { ...tokenRead, allowedOrigins });
       const answer = await check(tenant, { key, permission, origin });
@@ -38,14 +38,14 @@ export function describePlaceChecks(subject: ApiSubject): void {
       }
     });
 
-    it("is denied where no origin is given, and it is told to give it", async () => {
+    it("is denied without an origin, and the decision asks for it", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("public", { ...tokenRead, allowedOrigins });
       const answer = await check(tenant, { key, permission, address });
       expectDenied(answer, "origin_not_allowed", "pass the Origin header");
     });
 
-    it("looks at that of a session too, before anything else about it", async () => {
+    it("also applies to a session, before anything else", async () => {
       const tenant = await createTenant();
       const shop = await tenant.make("public", { ...tokenRead, allowedOrigins });
       const asPage = { key: { key: shop.key, headers: { origin } } };
@@ -69,7 +69,7 @@ export function describePlaceChecks(subject: ApiSubject): void {
   });
 
   describe("a check of a key with allowed networks", () => {
-    it("looks at the address that it came from", async () => {
+    it("uses the given address", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.make("private", { ...tokenRead, allowedCidrs });
       for (const near of [address, `::ffff:${address}`, "::FFFF:CB00:7107"]) {
@@ -84,7 +84,7 @@ export function describePlaceChecks(subject: ApiSubject): void {
       }
     });
 
-    it("is denied where no address is given, and it is told to give it", async () => {
+    it("is denied without an address, and the decision asks for it", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.make("private", { ...tokenRead, allowedCidrs });
       const answer = await check(tenant, { key, permission, origin });
@@ -92,8 +92,8 @@ export function describePlaceChecks(subject: ApiSubject): void {
     });
   });
 
-  describe("a check that says where its subject came from", () => {
-    it("makes no difference to a key that may be used from everywhere", async () => {
+  describe("a check with an origin and an address", () => {
+    it("makes no difference to an unrestricted key", async () => {
       const tenant = await createTenant();
       const { key } = tenant.backend;
       const plain = await check(tenant, { key, permission });
@@ -103,7 +103,7 @@ export function describePlaceChecks(subject: ApiSubject): void {
       }
     });
 
-    it("says of a key that does not work what it says from everywhere", async () => {
+    it("reports an invalid key as it does without them", async () => {
       const tenant = await createTenant();
       const limits = { ...tokenRead, allowedOrigins, allowedCidrs };
       const gone = await tenant.make("public", limits);
@@ -121,7 +121,7 @@ export function describePlaceChecks(subject: ApiSubject): void {
       }
     });
 
-    it("is answered in a batch as by itself", async () => {
+    it("decides in a batch as for a single check", async () => {
       const tenant = await createTenant();
       const limits = { ...tokenRead, allowedOrigins, allowedCidrs };
       const { key } = await tenant.make("public", limits);

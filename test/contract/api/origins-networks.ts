@@ -49,7 +49,7 @@ export function describePlaces(subject: ApiSubject): void {
       }
     });
 
-    it("does not work without an origin", async () => {
+    it("is refused without an origin", async () => {
       const { make } = await createTenant();
       const { key } = await make("public", { ...tokenRead, allowedOrigins });
       const { message } = await refused(api().whoAmI(key), "origin_not_allowed");
@@ -57,14 +57,14 @@ export function describePlaces(subject: ApiSubject): void {
       expect(message).not.toContain(shopOrigin);
     });
 
-    it("is told about its key first", async () => {
+    it("is authenticated first", async () => {
       const { root, make } = await createTenant();
       const { id, key } = await make("public", { ...tokenRead, allowedOrigins });
       await api().regenerateApplicationKey(root.key, { id });
       await refused(api().whoAmI(key), "unauthenticated");
     });
 
-    it("opens sessions that work from these only, authorized or not", async () => {
+    it("creates sessions that work from these only, authorized or not", async () => {
       const { make, open } = await createTenant();
       const { key } = await make("public", { ...tokenRead, allowedOrigins });
       await refused(open(undefined, { key: from(otherOrigin, key) }), "origin_not_allowed");
@@ -78,7 +78,7 @@ export function describePlaces(subject: ApiSubject): void {
       }
     });
 
-    it("follows each change of them at once, and so do its sessions", async () => {
+    it("reflects each change at once, and so do its sessions", async () => {
       const { root, make, open } = await createTenant();
       const { id, key } = await make("public", { ...tokenRead });
       const session = await open(tokenRead, { key });
@@ -100,23 +100,20 @@ export function describePlaces(subject: ApiSubject): void {
   });
 
   describe("the key of an application with allowed networks", () => {
-    it.each(["private", "public", "management"])(
-      "works from these only, where it is %s",
-      async (type) => {
-        const { make } = await createTenant();
-        const far = await make(type, { ...tokenRead, allowedCidrs: elsewhere });
-        const { message } = await refused(api().whoAmI(far.key), "address_not_allowed");
-        expect(message).toContain("the address 127.0.0.1");
-        expect(message).not.toContain("10.0.0.0");
-        const near = await make(type, { ...tokenRead, allowedCidrs: here });
-        expect(await api().whoAmI(near.key)).toMatchObject({
-          ...{ applicationId: near.id, allowedOrigins: [], allowedCidrs: here },
-        });
-      },
-    );
+    it.each(["private", "public", "management"])("works from these only, as %s", async (type) => {
+      const { make } = await createTenant();
+      const far = await make(type, { ...tokenRead, allowedCidrs: elsewhere });
+      const { message } = await refused(api().whoAmI(far.key), "address_not_allowed");
+      expect(message).toContain("the address 127.0.0.1");
+      expect(message).not.toContain("10.0.0.0");
+      const near = await make(type, { ...tokenRead, allowedCidrs: here });
+      expect(await api().whoAmI(near.key)).toMatchObject({
+        ...{ applicationId: near.id, allowedOrigins: [], allowedCidrs: here },
+      });
+    });
 
     it.each(["127.0.0.1", "127.0.0.1/32", "::ffff:127.0.0.1", "::ffff:127.0.0.0/104", "0.0.0.0/0"])(
-      "works from here where it may from %s",
+      "works from here if %s is allowed",
       async (network) => {
         const { make } = await createTenant();
         const { key } = await make("private", { ...tokenRead, allowedCidrs: [network] });
@@ -124,7 +121,7 @@ export function describePlaces(subject: ApiSubject): void {
       },
     );
 
-    it("opens sessions that work from these only, also where it changes them later", async () => {
+    it("creates sessions that work from these only, also after a change", async () => {
       const { root, make, open } = await createTenant();
       const { id, key } = await make("public", { ...tokenRead, allowedCidrs: here });
       const session = await open(tokenRead, { key });
@@ -137,7 +134,7 @@ export function describePlaces(subject: ApiSubject): void {
       await expect(api().whoAmI(session.key)).resolves.toMatchObject({ allowedCidrs: [] });
     });
 
-    it("is told of its origin before its address, and of both before its permissions", async () => {
+    it("is checked by origin, then by address, then by permission", async () => {
       const { make } = await createTenant();
       const both = { allowedOrigins, allowedCidrs: elsewhere };
       const { key } = await make("public", { ...tokenRead, ...both });
@@ -147,7 +144,7 @@ export function describePlaces(subject: ApiSubject): void {
       await refused(api().listApplications(from(shopOrigin, near.key)), "permission_denied");
     });
 
-    it("takes no word of the caller for where it is", async () => {
+    it("ignores address headers of an untrusted caller", async () => {
       const { make } = await createTenant();
       const { key } = await make("private", { ...tokenRead, allowedCidrs: elsewhere });
       for (const name of ["x-forwarded-for", "forwarded", "x-real-ip"]) {
@@ -158,7 +155,7 @@ export function describePlaces(subject: ApiSubject): void {
   });
 
   describe("allowed origins and networks", () => {
-    it("are shown as they were given", async () => {
+    it("are returned as given", async () => {
       const { root } = await createTenant();
       const allowedCidrs = ["10.0.0.0/8", "2001:DB8::/32", "1.2.3.4", "::ffff:1.2.3.4"];
       const given = { name: "a", type: "public", ...tokenRead, allowedOrigins, allowedCidrs };
@@ -169,7 +166,7 @@ export function describePlaces(subject: ApiSubject): void {
       });
     });
 
-    it("stay as they are where an update does not give them", async () => {
+    it("stay unchanged if an update omits them", async () => {
       const { root, make } = await createTenant();
       const { id, key } = await make("public", {
         ...tokenRead,

@@ -28,7 +28,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
   }
 
   describe("a session", () => {
-    it("is denied whatever its authorizer is denied, and sees no more of a token", async () => {
+    it("is denied what its authorizer is denied, and sees no more of a token", async () => {
       const tenant = await createTenant();
       const rules = [{ ...onCards, transform: "redact" }];
       const backend = await tenant.make("private", { rules });
@@ -57,7 +57,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
       });
     });
 
-    it("may do no more than it was granted, whatever its authorizer may", async () => {
+    it("is limited to its grants, whatever its authorizer may do", async () => {
       const tenant = await createTenant();
       const rules = [{ ...onCards, container: "/", transform: "reveal" }];
       const backend = await tenant.make("private", { rules });
@@ -73,7 +73,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
       });
     });
 
-    it("loses what its authorizer loses, and has it again with it", async () => {
+    it("loses and regains permissions with its authorizer", async () => {
       const tenant = await createTenant();
       const permissions = [permission, "application:read"];
       const backend = await tenant.make("private", { permissions });
@@ -101,7 +101,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
       expect((await check(tenant, { key, permission })).allowed).toBe(true);
     });
 
-    it("is told by whoami what it was granted, and what its authorizer is", async () => {
+    it("learns its grants and its authorizer from whoami", async () => {
       const tenant = await createTenant();
       const rules = [
         { ...onCards, transform: "mask", permissions: [permission, "token:use"] },
@@ -120,7 +120,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
       expect([own.authorizedBy, own.authorizer]).toEqual([undefined, undefined]);
     });
 
-    it("cannot be given permissions that change applications, and its nonce stays good", async () => {
+    it("cannot be granted permissions that change applications, and its nonce stays valid", async () => {
       const tenant = await createTenant();
       for (const name of ["application:create", "application:update", "application:delete"]) {
         const backend = await tenant.make("private", { permissions: [name, permission] });

@@ -21,7 +21,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
   }
 
   describe("an application with as many open sessions as its quota allows", () => {
-    it("gets no other, and is told how many it has and when to try again", async () => {
+    it("is refused another, with the quota and when to retry", async () => {
       const { root, shop, key } = await createShop();
       await api().createSession(key);
       await api().createSession(key);
@@ -33,7 +33,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       expect(data).toHaveLength(2);
     });
 
-    it("gets another when one was deleted, all were revoked, or they have expired", async () => {
+    it("gets another after one was deleted, all were revoked, or they have expired", async () => {
       const { root, shop, key } = await createShop();
       const { id } = await api().createSession(key);
       await api().createSession(key);
@@ -59,7 +59,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
     });
   });
 
-  it("opens one session for twenty calls that come at once with one Idempotency-Key", async () => {
+  it("creates one session for twenty simultaneous calls with one Idempotency-Key", async () => {
     const { key } = await createShop();
     const once = { key, headers: { "Idempotency-Key": randomUUID() } };
     const outcomes = await Promise.allSettled(
@@ -74,7 +74,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
   });
 
   describe("the session quota of an application", () => {
-    it("is shown, stays where an update does not give it, and is cleared by one that empties it", async () => {
+    it("is returned, stays if an update omits it, and is cleared by an empty one", async () => {
       const { root, shop } = await createShop(7);
       expect(shop.sessionQuota).toBe(7);
       const update = { id: shop.id, name: "Shop", ...tokenCreate };

@@ -16,14 +16,14 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
   }
 
   describe("an operator", () => {
-    it("knows a session by its id, which its opening tells", async () => {
+    it("finds a session by the id that its creation returned", async () => {
       const { root, shop } = await createTenant();
       const { id, sessionKey } = await api().createSession(shop.key);
       expect((await api().whoAmI(sessionKey)).sessionId).toBe(id);
       expect(await api().getSession(root.key, { id })).toMatchObject({ id });
     });
 
-    it("sees all of a session but its key and its nonce", async () => {
+    it("sees a session without its key and nonce", async () => {
       const { root, shop, backend } = await createTenant();
       const opened = await api().createSession(shop.key);
       const { id, nonce } = opened;
@@ -74,7 +74,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       expect(seen).toEqual(opened);
     });
 
-    it("finds those of an application, and those in a state", async () => {
+    it("filters by application and by state", async () => {
       const { root, shop, make, open } = await createTenant();
       const other = await make("public", tokenRead);
       await open(undefined, other);
@@ -94,7 +94,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       expect(await listed({ applicationId: newId(0) })).toEqual([]);
     });
 
-    it("sees no session that has ended", async () => {
+    it("sees no expired or deleted session", async () => {
       const { root, shop } = await createTenant();
       const { id } = await api().createSession(shop.key);
       server().clock.advance(3 * minute);
@@ -102,7 +102,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       expect(await idsOf(root.key)).toEqual([]);
     });
 
-    it("sees no session of an application that is gone", async () => {
+    it("sees no session of a deleted application", async () => {
       const { root, shop } = await createTenant();
       const { id } = await api().createSession(shop.key);
       await api().deleteApplication(root.key, shop);
@@ -110,7 +110,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       expect(await idsOf(root.key)).toEqual([]);
     });
 
-    it("sees nothing of other tenants, and ends nothing there", async () => {
+    it("sees and deletes nothing of other tenants", async () => {
       const { shop } = await createTenant();
       const { id, sessionKey } = await api().createSession(shop.key);
       const other = await server().createTenant();
@@ -123,7 +123,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       await expect(api().whoAmI(sessionKey)).resolves.toBeDefined();
     });
 
-    it("cannot go on from a cursor that was changed, or is another tenant's", async () => {
+    it("cannot use a cursor that was changed or belongs to another tenant", async () => {
       const { root, shop } = await createTenant();
       const opened = [await api().createSession(shop.key), await api().createSession(shop.key)];
       expect(opened).toHaveLength(2);
@@ -140,7 +140,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       }
     });
 
-    it("needs session:read to see sessions, and session:delete to end them", async () => {
+    it("needs session:read to see sessions, and session:delete to delete them", async () => {
       const { root, shop, make } = await createTenant();
       const { id } = await api().createSession(shop.key);
       const reader = await make("private", { permissions: ["session:read"] });
@@ -154,7 +154,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       expect(await idsOf(root.key)).toEqual([]);
     });
 
-    it("cannot give these permissions to public applications", async () => {
+    it("cannot grant these permissions to public applications", async () => {
       const { root } = await createTenant();
       for (const permission of ["session:read", "session:delete"]) {
         const request = { name: "shop", type: "public", permissions: [permission] };
@@ -163,8 +163,8 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
     });
   });
 
-  describe("ending a session", () => {
-    it("ends its key and its nonce at once", async () => {
+  describe("deleting a session", () => {
+    it("revokes its key and nonce at once", async () => {
       const { root, shop, backend, open } = await createTenant();
       const authorized = await open(tokenRead);
       const { id, nonce } = await api().createSession(shop.key);
@@ -179,7 +179,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
   });
 
   describe("revoking all sessions of an application", () => {
-    it("ends those that are open at once, and no others", async () => {
+    it("revokes the open ones at once, and no others", async () => {
       const { root, shop, backend, make, open } = await createTenant();
       const other = await make("public", tokenRead);
       const untouched = await open(tokenRead, other);
@@ -193,7 +193,7 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
       expect(await idsOf(root.key, { applicationId: shop.id })).toEqual([]);
     });
 
-    it("lets new ones be opened, and leaves the application's key as it is", async () => {
+    it("allows new ones, and keeps the application's key", async () => {
       const { root, shop, open } = await createTenant();
       await api().revokeAllSessions(root.key, shop);
       const { key } = await open(tokenRead);

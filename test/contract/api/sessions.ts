@@ -13,8 +13,8 @@ export function describeSessions(subject: ApiSubject): void {
   const { server, api, refused } = subject;
   const { createTenant, openSession } = keyHoldersOf(subject);
 
-  describe("opening a session", () => {
-    it("answers with its key, its nonce and its end, 3 minutes ahead", async () => {
+  describe("creating a session", () => {
+    it("returns its key, its nonce and its expiry in 3 minutes", async () => {
       const { publicKey } = await createTenant();
       const session = await api().createSession(publicKey);
       expect(session.sessionKey).toMatch(/^lk_ses_/);
@@ -43,7 +43,7 @@ export function describeSessions(subject: ApiSubject): void {
   });
 
   describe("authorizing a session", () => {
-    it("gives it the permissions granted and no others", async () => {
+    it("grants the given permissions and no others", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const permissions = ["application:read"];
@@ -60,7 +60,7 @@ export function describeSessions(subject: ApiSubject): void {
       await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
     });
 
-    it("works once for each nonce", async () => {
+    it("works once per nonce", async () => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
@@ -70,7 +70,7 @@ export function describeSessions(subject: ApiSubject): void {
       );
     });
 
-    it("lets one of many win that try the same nonce at once", async () => {
+    it("succeeds once for many simultaneous calls with one nonce", async () => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       const tries = await Promise.allSettled(
@@ -91,7 +91,7 @@ export function describeSessions(subject: ApiSubject): void {
       }
     });
 
-    it("cannot grant what the authorizer lacks, and leaves the nonce good", async () => {
+    it("cannot grant what the authorizer lacks, and keeps the nonce valid", async () => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       const attempts = [
@@ -105,7 +105,7 @@ export function describeSessions(subject: ApiSubject): void {
       await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
     });
 
-    it("finds no nonce of another tenant, and leaves it good", async () => {
+    it("returns 404 for another tenant's nonce, and keeps it valid", async () => {
       const [one, other] = [await createTenant(), await createTenant()];
       const { nonce } = await openSession(one);
       const call = api().authorizeSession(other.privateKey, { nonce, ...tokenRead });
@@ -113,7 +113,7 @@ export function describeSessions(subject: ApiSubject): void {
       await api().authorizeSession(one.privateKey, { nonce, ...tokenRead });
     });
 
-    it("finds no nonce that was made up, mistyped, or is a key", async () => {
+    it("refuses an invented nonce, a mistyped one and a key", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const madeUp = makeKey("non", newId(0));
@@ -123,7 +123,7 @@ export function describeSessions(subject: ApiSubject): void {
       }
     });
 
-    it("finds no nonce of a session that has expired", async () => {
+    it("refuses the nonce of an expired session", async () => {
       const tenant = await createTenant();
       const [used, unused] = [await openSession(tenant), await openSession(tenant)];
       await api().authorizeSession(tenant.privateKey, { nonce: used.nonce, ...tokenRead });
@@ -181,7 +181,7 @@ export function describeSessions(subject: ApiSubject): void {
     ["starts_with", "/pci/.."],
     ["starts_with", ".well-known"],
     ["starts_with", "/"],
-  ])("authorizing a session takes a container that %s %s", async (operator, value) => {
+  ])("accepts a container that %s %s", async (operator, value) => {
     const tenant = await createTenant();
     const { nonce } = await openSession(tenant);
     const rules = withCondition({ operator, value });
@@ -194,7 +194,7 @@ export function describeSessions(subject: ApiSubject): void {
   describe("a session that expires", () => {
     const permissions = ["application:read"];
 
-    it("ends 3 minutes after it was opened, to the millisecond", async () => {
+    it("expires 3 minutes after its creation, to the millisecond", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       server().clock.advance(minute);
@@ -205,16 +205,19 @@ export function describeSessions(subject: ApiSubject): void {
       await refused(api().getApplicationByKey(session.key), "unauthenticated");
     });
 
-    it.each([1_000, 10 * minute])("ends %d ms ahead where authorizing says so", async (ahead) => {
-      const tenant = await createTenant();
-      const session = await openSession(tenant);
-      const expiresAt = timestampFromMs(server().clock.now() + ahead);
-      const request = { nonce: session.nonce, permissions, expiresAt };
-      await api().authorizeSession(tenant.privateKey, request);
-      server().clock.advance(ahead - 1);
-      await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
-      server().clock.advance(1);
-      await refused(api().getApplicationByKey(session.key), "unauthenticated");
-    });
+    it.each([1_000, 10 * minute])(
+      "expires in %d ms if the authorization says so",
+      async (ahead) => {
+        const tenant = await createTenant();
+        const session = await openSession(tenant);
+        const expiresAt = timestampFromMs(server().clock.now() + ahead);
+        const request = { nonce: session.nonce, permissions, expiresAt };
+        await api().authorizeSession(tenant.privateKey, request);
+        server().clock.advance(ahead - 1);
+        await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
+        server().clock.advance(1);
+        await refused(api().getApplicationByKey(session.key), "unauthenticated");
+      },
+    );
   });
 }

@@ -80,14 +80,14 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
     api.deleteApplication(root.key, { id });
   const refused = (call: Promise<unknown>, reason: Refusal) => expectRefused(call, reason, "grpc");
 
-  describe("one who watches events", () => {
-    it("is answered at once, with where to go on from", async () => {
+  describe("a watcher of events", () => {
+    it("gets a response at once, with a resume token", async () => {
       const { first } = await watch(await createTenant());
       expect(first).toMatchObject({ events: [], reset: false });
       expect(first.resumeToken).toMatch(/^[\w-]+$/);
     });
 
-    it("is told what happens, in its order, as it is listed", async () => {
+    it("receives events in order, as they are listed", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant);
       await disable(tenant, tenant.shop);
@@ -104,7 +104,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(told).toEqual(data.toReversed());
     });
 
-    it("is told of calls that were refused", async () => {
+    it("receives denials", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant);
       const { root, backend } = tenant;
@@ -116,7 +116,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(told).toMatchObject([{ outcome: "denied", requestId }]);
     });
 
-    it("is told nothing of other tenants, nor of what is only read", async () => {
+    it("receives nothing of other tenants, nor of reads", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const watcher = await watch(tenant);
       await disable(other, other.shop);
@@ -127,7 +127,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(kindsOf(told)).toEqual(["application.deleted"]);
     });
 
-    it("hears a heartbeat where nothing happens, asked for or not", async () => {
+    it("receives heartbeats when nothing happens, requested or not", async () => {
       const tenant = await createTenant();
       for (const heartbeatMs of [50, undefined]) {
         const watcher = await watch(tenant, { heartbeatMs });
@@ -139,7 +139,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       }
     });
 
-    it("is told only what is asked for: of a target, an actor, a kind", async () => {
+    it("receives only events of the requested target, actor or kind", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       const target = shop.id.toUpperCase();
@@ -169,8 +169,8 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
     });
   });
 
-  describe("one who comes back with a resume token of events", () => {
-    it("is told all that happened since, in order, and nothing from before", async () => {
+  describe("a watcher that resumes events", () => {
+    it("receives everything since then, in order, and nothing earlier", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const watcher = await watch(tenant);
@@ -197,7 +197,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       await instance.close();
     });
 
-    it("may do so from a heartbeat, and from a message that told nothing", async () => {
+    it("may resume from a heartbeat and from an empty message", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant, { heartbeatMs: 50, kind: "key.regenerated" });
       await disable(tenant, tenant.shop);
@@ -211,7 +211,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(kindsOf(told).at(-1)).toBe("application.deleted");
     });
 
-    it("is told of large events in several messages, and misses none between them", async () => {
+    it("receives large events in several messages, without gaps", async () => {
       const tenant = await createTenant();
       const { root } = tenant;
       const { token, stop } = await watch(tenant);
@@ -244,7 +244,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(told).toEqual(names);
     });
 
-    it("is refused where it was changed, made up, or is another's or another feed's", async () => {
+    it("is refused with a token that was changed, invented, or belongs to another tenant or feed", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const { token } = await watch(tenant);
       const elsewhere = await startServer(engine);
@@ -332,7 +332,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(failure).toMatchObject({ reason: "unauthenticated", status: Code.Unauthenticated });
     });
 
-    it("ends when the server stops, and says so", async () => {
+    it("ends with an error when the server shuts down", async () => {
       const { root } = await createTenant();
       const environment = { SHUTDOWN_GRACE: "1h" };
       const instance = await startServer(engine, { store: server.store, environment });

@@ -78,15 +78,15 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
     return expectRefused(call, reason, "grpc");
   }
 
-  describe("one who watches", () => {
-    it("is answered at once, with where to go on from and until when nothing is missing", async () => {
+  describe("a watcher", () => {
+    it("gets a response at once, with a resume token and complete_until", async () => {
       const { first } = await watch(await createTenant());
       expect(first).toMatchObject({ changes: [], reset: false });
       expect(first.resumeToken).toMatch(/^[\w-]+$/);
       expect(first.completeUntil).toBeDefined();
     });
 
-    it("is told each kind of change, of what, and when", async () => {
+    it("receives each kind of change with its target and time", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       const { nonce } = await tenant.open();
@@ -117,7 +117,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       expect(others).toEqual([]);
     });
 
-    it("is told that an application has expired, and that a session has", async () => {
+    it("receives the expiry of an application and of a session", async () => {
       const tenant = await createTenant();
       const session = await tenant.open({ permissions });
       const { sessionId } = await api.whoAmI(session.key);
@@ -135,7 +135,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       ]);
     });
 
-    it("is told nothing of what is created, read or refused", async () => {
+    it("receives nothing of creations, reads and refusals", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant);
       const made = await tenant.make("private", { permissions });
@@ -147,7 +147,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       expect(told).toEqual([`updated ${tenant.shop.id}`]);
     });
 
-    it("is told nothing of other tenants", async () => {
+    it("receives nothing of other tenants", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const watcher = await watch(tenant);
       const { nonce } = await other.open();
@@ -160,7 +160,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       expect(told).toEqual([`updated ${tenant.shop.id}`]);
     });
 
-    it("hears a heartbeat where nothing happens, and that it is complete until ever later", async () => {
+    it("receives heartbeats with an advancing complete_until when nothing happens", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant, tenant.root.key, { heartbeatMs: 50 });
       let before = millis(watcher.first.completeUntil);
@@ -173,7 +173,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       }
     });
 
-    it("hears heartbeats without having asked for them", async () => {
+    it("receives heartbeats without requesting them", async () => {
       const { root } = await createTenant();
       const watcher = read((signal) => api.watchCredentials(root.key, {}, signal));
       const [first, beat] = [await next(watcher), await next(watcher)];
@@ -181,7 +181,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       expect(millis(beat.completeUntil)).toBeGreaterThan(millis(first.completeUntil));
     });
 
-    it("is told as others are who watch too, a session among them", async () => {
+    it("receives the same as other watchers, including a session", async () => {
       const tenant = await createTenant();
       const session = await tenant.open({ permissions: ["access:check"] });
       const watchers = [
@@ -197,8 +197,8 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
     });
   });
 
-  describe("one who comes back with a resume token", () => {
-    it("is told all that happened since, in order, and nothing from before", async () => {
+  describe("a watcher that resumes", () => {
+    it("receives everything since then, in order, and nothing earlier", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       const watcher = await watch(tenant);
@@ -220,7 +220,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       expect(nothing).toMatchObject({ changes: [], reset: false });
     });
 
-    it("may do so from a heartbeat, again and again, and at another instance", async () => {
+    it("may resume from a heartbeat, repeatedly, and at another instance", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant, tenant.root.key, { heartbeatMs: 50 });
       const { resumeToken } = await next(watcher);
@@ -238,7 +238,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       await instance.close();
     });
 
-    it("is told to forget all where it is too old, and then what happens", async () => {
+    it("is told to reset if the token is too old, and then receives changes", async () => {
       const tenant = await createTenant();
       const { token, stop } = await watch(tenant);
       stop();
@@ -252,7 +252,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       expect(told).toEqual([`updated ${tenant.backend.id}`]);
     });
 
-    it("is refused where it was changed, made up, or is another tenant's or store's", async () => {
+    it("is refused with a token that was changed, invented, or belongs to another tenant or store", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const { token } = await watch(tenant);
       const elsewhere = await startServer(engine);
