@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { auditVerdict, signaturesVerdict } from "../../tools/supply-chain/audit-verdict.js";
-import { faultsOf } from "../../tools/supply-chain/lock-faults.js";
+import { faultsOf } from "../../tools/supply-chain/lockfile.js";
 import {
   type Lockfile,
   type Manifest,

@@ -1,7 +1,6 @@
 /** Says what is wrong with package-lock.json, and whether what is installed is what it says. */
 import { spawnSync } from "node:child_process";
-import { faultsOf } from "./lock-faults.js";
-import { packagesIn, readLockfile, readManifest } from "./lockfile.js";
+import { faultsOf, packagesIn, readLockfile, readManifest } from "./lockfile.js";
 
 const lock = readLockfile();
 const faults = faultsOf(lock, readManifest());
