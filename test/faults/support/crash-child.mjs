@@ -8,8 +8,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
-import { newId } from "../../../dist/src/ids.js";
-import { openLmdbStore } from "../../../dist/src/store/lmdb.js";
+import { newId } from "../../../dist/src/lib/uuid.js";
+import { openLmdbStore } from "../../../dist/src/store/lmdb/store.js";
 
 const [, , path, tenantId] = process.argv;
 const tell = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
