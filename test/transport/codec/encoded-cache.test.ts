@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import { type ShowsRecord, shownRecord } from "../../../src/store/port/shown-record.js";
-import { keepEncoded } from "../../../src/transport/codec/encoded-cache.js";
+import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
 
 /** An answer that shows a record. */
 function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord {
@@ -10,7 +10,7 @@ function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord
 /** Encodes answers one after the other as 1, 2, 3. */
 function counting() {
   const encoded: object[] = [];
-  const encode = keepEncoded((answer) => Buffer.from(`${encoded.push(answer)}`));
+  const encode = cacheEncoded((answer) => Buffer.from(`${encoded.push(answer)}`));
   return { encoded, encode };
 }
 
@@ -51,7 +51,7 @@ it("is kept in memory of its own, not with all that was made beside it", () => {
 });
 
 it("of many answers, those that were asked for last are kept", () => {
-  const encode = keepEncoded(() => Buffer.alloc(1024 * 1024));
+  const encode = cacheEncoded(() => Buffer.alloc(1024 * 1024));
   const ask = (id: string) => encode(answerOf(id, 1));
   for (let id = 0; id < 40; id++) {
     repeat(10, () => ask(String(id)));

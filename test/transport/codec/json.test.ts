@@ -30,7 +30,7 @@ import { services } from "../../../src/contract/methods.js";
 import {
   createConnectJsonDecoder,
   createConnectJsonEncoder,
-  jsonOptionsFor,
+  createJsonOptions,
 } from "../../../src/transport/codec/connect-json.js";
 import { toTimestamp } from "../../../src/validation/time.js";
 import { anyDuration, anyInit } from "../../support/any-message.js";
@@ -40,8 +40,7 @@ import { repetitions } from "../../support/suite.js";
 // Each property is tried for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
 
-const jsonOptionsOf = (jsonDepth: number) =>
-  jsonOptionsFor({ implementations: [], openImplementations: [], jsonDepth });
+const jsonOptionsOf = (jsonDepth: number) => createJsonOptions([], jsonDepth);
 const jsonOptions = jsonOptionsOf(32);
 
 const schemas = [
@@ -185,7 +184,7 @@ describe("reading the JSON of Connect", () => {
 
   /** What is refused of our own accord: the library overlooks what stands behind a duration, and days that are none. */
   const isStricter = (outcome: unknown) =>
-    / as a duration such as 3600s$|^there is no /.test(
+    / as a duration such as 3600s$| does not exist$/.test(
       (outcome as { refused?: string }).refused ?? "",
     );
 
@@ -356,9 +355,9 @@ describe("reading the JSON of Connect", () => {
   });
 
   it.each([
-    ["2030-02-30T12:00:00Z", "there is no 2030-02-30T12"],
-    ["2031-02-29T12:00:00+01:00", "there is no 2031-02-29T12"],
-    ["2030-02-28T24:00:00Z", "there is no 2030-02-28T24"],
+    ["2030-02-30T12:00:00Z", "2030-02-30T12 does not exist"],
+    ["2031-02-29T12:00:00+01:00", "2031-02-29T12 does not exist"],
+    ["2030-02-28T24:00:00Z", "2030-02-28T24 does not exist"],
   ])("refuses %s, which the library takes for a day later", (text, message) => {
     for (const name of ["expiresAt", "expires_at"]) {
       const decode = createConnectJsonDecoder(CreateApplicationRequestSchema, jsonOptions);

@@ -12,17 +12,17 @@ import {
 import fc from "fast-check";
 import { waitForNextTick } from "../../../src/lib/event-loop.js";
 import {
-  type CallTurns,
-  createTurnsOfAll,
+  type CallScheduler,
+  createCallSchedulers,
 } from "../../../src/transport/listener/call-scheduler.js";
 import type { Connection } from "../../../src/transport/listener/connection.js";
+import { createFairQueue } from "../../../src/transport/listener/fair-queue.js";
 import {
-  createFlowsOfAll,
-  createReading,
-  type Flow,
+  createFlowControls,
+  createSocketReader,
+  type FlowControl,
 } from "../../../src/transport/listener/flow-control.js";
-import { endOverdue } from "../../../src/transport/listener/stale-connections.js";
-import { createWaitingLine } from "../../../src/transport/listener/waiting-queue.js";
+import { closeStaleConnections } from "../../../src/transport/listener/stale-connections.js";
 import { times } from "../../contract/store/fixtures.js";
 import { endHeaders, endStream, frame, frameType, request } from "../../support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../../support/raw-connection.js";
@@ -32,12 +32,12 @@ import { until } from "../../support/until.js";
 
 describe("turns of calls", () => {
   /** Takes so many calls of a connection, and notes each that is served under a name. */
-  function take(turns: CallTurns, count: number, name: string, served: string[]): void {
+  function take(turns: CallScheduler, count: number, name: string, served: string[]): void {
     for (let call = 0; call < count; call++) {
-      if (turns.isFree()) {
+      if (turns.canRunNow()) {
         served.push(name);
       } else {
-        turns.wait(() => served.push(name));
+        turns.enqueue(() => served.push(name));
       }
     }
   }
@@ -52,13 +52,13 @@ describe("turns of calls", () => {
   describe("calls that come at once", () => {
     it("are served in the turn in which they come where they are few", () => {
       const served: string[] = [];
-      take(createTurnsOfAll(clock)(), 16, "a", served);
+      take(createCallSchedulers(clock)(), 16, "a", served);
       expect(served).toHaveLength(16);
     });
 
     it("wait for later turns where they are many on one connection", async () => {
       const served: string[] = [];
-      take(createTurnsOfAll(clock)(), 100, "a", served);
+      take(createCallSchedulers(clock)(), 100, "a", served);
       expect(served).toHaveLength(16);
       await waitForNextTick();
       await waitForNextTick();
@@ -68,7 +68,7 @@ describe("turns of calls", () => {
 
     it("wait where others have taken the time of a turn, on however many connections", () => {
       const served: string[] = [];
-      const create = createTurnsOfAll(clock);
+      const create = createCallSchedulers(clock);
       for (let connection = 0; connection < 8; connection++) {
         take(create(), 1, "early", served);
       }
@@ -79,12 +79,12 @@ describe("turns of calls", () => {
 
     it("are all served in the end, those of a connection in their order", async () => {
       const served: number[] = [];
-      const turns = createTurnsOfAll(clock)();
+      const turns = createCallSchedulers(clock)();
       for (let call = 0; call < 1_000; call++) {
-        if (turns.isFree()) {
+        if (turns.canRunNow()) {
           served.push(call);
         } else {
-          turns.wait(() => served.push(call));
+          turns.enqueue(() => served.push(call));
         }
       }
       while (served.length < 1_000) {
@@ -97,13 +97,13 @@ describe("turns of calls", () => {
   describe("whoever comes when many wait", () => {
     it("does not wait for all of them", async () => {
       const served: string[] = [];
-      const create = createTurnsOfAll(clock);
+      const create = createCallSchedulers(clock);
       for (let connection = 0; connection < 500; connection++) {
         const turns = create();
-        turns.wait(() => served.push("many"));
-        turns.wait(() => served.push("many"));
+        turns.enqueue(() => served.push("many"));
+        turns.enqueue(() => served.push("many"));
       }
-      create().wait(() => served.push("one"));
+      create().enqueue(() => served.push("one"));
       while (!served.includes("one")) {
         await waitForNextTick();
       }
@@ -114,10 +114,10 @@ describe("turns of calls", () => {
   describe("where a connection is opened with each turn", () => {
     it("one that takes long is served in it, so that those at the door need not wait for many", async () => {
       const served: string[] = [];
-      const create = createTurnsOfAll(clock);
+      const create = createCallSchedulers(clock);
       const turns = create();
       for (let call = 0; call < 100; call++) {
-        turns.wait(() => {
+        turns.enqueue(() => {
           workLong();
           served.push("a");
         });
@@ -137,10 +137,10 @@ describe("turns of calls", () => {
   describe("where calls take long", () => {
     it("few are served in a turn", async () => {
       const served: number[] = [];
-      const turns = createTurnsOfAll(clock)();
+      const turns = createCallSchedulers(clock)();
       let turn = 0;
       for (let call = 0; call < 100; call++) {
-        turns.wait(() => {
+        turns.enqueue(() => {
           workLong();
           served.push(turn);
         });
@@ -156,20 +156,20 @@ describe("turns of calls", () => {
 
   describe("where thousands wait", () => {
     it("no more should, on whichever connection", () => {
-      const create = createTurnsOfAll(clock);
+      const create = createCallSchedulers(clock);
       const turns = create();
       for (let call = 0; call < 24_000; call++) {
-        expect(turns.isCrowded()).toBe(false);
-        turns.wait(() => {});
+        expect(turns.isFull()).toBe(false);
+        turns.enqueue(() => {});
       }
-      expect(create().isCrowded()).toBe(true);
+      expect(create().isFull()).toBe(true);
     });
   });
 
   describe("what counts for many", () => {
     it("waits where it is more than a connection may have in a turn", () => {
-      const turns = createTurnsOfAll(clock)();
-      expect([turns.isFree(10), turns.isFree(10)]).toEqual([true, false]);
+      const turns = createCallSchedulers(clock)();
+      expect([turns.canRunNow(10), turns.canRunNow(10)]).toEqual([true, false]);
     });
   });
 });
@@ -228,20 +228,20 @@ describe("flow of connections", () => {
 
   /** The connections of a server, and whether each is read. */
   function createServer() {
-    const createFlow = createFlowsOfAll();
+    const createFlow = createFlowControls();
     return {
       open() {
         let isRead = true;
         const flow = createFlow({
-          stopReading() {
+          pauseReading() {
             isRead = false;
           },
-          goOnReading() {
+          resumeReading() {
             isRead = true;
           },
         });
         let hasBegun = false;
-        flow.begin(() => {
+        flow.start(() => {
           hasBegun = true;
         });
         const readOn = () => {
@@ -253,8 +253,8 @@ describe("flow of connections", () => {
   }
 
   /** Brings calls that wait, and answers with what serves all of them. */
-  function bring(flow: Flow, count: number): () => void {
-    const waiting = Array.from({ length: count }, () => flow.count(doNothing));
+  function bring(flow: FlowControl, count: number): () => void {
+    const waiting = Array.from({ length: count }, () => flow.trackQueuedCall(doNothing));
     return () => {
       for (const serve of waiting) {
         serve();
@@ -277,16 +277,16 @@ describe("flow of connections", () => {
       bring(flood.flow, 1);
       await turns(10);
       expect([flood.isRead(), other.isRead()]).toEqual([false, false]);
-      expect([flood.flow.isHeld, other.flow.isHeld]).toEqual([true, true]);
+      expect([flood.flow.isPaused, other.flow.isPaused]).toEqual([true, true]);
     });
 
     it("whoever has shown a key is read, and is from the moment when it does", () => {
       const server = createServer();
       const [flood, before, later] = [server.open(), server.open(), server.open()];
-      before.flow.noteGoodKey();
+      before.flow.markAuthenticated();
       bring(flood.flow, 500);
       expect([before.isRead(), later.isRead()]).toEqual([true, false]);
-      later.flow.noteGoodKey();
+      later.flow.markAuthenticated();
       expect(later.isRead()).toBe(true);
     });
 
@@ -304,7 +304,7 @@ describe("flow of connections", () => {
       const server = createServer();
       const serve = bring(server.open().flow, 500);
       const newcomer = server.open();
-      newcomer.flow.end();
+      newcomer.flow.close();
       serve();
       await turns(10);
       expect([newcomer.hasBegun(), newcomer.isRead()]).toEqual([false, false]);
@@ -355,7 +355,7 @@ describe("flow of connections", () => {
       const server = createServer();
       const flood = Array.from({ length: 100 }, server.open);
       const modest = server.open();
-      modest.flow.noteCallOver();
+      modest.flow.callEnded();
       const serve = flood.map(({ flow }) => bring(flow, 5));
       expect(modest.isRead()).toBe(false);
       for (const one of serve) {
@@ -371,7 +371,7 @@ describe("flow of connections", () => {
     it("newcomers are begun with one after the other", async () => {
       const server = createServer();
       const busy = server.open();
-      busy.flow.noteGoodKey();
+      busy.flow.markAuthenticated();
       bring(busy.flow, 500);
       expect(busy.isRead()).toBe(true);
       const newcomers = Array.from({ length: 20 }, server.open);
@@ -389,7 +389,7 @@ describe("flow of connections", () => {
       const [flood, other] = [server.open(), server.open()];
       bring(flood.flow, 500);
       expect(other.isRead()).toBe(false);
-      flood.flow.noteGoodKey();
+      flood.flow.markAuthenticated();
       const newcomers = Array.from({ length: 5 }, server.open);
       expect(newcomers.some(({ hasBegun }) => hasBegun())).toBe(false);
       for (let released = 0; released < newcomers.length + 1; released++) {
@@ -405,12 +405,12 @@ describe("the waiting line", () => {
   it("gives everybody a turn, and each one", () => {
     fc.assert(
       fc.property(fc.array(fc.boolean()), (areFirst) => {
-        const line = createWaitingLine<number>();
+        const line = createFairQueue<number>();
         for (const [one, isFirst] of areFirst.entries()) {
           if (isFirst) {
-            line.join(one);
+            line.addNew(one);
           } else {
-            line.joinAgain(one);
+            line.addReturning(one);
           }
         }
         expect(line.length).toBe(areFirst.length);
@@ -423,31 +423,31 @@ describe("the waiting line", () => {
   });
 
   it("keeps the order of those who have had a turn", () => {
-    const line = createWaitingLine<number>();
+    const line = createFairQueue<number>();
     for (let one = 0; one < 10; one++) {
-      line.joinAgain(one);
+      line.addReturning(one);
     }
     expect(Array.from({ length: 10 }, () => line.next())).toEqual([...Array(10).keys()]);
   });
 
   it("keeps only those who are here", () => {
-    const line = createWaitingLine<number>();
+    const line = createFairQueue<number>();
     for (let one = 0; one < 10; one++) {
-      line.join(one);
-      line.joinAgain(one);
+      line.addNew(one);
+      line.addReturning(one);
     }
-    line.keep((one) => one === 3);
+    line.retain((one) => one === 3);
     expect([line.length, line.next(), line.next(), line.next()]).toEqual([2, 3, 3, undefined]);
   });
 
   it("lets whoever comes last to a thousand have one of the next four turns", () => {
-    const line = createWaitingLine<string>();
+    const line = createFairQueue<string>();
     for (let one = 0; one < 1_000; one++) {
-      line.join("early");
-      line.joinAgain("again");
+      line.addNew("early");
+      line.addReturning("again");
     }
     for (let turns = 0; turns < 4; turns++) {
-      line.join("late");
+      line.addNew("late");
       expect([line.next(), line.next(), line.next(), line.next()]).toContain("late");
       line.next();
     }
@@ -468,7 +468,7 @@ describe("reading of a socket", () => {
       },
     };
     const socket = { _handle: handle as typeof handle | null };
-    return { socket, handle, reading: createReading(socket as unknown as Socket) };
+    return { socket, handle, reading: createSocketReader(socket as unknown as Socket) };
   }
 
   beforeEach(() => {
@@ -482,17 +482,17 @@ describe("reading of a socket", () => {
   describe("a connection that is not to be read for a while", () => {
     it("is not read until it is again", () => {
       const { handle, reading } = createSocket();
-      reading.stopReading();
+      reading.pauseReading();
       expect(handle.isRead).toBe(false);
-      reading.goOnReading();
+      reading.resumeReading();
       expect(handle.isRead).toBe(true);
     });
 
     it("is read again only when its answers are taken", () => {
       const { handle, reading } = createSocket();
-      reading.stopReading();
+      reading.pauseReading();
       handle.writeQueueSize = 1;
-      reading.goOnReading();
+      reading.resumeReading();
       jest.advanceTimersByTime(1_000);
       expect(handle.isRead).toBe(false);
       handle.writeQueueSize = 0;
@@ -502,15 +502,15 @@ describe("reading of a socket", () => {
 
     it("is not read where it was stopped once more meanwhile, or is gone", () => {
       const { socket, handle, reading } = createSocket();
-      reading.stopReading();
+      reading.pauseReading();
       handle.writeQueueSize = 1;
-      reading.goOnReading();
-      reading.stopReading();
+      reading.resumeReading();
+      reading.pauseReading();
       handle.writeQueueSize = 0;
       jest.advanceTimersByTime(1_000);
       expect(handle.isRead).toBe(false);
       socket._handle = null;
-      reading.goOnReading();
+      reading.resumeReading();
       expect(jest.getTimerCount()).toBe(0);
     });
   });
@@ -537,12 +537,12 @@ describe("overdue connections", () => {
     isHeld = false;
     releasedAt = Number.NEGATIVE_INFINITY;
     connection = {
-      ...{ openedAt: 0, requests: 0, streams: new Map() },
+      ...{ openedAt: 0, openRequests: 0, streams: new Map() },
       flow: {
-        get isHeld() {
+        get isPaused() {
           return isHeld;
         },
-        get releasedAt() {
+        get resumedAt() {
           return releasedAt;
         },
       },
@@ -550,7 +550,7 @@ describe("overdue connections", () => {
         isDropped = true;
       },
     } as Partial<Connection> as Connection;
-    stop = endOverdue([connection], limits);
+    stop = closeStaleConnections([connection], limits);
   });
 
   afterEach(() => {
@@ -592,7 +592,7 @@ describe("overdue connections", () => {
     it("is not ended by a look that comes late: its call may be there, and not read", () => {
       lookAfter(tooLate);
       expect(isDropped).toBe(false);
-      connection.requests++;
+      connection.openRequests++;
       lookAfter(interval);
       expect(isDropped).toBe(false);
     });

@@ -3,14 +3,14 @@ import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { splitByPreface } from "../../../src/transport/listener/node-server.js";
+import { detectProtocol } from "../../../src/transport/listener/node-server.js";
 import { openRaw } from "../../support/raw-connection.js";
 import { thenStandStill } from "../../support/then-stand-still.js";
 
 const patience = 200;
 
 const http1 = createHttp1Server((_request, response) => response.end("served"));
-splitByPreface(http1, createHttp2Server(), patience);
+detectProtocol(http1, createHttp2Server(), patience);
 let port: number;
 
 beforeEach(async () => {

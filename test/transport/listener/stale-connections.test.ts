@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { readSettings } from "../../../src/config/settings.js";
 import type { Connection } from "../../../src/transport/listener/connection.js";
 import {
-  createComesSlowly,
-  createIsUseless,
+  createSlowFrameDetector,
+  createStaleDetector,
 } from "../../../src/transport/listener/stale-connections.js";
 
 const bodyTimeout = 2_000;
@@ -38,7 +38,7 @@ describe("a connection with a stream that is quiet", () => {
   it("is of use for as long as its client answers, whenever it is looked at", () => {
     fc.assert(
       fc.property(times, (looks) => {
-        const isUseless = createIsUseless({ bodyTimeout });
+        const isUseless = createStaleDetector({ bodyTimeout });
         const connection = quietConnection({ isAlive: true });
         expect(looks.filter((now) => isUseless(connection, now))).toEqual([]);
       }),
@@ -48,7 +48,7 @@ describe("a connection with a stream that is quiet", () => {
   it("is useless once its client was asked and has not answered for as long as a body may take", () => {
     fc.assert(
       fc.property(times, (looks) => {
-        const isUseless = createIsUseless({ bodyTimeout });
+        const isUseless = createStaleDetector({ bodyTimeout });
         const connection = quietConnection({ isAlive: false });
         const end = looks.find((now) => isUseless(connection, now)) ?? Number.POSITIVE_INFINITY;
         expect(end).toBeGreaterThan(1.5 * bodyTimeout);
@@ -84,7 +84,7 @@ describe("a connection over which headers come byte by byte", () => {
 
   /** When it is found to come slowly, of all times at which it is looked at. */
   function findEnd(looks: readonly number[], answers: boolean): number | undefined {
-    const comesSlowly = createComesSlowly({ headerTimeout });
+    const comesSlowly = createSlowFrameDetector({ headerTimeout });
     const { connection, session } = drippingConnection({ answers });
     return looks.find((now) => {
       connection.bytesRead++;

@@ -121,7 +121,7 @@ describe("a certificate that is replaced", () => {
         // What a stream goes on to tell is more than its first word.
         expect(await stream.next()).toMatchObject({ done: false });
         expect(server.logs).toContainEqual(
-          expect.objectContaining({ level: 30, msg: "the certificate was replaced" }),
+          expect.objectContaining({ level: 30, msg: "TLS certificate reloaded" }),
         );
         end.abort();
         session.destroy();
@@ -166,7 +166,7 @@ describe("a certificate that is replaced", () => {
         ...{ DATA_DIR: join(folder, "store"), WORKERS: "2" },
       });
       await secret.put("2", "localhost-renewed");
-      await service.process.until(/certificate was replaced(.|\n)*certificate was replaced/);
+      await service.process.until(/certificate reloaded(.|\n)*certificate reloaded/);
       for (let connection = 0; connection < 4; connection++) {
         expect(await shownBy(service)).toBe(renewed);
       }
