@@ -30,151 +30,151 @@ import { startServer, type TestServer } from "../../support/server.js";
 import { type StoppedTime, stopTime } from "../../support/stop-time.js";
 import { until } from "../../support/until.js";
 
-describe("turns of calls", () => {
-  /** Takes so many calls of a connection, and notes each that is served under a name. */
-  function take(turns: CallScheduler, count: number, name: string, served: string[]): void {
+describe("call scheduler", () => {
+  /** Schedules calls of a connection, and records the name of each that runs. */
+  function schedule(scheduler: CallScheduler, count: number, name: string, ran: string[]): void {
     for (let call = 0; call < count; call++) {
-      if (turns.canRunNow()) {
-        served.push(name);
+      if (scheduler.canRunNow()) {
+        ran.push(name);
       } else {
-        turns.enqueue(() => served.push(name));
+        scheduler.enqueue(() => ran.push(name));
       }
     }
   }
 
-  /** Takes longer than a turn should, by a clock that nothing else moves. */
+  /** Advances the clock by more than the budget of a tick. */
   let now = 0;
   const clock = () => now;
   function workLong(): void {
     now += 15;
   }
 
-  describe("calls that come at once", () => {
-    it("are served in the turn in which they come where they are few", () => {
-      const served: string[] = [];
-      take(createCallSchedulers(clock)(), 16, "a", served);
-      expect(served).toHaveLength(16);
+  describe("calls that arrive together", () => {
+    it("run in the same tick if there are few", () => {
+      const ran: string[] = [];
+      schedule(createCallSchedulers(clock)(), 16, "a", ran);
+      expect(ran).toHaveLength(16);
     });
 
-    it("wait for later turns where they are many on one connection", async () => {
-      const served: string[] = [];
-      take(createCallSchedulers(clock)(), 100, "a", served);
-      expect(served).toHaveLength(16);
+    it("are queued if there are many on one connection", async () => {
+      const ran: string[] = [];
+      schedule(createCallSchedulers(clock)(), 100, "a", ran);
+      expect(ran).toHaveLength(16);
       await waitForNextTick();
       await waitForNextTick();
-      expect(served.length).toBeGreaterThan(16);
-      expect(served.length).toBeLessThan(100);
+      expect(ran.length).toBeGreaterThan(16);
+      expect(ran.length).toBeLessThan(100);
     });
 
-    it("wait where others have taken the time of a turn, on however many connections", () => {
-      const served: string[] = [];
+    it("are queued if other connections have used up the budget of the tick", () => {
+      const ran: string[] = [];
       const create = createCallSchedulers(clock);
       for (let connection = 0; connection < 8; connection++) {
-        take(create(), 1, "early", served);
+        schedule(create(), 1, "early", ran);
       }
       workLong();
-      take(create(), 1, "late", served);
-      expect(served).not.toContain("late");
+      schedule(create(), 1, "late", ran);
+      expect(ran).not.toContain("late");
     });
 
-    it("are all served in the end, those of a connection in their order", async () => {
-      const served: number[] = [];
-      const turns = createCallSchedulers(clock)();
+    it("all run eventually, in order for each connection", async () => {
+      const ran: number[] = [];
+      const scheduler = createCallSchedulers(clock)();
       for (let call = 0; call < 1_000; call++) {
-        if (turns.canRunNow()) {
-          served.push(call);
+        if (scheduler.canRunNow()) {
+          ran.push(call);
         } else {
-          turns.enqueue(() => served.push(call));
+          scheduler.enqueue(() => ran.push(call));
         }
       }
-      while (served.length < 1_000) {
+      while (ran.length < 1_000) {
         await waitForNextTick();
       }
-      expect(served).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
+      expect(ran).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
     });
   });
 
-  describe("whoever comes when many wait", () => {
+  describe("a call that arrives when many are queued", () => {
     it("does not wait for all of them", async () => {
-      const served: string[] = [];
+      const ran: string[] = [];
       const create = createCallSchedulers(clock);
       for (let connection = 0; connection < 500; connection++) {
-        const turns = create();
-        turns.enqueue(() => served.push("many"));
-        turns.enqueue(() => served.push("many"));
+        const scheduler = create();
+        scheduler.enqueue(() => ran.push("many"));
+        scheduler.enqueue(() => ran.push("many"));
       }
-      create().enqueue(() => served.push("one"));
-      while (!served.includes("one")) {
+      create().enqueue(() => ran.push("one"));
+      while (!ran.includes("one")) {
         await waitForNextTick();
       }
-      expect(served.length).toBeLessThan(100);
+      expect(ran.length).toBeLessThan(100);
     });
   });
 
-  describe("where a connection is opened with each turn", () => {
-    it("one that takes long is served in it, so that those at the door need not wait for many", async () => {
-      const served: string[] = [];
+  describe("when a connection is opened in each tick", () => {
+    it("runs one queued call per tick, so that pending connections are accepted soon", async () => {
+      const ran: string[] = [];
       const create = createCallSchedulers(clock);
-      const turns = create();
+      const scheduler = create();
       for (let call = 0; call < 100; call++) {
-        turns.enqueue(() => {
+        scheduler.enqueue(() => {
           workLong();
-          served.push("a");
+          ran.push("a");
         });
       }
       await waitForNextTick();
       const counts: number[] = [];
       for (let turn = 0; turn < 10; turn++) {
         create();
-        const before = served.length;
+        const before = ran.length;
         await waitForNextTick();
-        counts.push(served.length - before);
+        counts.push(ran.length - before);
       }
       expect(new Set(counts)).toEqual(new Set([1]));
     });
   });
 
-  describe("where calls take long", () => {
-    it("few are served in a turn", async () => {
-      const served: number[] = [];
-      const turns = createCallSchedulers(clock)();
+  describe("when calls take long", () => {
+    it("runs few calls per tick", async () => {
+      const ran: number[] = [];
+      const scheduler = createCallSchedulers(clock)();
       let turn = 0;
       for (let call = 0; call < 100; call++) {
-        turns.enqueue(() => {
+        scheduler.enqueue(() => {
           workLong();
-          served.push(turn);
+          ran.push(turn);
         });
       }
       for (; turn < 6; turn++) {
         await waitForNextTick();
       }
-      const inLast = served.filter((at) => at === 5).length;
+      const inLast = ran.filter((at) => at === 5).length;
       expect(inLast).toBeGreaterThan(0);
       expect(inLast).toBeLessThanOrEqual(4);
     });
   });
 
-  describe("where thousands wait", () => {
-    it("no more should, on whichever connection", () => {
+  describe("when thousands of calls are queued", () => {
+    it("every connection is full", () => {
       const create = createCallSchedulers(clock);
-      const turns = create();
+      const scheduler = create();
       for (let call = 0; call < 24_000; call++) {
-        expect(turns.isFull()).toBe(false);
-        turns.enqueue(() => {});
+        expect(scheduler.isFull()).toBe(false);
+        scheduler.enqueue(() => {});
       }
       expect(create().isFull()).toBe(true);
     });
   });
 
-  describe("what counts for many", () => {
-    it("waits where it is more than a connection may have in a turn", () => {
-      const turns = createCallSchedulers(clock)();
-      expect([turns.canRunNow(10), turns.canRunNow(10)]).toEqual([true, false]);
+  describe("a call of large weight", () => {
+    it("is queued if it exceeds the limit of a connection per tick", () => {
+      const scheduler = createCallSchedulers(clock)();
+      expect([scheduler.canRunNow(10), scheduler.canRunNow(10)]).toEqual([true, false]);
     });
   });
 });
 
-describe("a server to which many calls come at once on one connection", () => {
+describe("a server with many calls at once on one connection", () => {
   let server: TestServer;
 
   beforeAll(async () => {
@@ -193,11 +193,11 @@ describe("a server to which many calls come at once on one connection", () => {
   it.each([
     ["HTTP/1.1", openRaw, http1],
     ["HTTP/2", openRawHttp2, http2],
-  ])("serves another before the last of them, over %s", async (_version, open, call) => {
+  ])("serves another connection before the last of them, over %s", async (_version, open, call) => {
     const { key } = await server.createTenant();
     const [crowded, other] = [open(server.port), open(server.port)];
     const served = () => server.logs.map(({ request_id: id }) => String(id));
-    // Both have been heard before, so that what they send next is read in one turn.
+    // Both have sent data before, so that their next requests are read in one tick.
     crowded.write(call(key, "first", 0));
     other.write(call(key, "second", 0));
     await until(async () => served().includes("first") && served().includes("second"));
@@ -214,7 +214,7 @@ describe("a server to which many calls come at once on one connection", () => {
   });
 });
 
-describe("flow of connections", () => {
+describe("flow control", () => {
   const doNothing = () => {};
   let time: StoppedTime;
 
@@ -226,7 +226,7 @@ describe("flow of connections", () => {
     jest.restoreAllMocks();
   });
 
-  /** The connections of a server, and whether each is read. */
+  /** The connections of a server, and whether each is being read. */
   function createServer() {
     const createFlow = createFlowControls();
     return {
@@ -240,20 +240,20 @@ describe("flow of connections", () => {
             isRead = true;
           },
         });
-        let hasBegun = false;
+        let isStarted = false;
         flow.start(() => {
-          hasBegun = true;
+          isStarted = true;
         });
         const readOn = () => {
           isRead = true;
         };
-        return { flow, isRead: () => isRead, hasBegun: () => hasBegun, readOn };
+        return { flow, isRead: () => isRead, isStarted: () => isStarted, readOn };
       },
     };
   }
 
-  /** Brings calls that wait, and answers with what serves all of them. */
-  function bring(flow: FlowControl, count: number): () => void {
+  /** Queues calls. Returns a function that runs all of them. */
+  function queueCalls(flow: FlowControl, count: number): () => void {
     const waiting = Array.from({ length: count }, () => flow.trackQueuedCall(doNothing));
     return () => {
       for (const serve of waiting) {
@@ -262,200 +262,200 @@ describe("flow of connections", () => {
     };
   }
 
-  async function turns(count: number): Promise<void> {
+  async function ticks(count: number): Promise<void> {
     for (let turn = 0; turn < count; turn++) {
       await waitForNextTick();
     }
   }
 
-  describe("while hundreds of calls without a key wait", () => {
-    it("no more are read, of whoever has shown no key", async () => {
+  describe("while hundreds of unauthenticated calls are queued", () => {
+    it("pauses all unauthenticated connections", async () => {
       const server = createServer();
       const [flood, other] = [server.open(), server.open()];
-      bring(flood.flow, 499);
+      queueCalls(flood.flow, 499);
       expect([flood.isRead(), other.isRead()]).toEqual([true, true]);
-      bring(flood.flow, 1);
-      await turns(10);
+      queueCalls(flood.flow, 1);
+      await ticks(10);
       expect([flood.isRead(), other.isRead()]).toEqual([false, false]);
       expect([flood.flow.isPaused, other.flow.isPaused]).toEqual([true, true]);
     });
 
-    it("whoever has shown a key is read, and is from the moment when it does", () => {
+    it("does not pause authenticated connections, and resumes one when it authenticates", () => {
       const server = createServer();
       const [flood, before, later] = [server.open(), server.open(), server.open()];
       before.flow.markAuthenticated();
-      bring(flood.flow, 500);
+      queueCalls(flood.flow, 500);
       expect([before.isRead(), later.isRead()]).toEqual([true, false]);
       later.flow.markAuthenticated();
       expect(later.isRead()).toBe(true);
     });
 
-    it("newcomers are not begun with", async () => {
+    it("does not start reading from new connections", async () => {
       const server = createServer();
-      const serve = bring(server.open().flow, 500);
-      const newcomer = server.open();
-      expect(newcomer.hasBegun()).toBe(false);
+      const serve = queueCalls(server.open().flow, 500);
+      const newConnection = server.open();
+      expect(newConnection.isStarted()).toBe(false);
       serve();
-      await turns(1);
-      expect([newcomer.hasBegun(), newcomer.isRead()]).toEqual([true, true]);
+      await ticks(1);
+      expect([newConnection.isStarted(), newConnection.isRead()]).toEqual([true, true]);
     });
 
-    it("one that has gone is not read again", async () => {
+    it("does not resume a closed connection", async () => {
       const server = createServer();
-      const serve = bring(server.open().flow, 500);
-      const newcomer = server.open();
-      newcomer.flow.close();
+      const serve = queueCalls(server.open().flow, 500);
+      const newConnection = server.open();
+      newConnection.flow.close();
       serve();
-      await turns(10);
-      expect([newcomer.hasBegun(), newcomer.isRead()]).toEqual([false, false]);
+      await ticks(10);
+      expect([newConnection.isStarted(), newConnection.isRead()]).toEqual([false, false]);
     });
   });
 
-  describe("while some are held back", () => {
-    it("one is read again now and then, however many calls wait", async () => {
+  describe("while connections are paused", () => {
+    it("resumes one from time to time, however many calls are queued", async () => {
       const server = createServer();
       const [flood, other] = [server.open(), server.open()];
-      bring(flood.flow, 500);
-      await turns(10);
+      queueCalls(flood.flow, 500);
+      await ticks(10);
       expect(other.isRead()).toBe(false);
       time.skip(100);
-      await turns(1);
+      await ticks(1);
       expect([flood.isRead(), other.isRead()].filter(Boolean)).toHaveLength(1);
       time.skip(100);
-      await turns(1);
+      await ticks(1);
       expect(other.isRead()).toBe(true);
     });
 
-    it("one that Node reads on by itself is stopped with the next call that it brings", () => {
+    it("pauses a connection that Node resumed by itself at its next call", () => {
       const server = createServer();
       const flood = server.open();
-      bring(flood.flow, 500);
+      queueCalls(flood.flow, 500);
       flood.readOn();
       expect(flood.isRead()).toBe(true);
-      bring(flood.flow, 1);
+      queueCalls(flood.flow, 1);
       expect(flood.isRead()).toBe(false);
     });
   });
 
-  describe("when most of them are served", () => {
-    it("all are read again, a few in a turn", async () => {
+  describe("when most calls have run", () => {
+    it("resumes all connections, a few per tick", async () => {
       const server = createServer();
       const connections = Array.from({ length: 20 }, server.open);
-      const serve = bring((connections[0] as (typeof connections)[0]).flow, 500);
+      const serve = queueCalls((connections[0] as (typeof connections)[0]).flow, 500);
       serve();
       const read = () => connections.filter(({ isRead }) => isRead()).length;
       expect(read()).toBe(0);
-      await turns(1);
+      await ticks(1);
       expect(read()).toBe(4);
-      await turns(10);
+      await ticks(10);
       expect(read()).toBe(20);
     });
 
-    it("one that asks now and then is read before those that bring many calls", async () => {
+    it("resumes a connection with low concurrency before those with many calls", async () => {
       const server = createServer();
       const flood = Array.from({ length: 100 }, server.open);
-      const modest = server.open();
-      modest.flow.callEnded();
-      const serve = flood.map(({ flow }) => bring(flow, 5));
-      expect(modest.isRead()).toBe(false);
+      const lowConcurrency = server.open();
+      lowConcurrency.flow.callEnded();
+      const serve = flood.map(({ flow }) => queueCalls(flow, 5));
+      expect(lowConcurrency.isRead()).toBe(false);
       for (const one of serve) {
         one();
       }
-      await turns(1);
-      expect(modest.isRead()).toBe(true);
+      await ticks(1);
+      expect(lowConcurrency.isRead()).toBe(true);
       expect(flood.filter(({ isRead }) => isRead()).length).toBeLessThan(5);
     });
   });
 
-  describe("while hundreds of calls with a key wait", () => {
-    it("newcomers are begun with one after the other", async () => {
+  describe("while hundreds of authenticated calls are queued", () => {
+    it("starts reading from new connections one after the other", async () => {
       const server = createServer();
       const busy = server.open();
       busy.flow.markAuthenticated();
-      bring(busy.flow, 500);
+      queueCalls(busy.flow, 500);
       expect(busy.isRead()).toBe(true);
-      const newcomers = Array.from({ length: 20 }, server.open);
-      const begun = () => newcomers.filter(({ hasBegun }) => hasBegun()).length;
-      expect(begun()).toBe(0);
+      const newConnections = Array.from({ length: 20 }, server.open);
+      const started = () => newConnections.filter(({ isStarted }) => isStarted()).length;
+      expect(started()).toBe(0);
       for (let count = 1; count <= 20; count++) {
         time.skip(10);
-        await turns(3);
-        expect(begun()).toBe(count);
+        await ticks(3);
+        expect(started()).toBe(count);
       }
     });
 
-    it("calls count for the kind that their connection is of by now", async () => {
+    it("counts queued calls by the current state of their connection", async () => {
       const server = createServer();
       const [flood, other] = [server.open(), server.open()];
-      bring(flood.flow, 500);
+      queueCalls(flood.flow, 500);
       expect(other.isRead()).toBe(false);
       flood.flow.markAuthenticated();
-      const newcomers = Array.from({ length: 5 }, server.open);
-      expect(newcomers.some(({ hasBegun }) => hasBegun())).toBe(false);
-      for (let released = 0; released < newcomers.length + 1; released++) {
+      const newConnections = Array.from({ length: 5 }, server.open);
+      expect(newConnections.some(({ isStarted }) => isStarted())).toBe(false);
+      for (let released = 0; released < newConnections.length + 1; released++) {
         time.skip(10);
-        await turns(1);
+        await ticks(1);
       }
       expect(other.isRead()).toBe(true);
     });
   });
 });
 
-describe("the waiting line", () => {
-  it("gives everybody a turn, and each one", () => {
+describe("the fair queue", () => {
+  it("returns every item exactly once", () => {
     fc.assert(
       fc.property(fc.array(fc.boolean()), (areFirst) => {
-        const line = createFairQueue<number>();
+        const queue = createFairQueue<number>();
         for (const [one, isFirst] of areFirst.entries()) {
           if (isFirst) {
-            line.addNew(one);
+            queue.addNew(one);
           } else {
-            line.addReturning(one);
+            queue.addReturning(one);
           }
         }
-        expect(line.length).toBe(areFirst.length);
-        const served = areFirst.map(() => line.next());
+        expect(queue.length).toBe(areFirst.length);
+        const served = areFirst.map(() => queue.next());
         expect(served.toSorted((a = 0, b = 0) => a - b)).toEqual([...areFirst.keys()]);
-        expect(line.length).toBe(0);
-        expect(line.next()).toBeUndefined();
+        expect(queue.length).toBe(0);
+        expect(queue.next()).toBeUndefined();
       }),
     );
   });
 
-  it("keeps the order of those who have had a turn", () => {
-    const line = createFairQueue<number>();
+  it("keeps the order of returning items", () => {
+    const queue = createFairQueue<number>();
     for (let one = 0; one < 10; one++) {
-      line.addReturning(one);
+      queue.addReturning(one);
     }
-    expect(Array.from({ length: 10 }, () => line.next())).toEqual([...Array(10).keys()]);
+    expect(Array.from({ length: 10 }, () => queue.next())).toEqual([...Array(10).keys()]);
   });
 
-  it("keeps only those who are here", () => {
-    const line = createFairQueue<number>();
+  it("retains only matching items", () => {
+    const queue = createFairQueue<number>();
     for (let one = 0; one < 10; one++) {
-      line.addNew(one);
-      line.addReturning(one);
+      queue.addNew(one);
+      queue.addReturning(one);
     }
-    line.retain((one) => one === 3);
-    expect([line.length, line.next(), line.next(), line.next()]).toEqual([2, 3, 3, undefined]);
+    queue.retain((one) => one === 3);
+    expect([queue.length, queue.next(), queue.next(), queue.next()]).toEqual([2, 3, 3, undefined]);
   });
 
-  it("lets whoever comes last to a thousand have one of the next four turns", () => {
-    const line = createFairQueue<string>();
+  it("returns the last of a thousand items among the next four", () => {
+    const queue = createFairQueue<string>();
     for (let one = 0; one < 1_000; one++) {
-      line.addNew("early");
-      line.addReturning("again");
+      queue.addNew("early");
+      queue.addReturning("again");
     }
     for (let turns = 0; turns < 4; turns++) {
-      line.addNew("late");
-      expect([line.next(), line.next(), line.next(), line.next()]).toContain("late");
-      line.next();
+      queue.addNew("late");
+      expect([queue.next(), queue.next(), queue.next(), queue.next()]).toContain("late");
+      queue.next();
     }
   });
 });
 
-describe("reading of a socket", () => {
-  /** A socket of which is told whether it is read, and how much is to be written. */
+describe("socket reader", () => {
+  /** A socket that records whether it is being read, with a write queue of a given size. */
   function createSocket() {
     const handle = {
       writeQueueSize: 0,
@@ -479,8 +479,8 @@ describe("reading of a socket", () => {
     jest.useRealTimers();
   });
 
-  describe("a connection that is not to be read for a while", () => {
-    it("is not read until it is again", () => {
+  describe("a paused socket", () => {
+    it("is not read until it is resumed", () => {
       const { handle, reading } = createSocket();
       reading.pauseReading();
       expect(handle.isRead).toBe(false);
@@ -488,7 +488,7 @@ describe("reading of a socket", () => {
       expect(handle.isRead).toBe(true);
     });
 
-    it("is read again only when its answers are taken", () => {
+    it("is read again only after its responses are drained", () => {
       const { handle, reading } = createSocket();
       reading.pauseReading();
       handle.writeQueueSize = 1;
@@ -500,7 +500,7 @@ describe("reading of a socket", () => {
       expect(handle.isRead).toBe(true);
     });
 
-    it("is not read where it was stopped once more meanwhile, or is gone", () => {
+    it("is not read if it was paused again or closed meanwhile", () => {
       const { socket, handle, reading } = createSocket();
       reading.pauseReading();
       handle.writeQueueSize = 1;
@@ -516,10 +516,10 @@ describe("reading of a socket", () => {
   });
 });
 
-describe("overdue connections", () => {
+describe("stale connections", () => {
   const interval = 1_000;
   const limits = { headerTimeout: 2_000, bodyTimeout: 3_600_000, idleTimeout: 3_600_000 };
-  /** After which it is too late for a first call. */
+  /** Milliseconds after which a first call is too late. */
   const tooLate = limits.headerTimeout + interval + 1;
 
   let now: number;
@@ -559,51 +559,48 @@ describe("overdue connections", () => {
     jest.useRealTimers();
   });
 
-  /** Has connections looked at when so much time has passed, more than which the process stood still. */
-  function lookAfter(milliseconds: number): void {
+  /** Runs a check after this much time. More than one interval means that the process was blocked. */
+  function checkAfter(milliseconds: number): void {
     now += milliseconds;
     jest.advanceTimersByTime(interval);
-    // What was to be read first is read.
+    // Lets pending I/O run first.
     jest.advanceTimersByTime(1);
   }
 
-  describe("a connection that makes no call in time", () => {
-    it("is ended by the next look", () => {
+  describe("a connection without a call in time", () => {
+    it("is closed by the next check", () => {
       while (now + interval < tooLate) {
-        lookAfter(interval);
+        checkAfter(interval);
         expect(isDropped).toBe(false);
       }
-      lookAfter(interval);
+      checkAfter(interval);
       expect(isDropped).toBe(true);
     });
 
-    it("is not ended while it is held back: its call may be there, and not read", () => {
+    it("is not closed while it is paused: its call may be unread", () => {
       isHeld = true;
       while (now < 2 * tooLate) {
-        lookAfter(interval);
+        checkAfter(interval);
       }
       expect(isDropped).toBe(false);
       isHeld = false;
       releasedAt = now;
-      lookAfter(interval);
+      checkAfter(interval);
       expect(isDropped).toBe(false);
     });
 
-    it("is not ended by a look that comes late: its call may be there, and not read", () => {
-      lookAfter(tooLate);
+    it("is not closed by a late check: its call may be unread", () => {
+      checkAfter(tooLate);
       expect(isDropped).toBe(false);
       connection.openRequests++;
-      lookAfter(interval);
+      checkAfter(interval);
       expect(isDropped).toBe(false);
     });
 
-    it.each([interval, tooLate])(
-      "is ended by the look after that, which comes after %i ms",
-      (gap) => {
-        lookAfter(tooLate);
-        lookAfter(gap);
-        expect(isDropped).toBe(true);
-      },
-    );
+    it.each([interval, tooLate])("is closed by the next check, %i ms later", (gap) => {
+      checkAfter(tooLate);
+      checkAfter(gap);
+      expect(isDropped).toBe(true);
+    });
   });
 });
