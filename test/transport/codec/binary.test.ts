@@ -234,7 +234,7 @@ describe("decoding binary messages", () => {
     ["a text that ends too soon", [0x0a, 5, 0x61]],
     ["a text longer than 4 GB", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
     ["a text that is not UTF-8", [0x0a, 2, 0xc3, 0x28]],
-    ["a text with half of a surrogate pair", [0x0a, 3, 0xed, 0xa0, 0x80]],
+    ["a string with an unpaired surrogate", [0x0a, 3, 0xed, 0xa0, 0x80]],
     ["a text in an overlong spelling", [0x0a, 2, 0xc0, 0x80]],
     ["a text sent as a number", [0x08, 0]],
     ["a message sent as a number", [0x10, 0]],

@@ -1,9 +1,10 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
-import { describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import { readSettings } from "../../../src/config/settings.js";
 import type { Connection } from "../../../src/transport/listener/connection.js";
 import {
+  closeStaleConnections,
   createSlowFrameDetector,
   createStaleDetector,
 } from "../../../src/transport/listener/stale-connections.js";
@@ -108,5 +109,94 @@ describe("a connection that sends headers byte by byte", () => {
         expect(findEnd(checks, true)).toBeUndefined();
       }),
     );
+  });
+});
+
+describe("stale connections", () => {
+  const interval = 1_000;
+  const limits = { headerTimeout: 2_000, bodyTimeout: 3_600_000, idleTimeout: 3_600_000 };
+  /** Milliseconds after which a first call is too late. */
+  const tooLate = limits.headerTimeout + interval + 1;
+
+  let now: number;
+  let connection: Connection;
+  let isDropped: boolean;
+  let isHeld: boolean;
+  let releasedAt: number;
+  let stop: () => void;
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ["performance"] });
+    now = 0;
+    jest.spyOn(performance, "now").mockImplementation(() => now);
+    isDropped = false;
+    isHeld = false;
+    releasedAt = Number.NEGATIVE_INFINITY;
+    connection = {
+      ...{ openedAt: 0, openRequests: 0, streams: new Map() },
+      flow: {
+        get isPaused() {
+          return isHeld;
+        },
+        get resumedAt() {
+          return releasedAt;
+        },
+      },
+      drop: () => {
+        isDropped = true;
+      },
+    } as Partial<Connection> as Connection;
+    stop = closeStaleConnections([connection], limits);
+  });
+
+  afterEach(() => {
+    stop();
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
+  /** Runs a check after this much time. More than one interval means that the process was blocked. */
+  function checkAfter(milliseconds: number): void {
+    now += milliseconds;
+    jest.advanceTimersByTime(interval);
+    // Lets pending I/O run first.
+    jest.advanceTimersByTime(1);
+  }
+
+  describe("a connection without a call in time", () => {
+    it("is closed by the next check", () => {
+      while (now + interval < tooLate) {
+        checkAfter(interval);
+        expect(isDropped).toBe(false);
+      }
+      checkAfter(interval);
+      expect(isDropped).toBe(true);
+    });
+
+    it("is not closed while it is paused: its call may be unread", () => {
+      isHeld = true;
+      while (now < 2 * tooLate) {
+        checkAfter(interval);
+      }
+      expect(isDropped).toBe(false);
+      isHeld = false;
+      releasedAt = now;
+      checkAfter(interval);
+      expect(isDropped).toBe(false);
+    });
+
+    it("is not closed by a late check: its call may be unread", () => {
+      checkAfter(tooLate);
+      expect(isDropped).toBe(false);
+      connection.openRequests++;
+      checkAfter(interval);
+      expect(isDropped).toBe(false);
+    });
+
+    it.each([interval, tooLate])("is closed by the next check, %i ms later", (gap) => {
+      checkAfter(tooLate);
+      checkAfter(gap);
+      expect(isDropped).toBe(true);
+    });
   });
 });

@@ -187,7 +187,7 @@ describe("text", () => {
   it("explains an unpaired surrogate", async () => {
     for (const name of halves) {
       const answer = await call(operations.create, { ...operations.create.body, name });
-      expect(expectProblem(answer, 400, "invalid_request").detail).toContain("surrogate pair");
+      expect(expectProblem(answer, 400, "invalid_request").detail).toContain("unpaired surrogate");
     }
   });
 

@@ -63,8 +63,8 @@ describe("an invalid JSON message over Connect", () => {
     ["a fraction for a whole number", '{"rules":[{"priority":1.5}]}'],
     ["a number over 32 bits", '{"rules":[{"priority":2147483648}]}'],
     ["words for a date", '{"expiresAt":"tomorrow"}'],
-    ["half of a surrogate pair", JSON.stringify({ ...application, name: "a\ud83d" })],
-    ["half of a surrogate pair in a name", '{"\\ud800":1}'],
+    ["an unpaired surrogate", JSON.stringify({ ...application, name: "a\ud83d" })],
+    ["an unpaired surrogate in a name", '{"\\ud800":1}'],
     ["a control character", JSON.stringify({ ...application, name: "a\u0000" })],
     [
       "bytes that are not UTF-8",

@@ -171,7 +171,7 @@ describe("an invalid message", () => {
     ["a group that ends without a start", Buffer.from([0x7c])],
     ["a number where a string should be", Buffer.from([0x0d, 1, 2, 3, 4])],
     ["bytes that are not UTF-8 in a string", field(1, Buffer.from([0xc3, 0x28]))],
-    ["half of a surrogate pair in a string", field(1, Buffer.from([0xed, 0xa0, 0x80]))],
+    ["an unpaired surrogate in a string", field(1, Buffer.from([0xed, 0xa0, 0x80]))],
     ["not UTF-8 in a list", field(3, Buffer.from([0xff]))],
     ["not UTF-8 deep inside", field(4, field(3, Buffer.from([0xff])))],
   ])("is refused as INVALID_ARGUMENT: %s", async (_what, message) => {
