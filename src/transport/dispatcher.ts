@@ -7,66 +7,65 @@ import { mayBeForeignKey } from "../contract/key-format.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 import type { Cors } from "./http/cors.js";
-import type { Exchange } from "./http/exchange.js";
-import { type Door, type Served, served } from "./http/exchange.js";
-import { tlsOnly } from "./http/headers.js";
+import { type Door, type Exchange, type Handled, handled } from "./http/exchange.js";
+import { strictTransportSecurity } from "./http/headers.js";
 import { sendProblem } from "./http/responses.js";
 
 type SizeLimits = Pick<Limits, "headerCount" | "headerSize" | "urlSize">;
 
 interface FrontOptions {
   readonly cors: Cors;
-  /** Tried in turn until one takes the request. */
+  /** Tried in this order until one handles the request. The last one handles every request. */
   readonly doors: readonly Door[];
   readonly log: Logger;
-  /** Whether all connections come by TLS. */
+  /** Whether all connections use TLS. */
   readonly isSecure: boolean;
-  /** Called with each request that is no call, when it is over. */
+  /** Called at the end of each request that is not a call. */
   readonly onPage?: ((exchange: Exchange) => void) | undefined;
   readonly limits: SizeLimits;
-  /** Whether keys work that were made elsewhere. */
+  /** Whether keys that were created elsewhere are accepted. */
   readonly foreignKeys: boolean;
   readonly withoutSecrets: WithoutSecrets;
 }
 
-/** The first to see a request: brings it to the door that it is for. */
+/** Creates the dispatcher: checks each request and passes it to the first handler that accepts it. */
 export function createFront(options: FrontOptions) {
   const { cors, doors, log, isSecure, onPage, limits, foreignKeys, withoutSecrets } = options;
 
-  function serve(exchange: Exchange): MaybePromise<Served> {
+  function dispatch(exchange: Exchange): MaybePromise<Handled> {
     checkHost(exchange);
-    checkEnd(exchange);
-    for (const door of doors) {
-      const answer = door(exchange);
-      if (answer) {
-        return answer;
+    checkTransferEncoding(exchange);
+    for (const handle of doors) {
+      const result = handle(exchange);
+      if (result) {
+        return result;
       }
     }
-    throw new Error("there is no door for what is for no other");
+    throw new Error("no handler accepted the request");
   }
 
-  function serveLater(exchange: Exchange, answer: Promise<Served>): void {
+  function finishLater(exchange: Exchange, result: Promise<Handled>): void {
     exchange.watch(logUnlessCall);
-    answer
+    result
       .then(
-        () => exchange.dropBody(),
-        (reason) => refuse(exchange, reason),
+        () => exchange.discardBody(),
+        (reason) => respondWithProblem(exchange, reason),
       )
       .catch((reason) => logFailure(exchange, reason));
   }
 
   function logUnlessCall(exchange: Exchange): void {
-    const { call, method, path, status, code } = exchange;
+    const { call, method, path, status, problemCode } = exchange;
     if (!call.logged) {
       onPage?.(exchange);
       log.info({
         request_id: call.requestId,
-        // Over HTTP/2 it may be any word.
+        // Over HTTP/2 the method may be any string.
         method: withoutSecrets(method).slice(0, limits.urlSize),
         path: withoutSecrets(path).slice(0, limits.urlSize),
         protocol: call.protocol,
         status,
-        ...(code !== undefined && { code }),
+        ...(problemCode !== undefined && { code: problemCode }),
         duration_ms: Math.round((performance.now() - call.startedAt) * 1_000) / 1_000,
       });
     }
@@ -76,17 +75,17 @@ export function createFront(options: FrontOptions) {
     log.error({ request_id: call.requestId, err: reason });
   }
 
-  function refuse(exchange: Exchange, reason: unknown): void {
+  function respondWithProblem(exchange: Exchange, reason: unknown): void {
     if (!(reason instanceof ConnectError)) {
       logFailure(exchange, reason);
     }
     sendProblem(exchange, reason);
-    exchange.dropBody();
+    exchange.discardBody();
   }
 
-  function refuseNow(exchange: Exchange, reason: unknown): void {
+  function refuse(exchange: Exchange, reason: unknown): void {
     try {
-      refuse(exchange, reason);
+      respondWithProblem(exchange, reason);
       logUnlessCall(exchange);
     } catch (failure) {
       logFailure(exchange, failure);
@@ -98,15 +97,15 @@ export function createFront(options: FrontOptions) {
       exchange.call.requestId = randomUUID();
     }
     if (isSecure) {
-      exchange.addHeader(...tlsOnly);
+      exchange.addHeader(...strictTransportSecurity);
     }
     const preflightHeaders = cors(exchange);
-    const tooLarge = sizeProblem(exchange, limits);
+    const tooLarge = checkSize(exchange, limits);
     if (tooLarge) {
-      refuseNow(exchange, tooLarge);
+      refuse(exchange, tooLarge);
       if (exchange.hasBody) {
-        // Its headers are kept for as long as it is open.
-        exchange.cutOffBodySoon();
+        // Its headers stay in memory until it ends.
+        exchange.abortBodySoon();
       }
       return;
     }
@@ -116,44 +115,41 @@ export function createFront(options: FrontOptions) {
       return;
     }
     try {
-      const answer = serve(exchange);
-      if (answer !== served) {
-        serveLater(exchange, answer);
+      const result = dispatch(exchange);
+      if (result !== handled) {
+        finishLater(exchange, result);
         return;
       }
-      exchange.dropBody();
+      exchange.discardBody();
       logUnlessCall(exchange);
     } catch (reason) {
-      refuseNow(exchange, reason);
+      refuse(exchange, reason);
     }
   };
 }
 
-/** HTTP/1.1 wants every request to name its host, and only one. */
-function checkHost({ version, headers, hasSeveralHosts }: Exchange): void {
+/** HTTP/1.1 requires exactly one Host header. */
+function checkHost({ version, headers, hasMultipleHosts }: Exchange): void {
   if (version === "1.1" && headers.host === undefined) {
-    throw invalidRequest({ field: "host", message: "is missing: send the Host header" });
+    throw invalidRequest({ field: "host", message: "is missing; send the Host header" });
   }
-  // A proxy in front may have taken another one of them.
-  if (hasSeveralHosts) {
-    throw invalidRequest({
-      field: "host",
-      message: "is there more than once: send one Host header",
-    });
+  // A proxy in front may have used another one.
+  if (hasMultipleHosts) {
+    throw invalidRequest({ field: "host", message: "is repeated; send one Host header" });
   }
 }
 
-/** Where nobody can tell the end of a body, what follows could be taken for another request. */
-function checkEnd(exchange: Exchange): void {
+/** If the end of a body is ambiguous, its rest could be taken for another request (smuggling). */
+function checkTransferEncoding(exchange: Exchange): void {
   const { "transfer-encoding": coding } = exchange.headers;
   if (coding !== undefined && !/(?:^|,\s*)chunked$/i.test(coding)) {
     exchange.addHeader("connection", "close");
-    throw invalidRequest({ field: "transfer-encoding", message: "must be chunked, or not there" });
+    throw invalidRequest({ field: "transfer-encoding", message: "must be chunked or absent" });
   }
 }
 
-/** What Node itself lets pass. Of headers over HTTP/1.1 it would merely leave some off. */
-function sizeProblem(
+/** Checks the limits that Node does not enforce. Over HTTP/1.1 Node drops excess headers silently. */
+function checkSize(
   { url, headerCount, headerSize }: Exchange,
   limits: SizeLimits,
 ): Problem | undefined {
@@ -164,7 +160,7 @@ function sizeProblem(
     return headersTooLarge(limits.headerSize);
   }
   if (headerCount > limits.headerCount) {
-    const detail = `There may be at most ${limits.headerCount} headers. Send fewer.`;
+    const detail = `A request may have at most ${limits.headerCount} headers.`;
     return new Problem("headers_too_large", detail);
   }
   return undefined;

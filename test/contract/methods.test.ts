@@ -59,8 +59,8 @@ describe("the contract", () => {
   it("stops a server that cannot read or write a field of its requests", () => {
     const [request] = methods.map(({ input }) => input);
     const odd = { ...(request as DescMessage), fields: [oddField()] };
-    expect(() => createDecoder(odd, [], true)).toThrow("a type that REST does not know");
-    expect(() => createEncoder(odd)).toThrow("a type that REST does not know");
+    expect(() => createDecoder(odd, [], true)).toThrow("a type that REST does not support");
+    expect(() => createEncoder(odd)).toThrow("a type that REST does not support");
   });
 
   it("binds no two methods to one verb and path", () => {

@@ -10,11 +10,11 @@ import { until } from "../support/until.js";
 
 let server: TestServer;
 let root: Bootstrapped;
-/** Those of the lists that the store was asked for. */
+/** The signals of the lists that the store was queried for. */
 let signals: AbortSignal[] = [];
 
 beforeAll(async () => {
-  /** Reads for as long as its caller is there. */
+  /** Reads until its caller cancels. */
   const list = (_query: unknown, signal?: AbortSignal) =>
     new Promise<never>((_, reject) => {
       const given = signal ?? new AbortController().signal;
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-/** The signal of the one list that a caller has begun. */
+/** The signal of the only list in progress. */
 async function begun(): Promise<AbortSignal> {
   await until(async () => signals.length > 0);
   const [signal] = signals;

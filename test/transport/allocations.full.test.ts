@@ -10,9 +10,9 @@ import { firstKeyPattern, listeningLine } from "../support/service-process.js";
 import { callEach, callOnce, sendEach } from "../support/steady-load.js";
 
 /**
- * What the service spends on a request beside what Node does by itself. It is
- * counted and not timed, so that it is the same on every machine; see
- * docs/explanation/performance.md for the time that it takes.
+ * The allocations of the service per request in addition to Node's own. They are
+ * counted, not timed, so the results are the same on every machine. See
+ * docs/explanation/performance.md for timings.
  */
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -20,9 +20,8 @@ const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
 const warmUp = 3_000;
 const counted = 3_000;
 /**
- * LMDB sets one in each turn that looks something up, to let go of what it has
- * read. The caller of a call whose message comes in a later turn than its
- * headers is looked up in both.
+ * LMDB sets one timer in each tick with a read, to release its read transaction. If
+ * the message arrives in a later tick than the headers, both ticks look up the caller.
  */
 const timersOfLookUp = 1;
 
@@ -54,7 +53,7 @@ afterAll(() => {
   release();
 });
 
-/** A folder that is there until it is released. */
+/** A temporary folder. */
 function takeFolder(): Promise<string> {
   return new Promise((resolve) => {
     void withFolder(
@@ -84,12 +83,12 @@ const post = () =>
 const call = (port: number) => (count: number) =>
   callEach(port, grpcHeaders(byKeyRpc, key), envelope(""), count);
 
-/** A kind of request, the same to a bare server, and how many bytes more than that it may allocate. */
+/** A request to the service, the same to a bare server, and the bytes that it may allocate in addition. */
 interface Row {
   readonly load: () => Load;
   readonly floor: () => Load;
   readonly more: number;
-  /** Whether its callers send one, beside their headers. */
+  /** Whether the request has a body. */
   readonly hasMessage: boolean;
 }
 
@@ -127,7 +126,7 @@ describe.each(Object.entries(rows))("%s", (_what, { load, floor, more, hasMessag
     expectNothingDear(spent, hasMessage ? 2 * timersOfLookUp : timersOfLookUp);
   });
 
-  it("is let go of as soon as it is answered", () => {
+  it("is released as soon as its response is sent", () => {
     expectLetGo(spent, least);
   });
 
@@ -154,7 +153,7 @@ describe("a check in a stream of gRPC", () => {
       }
       session.destroy();
     };
-    // A check is so little that it takes more of them to fill the young generation.
+    // Checks are small, so it takes more of them to fill the young generation.
     spent = await spentBy(service, load, 5 * counted);
   });
 
@@ -162,7 +161,7 @@ describe("a check in a stream of gRPC", () => {
     expectNothingDear(spent, 0);
   });
 
-  it("is let go of as soon as it is answered", () => {
+  it("is released as soon as its response is sent", () => {
     expectLetGo(spent, { promoted: 0, retained: 0 });
   });
 
@@ -171,14 +170,14 @@ describe("a check in a stream of gRPC", () => {
   });
 });
 
-/** The service makes some of these for itself, now and then, and a stream of hundreds of checks a few. */
+/** The service creates some of these from time to time, and a stream of hundreds of checks a few. */
 function expectNothingDear({ timers, abortControllers, headers }: Spent, given: number): void {
   for (const each of [timers - given, abortControllers, headers]) {
     expect(each).toBeLessThan(0.05);
   }
 }
 
-/** A call that is kept for a while is ten thousand bytes and more; nothing of it may be. */
+/** A retained call takes 10 kB or more. None may be retained. */
 function expectLetGo(spent: Spent, least: Pick<Spent, "promoted" | "retained">): void {
   expect(spent.promoted - least.promoted).toBeLessThan(300);
   expect(spent.retained - least.retained).toBeLessThan(300);

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { durationPattern } from "../../src/transport/codec/json-reader.js";
+import { durationPattern } from "../../src/transport/codec/time.js";
 import type { Facts } from "../contract/facts.js";
 import { moment } from "../contract/field-example.js";
 import { limitsOf } from "../contract/limits.js";

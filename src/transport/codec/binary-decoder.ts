@@ -8,24 +8,23 @@ import {
 import { WireType } from "@bufbuild/protobuf/wire";
 import { listFieldsOf } from "../../contract/fields.js";
 import { ByteReader } from "./byte-reader.js";
-import { type Fields, isPlain, messageMaker, tagOf } from "./message-fields.js";
+import { createMessageFactory, type Fields, isSupported, tagOf } from "./message-fields.js";
 
 /**
- * Reads a message as `fromBinary` reads it, without the fields that the schema
- * does not know. It is stricter in one thing: a field that is sent in another
- * wire type than its own, or that goes on behind the end of the message it is
- * in, throws and is not guessed at. And of a list that is too long it reads one
- * item too many and no more: by that one the message is refused.
+ * Decodes a message like `fromBinary`, without unknown fields. It is stricter: a
+ * field with the wrong wire type, or one that exceeds its message, throws. Of a list
+ * over its limit it reads one item too many and skips the rest: validation rejects
+ * the message for that one.
  */
 export type BinaryDecoder = (bytes: Uint8Array) => Message;
 
 type ReadField = (from: ByteReader, into: Fields) => void;
 
 export function createBinaryDecoder(schema: DescMessage): BinaryDecoder {
-  if (!isPlain(schema)) {
+  if (!isSupported(schema)) {
     return (bytes) => fromBinary(schema, bytes, { readUnknownFields: false });
   }
-  const make = messageMaker(schema);
+  const make = createMessageFactory(schema);
   const read = messageReader(schema);
   return (bytes) => {
     const message = make();
@@ -90,9 +89,9 @@ function scalarReader(name: string, scalar: ScalarType | undefined): ReadField {
   }
 }
 
-/** A message that is sent in two pieces is put together. */
+/** Merges a message that is sent in several parts. */
 function nestedReader(name: string, schema: DescMessage): ReadField {
-  const make = messageMaker(schema);
+  const make = createMessageFactory(schema);
   const read = messageReader(schema);
   return (from, into) => {
     const message = (into[name] as Fields | undefined) ?? make();
@@ -104,10 +103,10 @@ function nestedReader(name: string, schema: DescMessage): ReadField {
 }
 
 function listReader({ localName, parent }: DescField, read: ReadField): ReadField {
-  const { most = Number.POSITIVE_INFINITY } =
+  const { most: limit = Number.POSITIVE_INFINITY } =
     listFieldsOf(parent).find((list) => list.localName === localName) ?? {};
   return (from, into) => {
-    if ((into[localName] as unknown[]).length > most) {
+    if ((into[localName] as unknown[]).length > limit) {
       from.skip(WireType.LengthDelimited);
     } else {
       read(from, into);
@@ -116,7 +115,7 @@ function listReader({ localName, parent }: DescField, read: ReadField): ReadFiel
 }
 
 function messagesReader(name: string, schema: DescMessage): ReadField {
-  const make = messageMaker(schema);
+  const make = createMessageFactory(schema);
   const read = messageReader(schema);
   return (from, into) => {
     const message = make();

@@ -7,22 +7,21 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { ByteWriter } from "./byte-writer.js";
-import { type Fields, isImplicit, isPlain, tagOf } from "./message-fields.js";
+import { type Fields, isImplicit, isSupported, tagOf } from "./message-fields.js";
 
 /**
- * Writes a message, or what one is made of, as `toBinary` would write it after
- * `create`, behind as many free bytes as the caller asks for. Fields that the
- * schema does not know are left out.
+ * Encodes a message, or its init shape, like `toBinary(create(…))`, without unknown
+ * fields and after `headroom` free bytes.
  */
 export type BinaryEncoder = (message: object, headroom?: number) => Buffer;
 
 type WriteField = (message: Fields, to: ByteWriter) => void;
 
-/** All encoders share it: a message is written in one go. */
+/** Shared by all encoders: encoding is synchronous. */
 const writer = new ByteWriter();
 
 export function createBinaryEncoder(schema: DescMessage): BinaryEncoder {
-  if (!isPlain(schema)) {
+  if (!isSupported(schema)) {
     return createLibraryEncoder(schema);
   }
   const write = messageWriter(schema);
@@ -42,9 +41,9 @@ function createLibraryEncoder(schema: DescMessage): BinaryEncoder {
     const bytes = toBinary(schema, create(schema, message as MessageInitShape<DescMessage>), {
       writeUnknownFields: false,
     });
-    const behind = Buffer.allocUnsafe(headroom + bytes.length);
-    behind.set(bytes, headroom);
-    return behind;
+    const result = Buffer.allocUnsafe(headroom + bytes.length);
+    result.set(bytes, headroom);
+    return result;
   };
 }
 

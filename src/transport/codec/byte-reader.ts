@@ -1,14 +1,14 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import { asBuffer } from "../../lib/bytes.js";
 
-/** How deep groups may be nested in a field that nobody reads. */
-const deepestGroup = 100;
+/** The maximum nesting depth of groups in unknown fields. */
+const maxGroupDepth = 100;
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 const replacement = "\ufffd";
 const byteOrderMark = "\ufeff";
 
-/** Reads protobuf's wire format, and throws where the bytes are not that. */
+/** Reads protobuf's wire format. Throws if it is invalid. */
 export class ByteReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -19,18 +19,18 @@ export class ByteReader {
     this.#end = bytes.length;
   }
 
-  /** Whether there is more to read in the part that was entered last. */
+  /** Whether the current message has more fields. */
   get hasMore(): boolean {
     return this.#at < this.#end;
   }
 
-  /** Enters a part that its length precedes; answers where the part around it ends, for `leave`. */
+  /** Enters a length-delimited message. Returns the end of the outer one, for `leave`. */
   enter(): number {
     const size = this.varint();
     const outerEnd = this.#end;
     this.#end = this.#at + size;
     if (this.#end > outerEnd) {
-      throw cutOff();
+      throw prematureEof();
     }
     return outerEnd;
   }
@@ -39,7 +39,7 @@ export class ByteReader {
     this.#end = outerEnd;
   }
 
-  /** The number of a field, times 8, and its wire type. */
+  /** Reads a tag: the field number times 8, plus the wire type. */
   tag(): number {
     const start = this.#at;
     const tag = this.varint();
@@ -51,7 +51,7 @@ export class ByteReader {
     return tag;
   }
 
-  /** The low 32 bits of a varint, without a sign. */
+  /** Reads the low 32 bits of a varint, unsigned. */
   varint(): number {
     const first = this.#byte();
     return first < 0x80 ? first : this.#longVarint(first);
@@ -82,7 +82,7 @@ export class ByteReader {
         high += (byte & 0x7f) * 2 ** (shift - 28);
       }
       if (byte < 0x80) {
-        // Up to 2^53 numbers are exact, and a number is far quicker.
+        // Up to 2^53 numbers are exact and much faster than bigints.
         return high < 0x200_0000
           ? BigInt(high * 0x1000_0000 + low)
           : BigInt.asIntN(64, BigInt(high) * 0x1000_0000n + BigInt(low));
@@ -108,13 +108,13 @@ export class ByteReader {
     const start = this.#at;
     this.#forward(size);
     const text = this.#bytes.toString("utf8", start, this.#at);
-    // What cannot be decoded is replaced, and the library drops a byte order mark.
+    // Buffer replaces invalid UTF-8 and keeps a byte order mark; the library rejects the one and drops the other.
     return text.includes(replacement) || text.startsWith(byteOrderMark)
       ? strict.decode(this.#bytes.subarray(start, this.#at))
       : text;
   }
 
-  /** Passes over a field that nobody reads. */
+  /** Skips an unknown field. */
   skip(tag: number, depth = 0): void {
     switch (tag & 7) {
       case WireType.Varint:
@@ -138,7 +138,7 @@ export class ByteReader {
   }
 
   #skipGroup(start: number, depth: number): void {
-    if (depth > deepestGroup) {
+    if (depth > maxGroupDepth) {
       throw new Error("maximum recursion depth reached");
     }
     const end = start - WireType.StartGroup + WireType.EndGroup;
@@ -149,7 +149,7 @@ export class ByteReader {
 
   #byte(): number {
     if (this.#at >= this.#end) {
-      throw cutOff();
+      throw prematureEof();
     }
     return this.#bytes[this.#at++] as number;
   }
@@ -157,11 +157,11 @@ export class ByteReader {
   #forward(size: number): void {
     this.#at += size;
     if (this.#at > this.#end) {
-      throw cutOff();
+      throw prematureEof();
     }
   }
 }
 
-function cutOff(): RangeError {
+function prematureEof(): RangeError {
   return new RangeError("premature EOF");
 }

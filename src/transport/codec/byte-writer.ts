@@ -1,12 +1,12 @@
 import { protoInt64 } from "@bufbuild/protobuf";
-import { Scratch } from "./scratch.js";
+import { ScratchBuffer } from "./scratch-buffer.js";
 
-/** Up to here a loop is quicker than a call out of JavaScript. */
-const shortString = 48;
+/** Up to this length a loop is faster than a native call. */
+const maxShortLength = 48;
 
 /** Writes protobuf's wire format. */
-export class ByteWriter extends Scratch {
-  /** Writes a whole number from 0 to 2^53 - 1. */
+export class ByteWriter extends ScratchBuffer {
+  /** Writes an integer from 0 to 2^53 - 1. */
   varint(value: number): void {
     this.reserve(8);
     let rest = value;
@@ -45,13 +45,13 @@ export class ByteWriter extends Scratch {
   string(value: string): void {
     const { length } = value;
     this.reserve(length * 3 + 5);
-    if (length > shortString || !this.#shortAscii(value)) {
+    if (length > maxShortLength || !this.#shortAscii(value)) {
       this.varint(Buffer.byteLength(value));
       this.at += this.bytes.write(value, this.at, "utf8");
     }
   }
 
-  /** Writes a short string, unless it has a character that takes more than a byte. */
+  /** Writes a short string. Returns `false` if it is not ASCII. */
   #shortAscii(value: string): boolean {
     const bytes = this.bytes;
     const { length } = value;
@@ -68,7 +68,7 @@ export class ByteWriter extends Scratch {
     return true;
   }
 
-  /** Begins a part that its length precedes; answers where, for `end`. */
+  /** Starts a length-delimited field. Returns its position, for `end`. */
   begin(): number {
     this.reserve(1);
     this.at += 1;
@@ -84,7 +84,7 @@ export class ByteWriter extends Scratch {
     }
   }
 
-  /** One byte was left for the length. It takes more, so the part moves. */
+  /** One byte was reserved for the length. It takes more, so the content moves. */
   #moveAndWriteSize(start: number, size: number): void {
     const more = size < 0x4000 ? 1 : size < 0x20_0000 ? 2 : size < 0x1000_0000 ? 3 : 4;
     this.reserve(more);

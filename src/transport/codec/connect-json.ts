@@ -3,6 +3,7 @@ import {
   createRegistry,
   type DescField,
   type DescMessage,
+  type DescService,
   fromJson,
   fromJsonString,
   type JsonValue,
@@ -20,57 +21,54 @@ import {
   surelyHasNoExcess,
   surelyHasNoTwins,
 } from "../../validation/json.js";
-import type { RpcOptions } from "../rpc/implementation.js";
-import { dateText } from "./date-text.js";
-import { checkCalendar, createJsonReader, type JsonReadingStyle } from "./json-reader.js";
-import { createJsonWriter, type JsonStyle } from "./json-writer.js";
-import { isPlain } from "./message-fields.js";
+import { createJsonReader, type JsonReadStyle } from "./json-reader.js";
+import { createJsonWriter, type JsonWriteStyle } from "./json-writer.js";
+import { isSupported } from "./message-fields.js";
 import type { TextWriter } from "./text-writer.js";
+import { checkCalendar, formatSeconds } from "./time.js";
 
-const connectReadStyle: JsonReadingStyle = {
+const connectReadStyle: JsonReadStyle = {
   nameOf: ({ jsonName }) => jsonName,
-  readMoment(value) {
+  parseTimestamp(value) {
     checkCalendar(value as string);
     return fromJson(TimestampSchema, value as JsonValue);
   },
 };
 
 /**
- * Creates a reader of the JSON of Connect, which reads what `fromJsonString`
- * reads and throws what it throws. Of our own messages it refuses dates and
- * durations that are none, too.
+ * Creates a decoder of Connect's JSON with the behaviour of `fromJsonString`. In
+ * supported messages it also rejects dates and durations that do not exist.
  */
 export function createConnectJsonDecoder(
   schema: DescMessage,
   jsonOptions: JsonOptions,
 ): (bytes: Uint8Array) => Message {
   const { jsonDepth, textDecoder } = jsonOptions;
-  const [read, check] = isPlain(schema)
-    ? [createJsonReader(schema, connectReadStyle), createMomentCheck(schema)]
+  const [read, check] = isSupported(schema)
+    ? [createJsonReader(schema, connectReadStyle), createTimeCheck(schema)]
     : [() => undefined, () => {}];
-  function readSlowly(text: string): Message {
+  function decodeWithLibrary(text: string): Message {
     const message = fromJsonString(schema, text, jsonOptions);
     check(JSON.parse(text));
     return message;
   }
 
   return (bytes) => {
-    const look = lookAtJson(bytes);
-    // What is ASCII needs no look at its letters.
-    const isPlainText = look.isAscii && surelyHasNoExcess(look, jsonDepth);
-    const text = isPlainText ? asciiText(bytes) : textDecoder.decode(bytes);
-    const value = parse(text);
+    const scan = lookAtJson(bytes);
+    // ASCII needs no UTF-8 validation.
+    const isPlainAscii = scan.isAscii && surelyHasNoExcess(scan, jsonDepth);
+    const text = isPlainAscii ? asciiText(bytes) : textDecoder.decode(bytes);
+    const value = parseOrUndefined(text);
     const overlong = overlongListIn(schema, value);
     if (overlong) {
       throw invalidRequest(overlong);
     }
-    const isSure = surelyHasNoTwins(look, value, jsonDepth);
-    return (isSure ? read(value) : undefined) ?? readSlowly(text);
+    const isUnambiguous = surelyHasNoTwins(scan, value, jsonDepth);
+    return (isUnambiguous ? read(value) : undefined) ?? decodeWithLibrary(text);
   };
 }
 
-/** The value of a text, where it is JSON. */
-function parse(text: string): unknown {
+function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -81,14 +79,14 @@ function parse(text: string): unknown {
 const lastSecond = 253_402_300_799;
 const lastNano = 999_999_999;
 
-const connectWriteStyle: JsonStyle = { nameOf: ({ jsonName }) => jsonName, writeMoment };
+const connectWriteStyle: JsonWriteStyle = { nameOf: ({ jsonName }) => jsonName, writeTimestamp };
 
-/** Creates a writer of a message, or of what one is made of, as the JSON of Connect. */
+/** Creates an encoder of a message, or of its init shape, to Connect's JSON. */
 export function createConnectJsonEncoder(
   schema: DescMessage,
   jsonOptions: JsonOptions,
 ): (message: object) => Buffer {
-  return isPlain(schema)
+  return isSupported(schema)
     ? createJsonWriter(schema, connectWriteStyle)
     : (message) => Buffer.from(libraryText(schema, message, jsonOptions));
 }
@@ -98,14 +96,14 @@ function libraryText(schema: DescMessage, message: object, jsonOptions?: JsonOpt
   return JSON.stringify(toJson(schema, create(schema, init), jsonOptions));
 }
 
-function writeMoment(moment: Timestamp, to: TextWriter): void {
-  const second = Number(moment.seconds);
-  const nanos = moment.nanos ?? 0;
+function writeTimestamp(timestamp: Timestamp, to: TextWriter): void {
+  const second = Number(timestamp.seconds);
+  const nanos = timestamp.nanos ?? 0;
   if (!(second >= 0 && second <= lastSecond && nanos >= 0 && nanos <= lastNano)) {
-    to.ascii(libraryText(TimestampSchema, moment));
+    to.ascii(libraryText(TimestampSchema, timestamp));
   } else {
     to.ascii('"');
-    to.ascii(dateText(second));
+    to.ascii(formatSeconds(second));
     to.ascii(nanos === 0 ? 'Z"' : `.${fraction(nanos)}Z"`);
   }
 }
@@ -119,17 +117,17 @@ function fraction(nanos: number): string {
   return digits.endsWith("000") ? digits.slice(0, 6) : digits;
 }
 
-/** Throws where a JSON value has something at its place that only looks like what it should be. */
+/** Throws if a JSON value is not valid, although the library accepted it. */
 type Check = (value: unknown) => void;
 
 const duration = /^-?[0-9]+(?:[.][0-9]{1,9})?s$/;
 
 /**
- * Creates a check of the moments and durations in the JSON of a plain message
- * that the library has read: it takes a day that the calendar does not have for
- * one of the next month, and overlooks what stands behind a duration.
+ * Creates a check of the timestamps and durations in a message that the library has
+ * read. The library turns a day that does not exist into one of the next month, and
+ * ignores text after a duration.
  */
-function createMomentCheck(schema: DescMessage): Check {
+function createTimeCheck(schema: DescMessage): Check {
   switch (schema.typeName) {
     case TimestampSchema.typeName:
       return (value) => checkCalendar(value as string);
@@ -163,34 +161,29 @@ function messageCheck({ fields }: DescMessage): Check {
 }
 
 function fieldCheck({ fieldKind }: DescField, message: DescMessage): Check {
-  const check = createMomentCheck(message);
+  const check = createTimeCheck(message);
   return fieldKind === "list" ? (items) => (items as unknown[]).forEach(check) : check;
 }
 
-/** How the JSON of Connect is read and written. */
-export type JsonOptions = ReturnType<typeof jsonOptionsFor>;
+/** The options of Connect's JSON format. */
+export type JsonOptions = ReturnType<typeof createJsonOptions>;
 
-export function jsonOptionsFor({
-  implementations,
-  openImplementations,
-  jsonDepth,
-}: Pick<RpcOptions, "implementations" | "openImplementations" | "jsonDepth">) {
-  const services = [...implementations, ...openImplementations].map(({ service }) => service);
+export function createJsonOptions(services: readonly DescService[], jsonDepth: number) {
   return {
     jsonDepth,
-    // A mistyped name must not be taken for a field that was left out.
+    // A misspelled name must not count as an absent field.
     ignoreUnknownFields: false,
     textDecoder: createTextDecoder(jsonDepth),
-    // As over REST: that something is not allowed is said, and not left out.
+    // As over REST: `false` is written, not omitted.
     alwaysEmitImplicit: true,
-    // The types that a message may hold in an Any, which JSON cannot be made of without them.
+    // The types that may occur in an Any.
     registry: createRegistry(...services.map(({ file }) => file)),
   };
 }
 
-/** Creates what makes a text of bytes before anybody parses it. */
+/** Creates a decoder that checks JSON before it is parsed. */
 export function createTextDecoder(jsonDepth: number) {
-  // Bytes that are not UTF-8 would be replaced otherwise.
+  // Without `fatal`, invalid UTF-8 would be replaced.
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   return {
     decode(bytes: Uint8Array): string {

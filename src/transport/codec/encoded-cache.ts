@@ -2,51 +2,51 @@ import { createGenerationalCache } from "../../lib/cache.js";
 import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
 import { cacheCounts } from "../../telemetry/metrics/caches.js";
 
-export type Encode = (answer: object) => Buffer;
+export type Encode = (response: object) => Buffer;
 
-/** Bytes of encoded answers that each of two generations may keep. */
+/** Bytes of encoded responses in each of the two generations of the cache. */
 const generationBytes = 8 * 1024 * 1024;
 
-/** Of so many answers encoded one is kept. */
-const encodedPerKept = 4;
+/** One of this many encoded responses is cached. */
+const encodedPerAdmitted = 4;
 
-/** What an answer that is kept takes beside its own bytes. */
-const overhead = 300;
+/** Memory that a cached response takes in addition to its bytes. */
+const entryOverhead = 300;
 
-/** An answer in its encoding, and what may differ between two of the same version of a record. */
-interface Kept {
+/** An encoded response, and the field that may differ within a version of a record. */
+interface CachedResponse {
   readonly lastUsedAt: number | undefined;
   readonly encoded: Buffer;
 }
 
-/** Encodes an answer that shows a record once per version of it, as long as it is asked for often. */
-export function keepEncoded(encode: Encode): Encode {
-  const generations = createGenerationalCache<Kept>(
+/** Caches the encoded responses that show a record, by its version. */
+export function cacheEncoded(encode: Encode): Encode {
+  const cache = createGenerationalCache<CachedResponse>(
     generationBytes,
-    encodedPerKept,
+    encodedPerAdmitted,
     cacheCounts.answers,
   );
 
-  return (answer) => {
-    const record = (answer as ShowsRecord)[shownRecord];
+  return (response) => {
+    const record = (response as ShowsRecord)[shownRecord];
     if (!record) {
-      return encode(answer);
+      return encode(response);
     }
     const { id, version, lastUsedAt } = record;
-    const kept = generations.get(id, version);
-    if (kept && kept.lastUsedAt === lastUsedAt) {
-      return kept.encoded;
+    const cached = cache.get(id, version);
+    if (cached && cached.lastUsedAt === lastUsedAt) {
+      return cached.encoded;
     }
-    const encoded = encode(answer);
-    if (generations.shouldAdmit()) {
+    const encoded = encode(response);
+    if (cache.shouldAdmit()) {
       const entry = { lastUsedAt, encoded: copyOf(encoded) };
-      generations.add(id, version, entry, encoded.length + overhead);
+      cache.add(id, version, entry, encoded.length + entryOverhead);
     }
     return encoded;
   };
 }
 
-/** A copy in memory of its own: small buffers are parts of larger ones, which would be kept with them. */
+/** Copies bytes into their own memory. Small buffers are slices of a pool, which would stay in memory with them. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);

@@ -7,50 +7,47 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import {
-  type Duration,
   DurationSchema,
   FieldMaskSchema,
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
-import { toTimestamp } from "../../validation/time.js";
-import { dateText } from "./date-text.js";
-import { type Fields, messageMaker } from "./message-fields.js";
+import { createMessageFactory, type Fields } from "./message-fields.js";
+import { parseDuration, parseUtcTimestamp } from "./time.js";
 
-/** What differs between the ways to read a plain message from JSON. */
-export interface JsonReadingStyle {
+/** The differences between Connect's JSON and REST's JSON. */
+export interface JsonReadStyle {
   nameOf(field: DescField): string;
-  /** Reads a moment, and throws where it is none. */
-  readMoment(value: unknown): Timestamp;
+  /** Parses a timestamp. Throws if it is invalid. */
+  parseTimestamp(value: unknown): Timestamp;
 }
 
-/** Reads a value; `undefined` where there is anything to say about it. */
+/** Reads a value. Returns `undefined` if it is not valid or not in its usual form. */
 type ReadValue = (value: unknown) => unknown;
 
 /**
- * Creates a reader of a plain message from JSON that is all as it should be:
- * the names of fields in their first spelling, whole numbers as numbers, and
- * `null` for what is absent. Of anything else it makes nothing, and leaves it
- * to a slower reader to say why, or to take it nevertheless.
+ * Creates a fast reader of JSON in its usual form: fields under their primary
+ * names, integers as numbers, `null` for absent fields. It returns `undefined` for
+ * anything else, and a slower reader accepts or explains it.
  */
 export function createJsonReader(
   schema: DescMessage,
-  style: JsonReadingStyle,
+  style: JsonReadStyle,
 ): (value: unknown) => Message | undefined {
   return messageReader(schema, style) as (value: unknown) => Message | undefined;
 }
 
-function messageReader(schema: DescMessage, style: JsonReadingStyle): ReadValue {
+function messageReader(schema: DescMessage, style: JsonReadStyle): ReadValue {
   if (schema.typeName === TimestampSchema.typeName) {
-    return momentReader(style);
+    return timestampReader(style);
   }
   if (schema.typeName === DurationSchema.typeName) {
-    return readUsualDuration;
+    return parseDuration;
   }
   if (schema.typeName === FieldMaskSchema.typeName) {
     return readMask;
   }
-  const make = messageMaker(schema);
+  const make = createMessageFactory(schema);
   const fields = new Map(
     schema.fields.map((field) => {
       const { localName } = field;
@@ -77,7 +74,7 @@ function messageReader(schema: DescMessage, style: JsonReadingStyle): ReadValue 
   };
 }
 
-function fieldReader(field: DescField, style: JsonReadingStyle): ReadValue {
+function fieldReader(field: DescField, style: JsonReadStyle): ReadValue {
   const read = field.message ? messageReader(field.message, style) : scalarReader(field.scalar);
   return field.fieldKind === "list" ? listReader(read) : read;
 }
@@ -118,56 +115,12 @@ const readMask: ReadValue = (value) => {
   }
 };
 
-function momentReader({ readMoment }: JsonReadingStyle): ReadValue {
+function timestampReader({ parseTimestamp }: JsonReadStyle): ReadValue {
   return (value) => {
     try {
-      return readUsualMoment(value) ?? readMoment(value);
+      return parseUtcTimestamp(value) ?? parseTimestamp(value);
     } catch {
       return undefined;
     }
   };
-}
-
-const usual = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
-const dateLength = "2030-01-31T12:00:00".length;
-
-/** Reads a moment since 1970 in its usual spelling, or nothing where it is spelled otherwise. */
-function readUsualMoment(value: unknown): Timestamp | undefined {
-  if (typeof value !== "string" || !usual.test(value)) {
-    return undefined;
-  }
-  const moment = Date.parse(value);
-  // A day that the calendar does not have would be read as one of the next.
-  const isInCalendar =
-    moment >= 0 && dateText(Math.floor(moment / 1000)) === value.slice(0, dateLength);
-  return isInCalendar ? toTimestamp(moment) : undefined;
-}
-
-/** The spelling of a duration that is not negative. */
-export const durationPattern = /^([0-9]+)([.][0-9]{1,9})?s$/;
-
-/** About ten thousand years: protobuf knows no longer duration. */
-const mostSeconds = 315_576_000_000;
-
-/** Reads a duration in its usual spelling, or nothing where it is negative or spelled otherwise. */
-export function readUsualDuration(value: unknown): Duration | undefined {
-  const match = typeof value === "string" ? durationPattern.exec(value) : null;
-  const seconds = Number(match?.[1]);
-  if (!(seconds <= mostSeconds)) {
-    return undefined;
-  }
-  const digits = match?.[2]?.slice(".".length) ?? "";
-  return {
-    $typeName: "google.protobuf.Duration",
-    seconds: BigInt(seconds),
-    nanos: Number(digits.padEnd(9, "0")),
-  };
-}
-
-/** Throws where the calendar has no such day or hour: it would be read as one of the next. */
-export function checkCalendar(moment: string): void {
-  const hour = moment.slice(0, "2030-01-31T12".length);
-  if (new Date(`${hour}:00Z`).toISOString().slice(0, hour.length) !== hour) {
-    throw new Error(`there is no ${hour}`);
-  }
 }

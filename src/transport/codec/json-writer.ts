@@ -10,25 +10,24 @@ import {
 import { type Fields, isImplicit } from "./message-fields.js";
 import { braces, squares, TextWriter } from "./text-writer.js";
 
-/** What differs between the ways to write a plain message as JSON. */
-export interface JsonStyle {
+/** The differences between Connect's JSON and REST's JSON. */
+export interface JsonWriteStyle {
   nameOf(field: DescField): string;
-  writeMoment(moment: Timestamp, to: TextWriter): void;
+  writeTimestamp(timestamp: Timestamp, to: TextWriter): void;
 }
 
 type WriteValue = (value: unknown, to: TextWriter) => void;
 
-/** All writers share it: a message is written in one go. */
+/** Shared by all encoders: encoding is synchronous. */
 const writer = new TextWriter();
 
 /**
- * Creates a writer of a plain message, or of what one is made of: lists and
- * fields that read as zero where they are not set are always there, others
- * only where they are set.
+ * Creates an encoder of a supported message, or of its init shape, to JSON. Lists
+ * and fields with implicit presence are always written, others only if they are set.
  */
 export function createJsonWriter(
   schema: DescMessage,
-  style: JsonStyle,
+  style: JsonWriteStyle,
 ): (message: unknown) => Buffer {
   const write = messageWriter(schema, style);
   return (message) => {
@@ -42,9 +41,9 @@ export function createJsonWriter(
   };
 }
 
-function messageWriter(schema: DescMessage, style: JsonStyle): WriteValue {
+function messageWriter(schema: DescMessage, style: JsonWriteStyle): WriteValue {
   if (schema.typeName === TimestampSchema.typeName) {
-    return (value, to) => style.writeMoment(value as Timestamp, to);
+    return (value, to) => style.writeTimestamp(value as Timestamp, to);
   }
   if (schema.typeName === DurationSchema.typeName) {
     return writeDuration;
@@ -70,8 +69,8 @@ const writeMask: WriteValue = (value, to) => {
   to.quoted(toJson(FieldMaskSchema, create(FieldMaskSchema, value as FieldMask)));
 };
 
-/** Writes a field of a message, after a comma. */
-function memberWriter(field: DescField, style: JsonStyle): WriteValue {
+/** Writes a field with its name, after a comma. */
+function memberWriter(field: DescField, style: JsonWriteStyle): WriteValue {
   const { localName } = field;
   const name = `,${JSON.stringify(style.nameOf(field))}:`;
   const label = Buffer.from(name);
@@ -88,7 +87,7 @@ function memberWriter(field: DescField, style: JsonStyle): WriteValue {
   };
 }
 
-/** Whether a field is written where it is not set. The absence of others means something. */
+/** Whether a field is written even if it is not set. */
 function hasDefault(field: DescField): boolean {
   return field.fieldKind === "list" || isImplicit(field);
 }
@@ -100,7 +99,7 @@ function defaultOf({ fieldKind, scalar }: DescField): string {
   return scalar === ScalarType.STRING ? '""' : scalar === ScalarType.BOOL ? "false" : "0";
 }
 
-function fieldWriter(field: DescField, style: JsonStyle): WriteValue {
+function fieldWriter(field: DescField, style: JsonWriteStyle): WriteValue {
   const write = field.message ? messageWriter(field.message, style) : scalarWriter(field.scalar);
   return field.fieldKind === "list" ? listWriter(write) : write;
 }

@@ -9,8 +9,8 @@ import {
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
 
-/** What the fields of our contract hold: all that the quick codecs understand, beside messages. */
-const plainScalars: ReadonlySet<ScalarType | undefined> = new Set([
+/** The scalar types that the fast codecs support: those in the contract. */
+const supportedScalars: ReadonlySet<ScalarType | undefined> = new Set([
   ScalarType.STRING,
   ScalarType.INT32,
   ScalarType.BOOL,
@@ -18,8 +18,8 @@ const plainScalars: ReadonlySet<ScalarType | undefined> = new Set([
 
 const libraryPackage = "google.protobuf.";
 
-/** The messages of the library that have a spelling of their own in JSON, or nothing in them. */
-const plainLibraryTypes: ReadonlySet<string> = new Set([
+/** Well-known types that the fast codecs support. */
+const supportedWellKnownTypes: ReadonlySet<string> = new Set([
   TimestampSchema.typeName,
   DurationSchema.typeName,
   EmptySchema.typeName,
@@ -27,21 +27,21 @@ const plainLibraryTypes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether the quick codecs understand a message and all that is in it. The
- * codecs of the library serve every other one. A message that can contain
- * itself is never plain, so how deep a plain one goes is known beforehand.
+ * Whether the fast codecs support a message and everything in it. The library's
+ * codecs handle all others. Recursive messages are not supported, so the depth of
+ * a message is bounded.
  */
-export function isPlain(schema: DescMessage): boolean {
-  return oddPartOf(schema) === undefined;
+export function isSupported(schema: DescMessage): boolean {
+  return findUnsupported(schema) === undefined;
 }
 
-/** The message or the field that the quick codecs do not understand. */
-export function oddPartOf(
+/** Finds a message or field that the fast codecs do not support. */
+export function findUnsupported(
   schema: DescMessage,
   within: readonly DescMessage[] = [],
 ): DescMessage | DescField | undefined {
   const { typeName, file, fields } = schema;
-  if (plainLibraryTypes.has(typeName)) {
+  if (supportedWellKnownTypes.has(typeName)) {
     return undefined;
   }
   const isProto3 = file.edition === Edition.EDITION_PROTO3;
@@ -49,15 +49,15 @@ export function oddPartOf(
     return schema;
   }
   for (const field of fields) {
-    const odd = oddPartOfField(field, [...within, schema]);
-    if (odd) {
-      return odd;
+    const unsupported = findUnsupportedInField(field, [...within, schema]);
+    if (unsupported) {
+      return unsupported;
     }
   }
   return undefined;
 }
 
-function oddPartOfField(
+function findUnsupportedInField(
   field: DescField,
   within: readonly DescMessage[],
 ): DescMessage | DescField | undefined {
@@ -66,13 +66,14 @@ function oddPartOfField(
     return field;
   }
   if (message) {
-    return oddPartOf(message, within);
+    return findUnsupported(message, within);
   }
-  const isKnown = fieldKind === "list" ? scalar === ScalarType.STRING : plainScalars.has(scalar);
-  return isKnown ? undefined : field;
+  const isSupportedScalar =
+    fieldKind === "list" ? scalar === ScalarType.STRING : supportedScalars.has(scalar);
+  return isSupportedScalar ? undefined : field;
 }
 
-/** Whether a field that is not set reads as its zero value, so that a zero value is not sent. */
+/** Whether a field has implicit presence: its zero value is not sent. */
 export function isImplicit(field: DescField): boolean {
   return field.presence === FeatureSet_FieldPresence.IMPLICIT;
 }
@@ -80,13 +81,13 @@ export function isImplicit(field: DescField): boolean {
 /** The fields of a message by their local names. */
 export type Fields = Record<string, unknown>;
 
-/** Creates a function that makes what `create` makes of nothing, for a plain message. */
-export function messageMaker(schema: DescMessage): () => Fields {
+/** Creates a function that returns an empty message, as `create` does. */
+export function createMessageFactory(schema: DescMessage): () => Fields {
   const { $typeName, ...zero } = create(schema) as unknown as Fields;
   const lists = Object.keys(zero).filter((name) => Array.isArray(zero[name]));
   const scalars = Object.entries(zero).filter(([name]) => !lists.includes(name));
   return () => {
-    // Not a spread of the zero message: to add a field to such a copy takes V8 a microsecond.
+    // No spread of the zero message: adding a field to such a copy takes V8 a microsecond.
     const message: Fields = { $typeName };
     for (const [name, value] of scalars) {
       message[name] = value;
@@ -98,7 +99,7 @@ export function messageMaker(schema: DescMessage): () => Fields {
   };
 }
 
-/** What precedes a field of a plain message on the wire: its number and how it is sent. */
+/** The tag of a field on the wire: its number and wire type. */
 export function tagOf(field: DescField): number {
   const isVarint = field.fieldKind === "scalar" && field.scalar !== ScalarType.STRING;
   const wireType = isVarint ? WireType.Varint : WireType.LengthDelimited;

@@ -1,16 +1,16 @@
-import { Scratch } from "./scratch.js";
+import { ScratchBuffer } from "./scratch-buffer.js";
 
 const comma = 0x2c;
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Up to here a loop is quicker than a call out of JavaScript. */
-const shortText = 48;
+/** Up to this length a loop is faster than a native call. */
+const maxShortLength = 48;
 
-/** What may not stand in a JSON text as it is, or takes more than a byte. */
+/** Characters that JSON must escape, or that take more than one byte. */
 const special = /[^ !#-[\]-~]/;
 
-/** The two brackets around the members of an object or the items of a list. */
+/** The brackets of an object or array. */
 export interface Brackets {
   readonly open: number;
   readonly close: number;
@@ -19,13 +19,13 @@ export const braces: Brackets = { open: 0x7b, close: 0x7d };
 export const squares: Brackets = { open: 0x5b, close: 0x5d };
 
 /** Writes JSON. */
-export class TextWriter extends Scratch {
-  /** Where an object or a list begins, for `enclose`. Each of its parts must begin with a comma. */
+export class TextWriter extends ScratchBuffer {
+  /** The start of an object or array, for `enclose`. Each of its members must start with a comma. */
   get position(): number {
     return this.at;
   }
 
-  /** Ends what began there, and turns the first of the commas into the bracket. */
+  /** Ends an object or array, and replaces its first comma with the opening bracket. */
   enclose(start: number, { open, close }: Brackets): void {
     this.reserve(2);
     this.at = Math.max(this.at, start + 1);
@@ -38,7 +38,7 @@ export class TextWriter extends Scratch {
     this.bytes[this.at++] = comma;
   }
 
-  /** Writes bytes that are known to be JSON. */
+  /** Writes encoded JSON. */
   literal(json: Uint8Array): void {
     const { length } = json;
     this.reserve(length);
@@ -49,7 +49,7 @@ export class TextWriter extends Scratch {
     this.at = at + length;
   }
 
-  /** Writes JSON of ASCII characters. */
+  /** Writes ASCII JSON. */
   ascii(json: string): void {
     const { length } = json;
     this.reserve(length);
@@ -60,10 +60,10 @@ export class TextWriter extends Scratch {
     this.at = at + length;
   }
 
-  /** Writes a text, in quotes. */
+  /** Writes a string in quotes. */
   quoted(text: string): void {
     this.reserve(text.length + 2);
-    const isWritten = text.length > shortText ? this.#long(text) : this.#short(text);
+    const isWritten = text.length > maxShortLength ? this.#long(text) : this.#short(text);
     if (!isWritten) {
       const json = JSON.stringify(text);
       this.reserve(json.length * 3);
@@ -71,7 +71,7 @@ export class TextWriter extends Scratch {
     }
   }
 
-  /** Writes a text that is long, unless it has a special character. */
+  /** Writes a long string. Returns `false` if it has special characters. */
   #long(text: string): boolean {
     if (special.test(text)) {
       return false;
@@ -82,7 +82,7 @@ export class TextWriter extends Scratch {
     return true;
   }
 
-  /** Writes a text that is short, unless it has a special character. */
+  /** Writes a short string. Returns `false` if it has special characters. */
   #short(text: string): boolean {
     const { bytes } = this;
     const { length } = text;

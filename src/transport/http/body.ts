@@ -1,40 +1,44 @@
-import { invalidRequest, type Problem } from "../../errors.js";
+import { invalidRequest, Problem } from "../../errors.js";
 import type { Connection } from "../listener/connection.js";
 
 /**
- * How many parts a body, or a message of a stream, may have, whatever its size, and beside these
- * how large they are to be on average. To read a part takes the time and memory of a hundred bytes.
+ * A body, or a message of a stream, may have this many chunks of any size. Further
+ * chunks must have this average size: a chunk costs the time and memory of 100 bytes.
  */
-const mostParts = 2_048;
-const smallPart = 256;
+const maxSmallChunks = 2_048;
+const minAverageSize = 256;
 
-/** Whether so many bytes came in parts that are too many and too small. */
-export function areTooManyParts(count: number, size: number): boolean {
-  return count > mostParts + size / smallPart;
+/** Whether so many bytes arrived in too many small chunks. */
+export function hasTooManyChunks(count: number, size: number): boolean {
+  return count > maxSmallChunks + size / minAverageSize;
 }
 
-export function inTooManyParts(): Problem {
-  const message = "comes in too many small parts: send larger ones";
+export function tooManyChunks(): Problem {
+  const message = "arrives in too many small chunks; send larger ones";
   return invalidRequest({ field: "request", message });
 }
 
-/** So many bytes take as long to read as a call without any. */
+/** The request ended before its body was complete. */
+export function requestAborted(): Problem {
+  return new Problem("canceled", "The request ended before its body was complete.");
+}
+
+/** Parsing this many bytes takes as long as a call without a body. */
 const bytesPerCall = 4 * 1024;
 
 /**
- * Serves a call whose body of so many bytes has come to its end, at once or in
- * a later turn. What takes long begins then: many bodies may end in one moment,
- * and what is made of them is larger than they are.
+ * Continues a call whose body is complete, now or in a later tick. Many bodies
+ * may end at the same moment, and parsing them takes time and memory.
  */
-export function takeBodyTurn(
-  { bodyTurns, flow }: Pick<Connection, "bodyTurns" | "flow">,
+export function scheduleBody(
+  { bodyScheduler, flow }: Pick<Connection, "bodyScheduler" | "flow">,
   size: number,
-  serve: () => void,
+  run: () => void,
 ): void {
   const weight = 1 + Math.floor(size / bytesPerCall);
-  if (bodyTurns.isFree(weight)) {
-    serve();
+  if (bodyScheduler.canRunNow(weight)) {
+    run();
   } else {
-    bodyTurns.wait(flow.count(serve), weight);
+    bodyScheduler.enqueue(flow.trackQueuedCall(run), weight);
   }
 }

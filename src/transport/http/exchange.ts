@@ -3,22 +3,39 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import type { Call, Peer } from "../../auth/caller.js";
 import { mayHoldKey } from "../../contract/key-format.js";
-import { bodyTooLarge, callerLeft, overloaded, Problem } from "../../errors.js";
+import { bodyTooLarge, callerLeft, overloaded } from "../../errors.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { Connection } from "../listener/connection.js";
-import { areTooManyParts, inTooManyParts, takeBodyTurn } from "./body.js";
-import { type HeaderList, neverKept, noPage } from "./headers.js";
+import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from "./body.js";
+import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 
-/** A request as Node's own interface to HTTP/1.1 and HTTP/2 has it. */
+/** Handles a request, or returns `undefined` so that the next handler gets it. */
+export type Door = (exchange: Exchange) => MaybePromise<Handled> | undefined;
+
+/** The result of a handler that has handled a request. */
+export type Handled = "handled";
+export const handled: Handled = "handled";
+
+/** Node's own objects for a request and its response. */
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
+const emptyBody = Buffer.alloc(0);
+
+/** Milliseconds that a client may take to stop sending after its response. Trailers may be on their way. */
+const abortDelayMs = 1_000;
+
+/** Bytes of an unread body that are discarded, so that the client gets to read the response. */
+const maxDiscardedBytes = 8 * 1024 * 1024;
+
+/** Bytes that each discarded chunk counts in addition to its size. */
+const discardedChunkCost = 2 * 1024;
+
 /**
- * A request and its answer, over HTTP/1.1 or HTTP/2. It does itself what a
- * request with a whole body and a whole answer needs, at the price of little
- * more than that; for streams there is what Node offers.
+ * A request and its response, over HTTP/1.1 or HTTP/2. It covers requests and
+ * responses with complete bodies at little cost. Streams use Node's own objects.
  */
 export abstract class Exchange implements Peer {
   /** The path without the query. */
@@ -27,27 +44,27 @@ export abstract class Exchange implements Peer {
   readonly query: string;
   readonly call: Call;
 
-  // What is set here is named first, never a function written into the assignment: V8
-  // takes such a one for a method that stays, and keeps with it every call that it sees.
-  /** Called when the exchange is over, answered or not, if it is watched. */
+  // Assign named functions to these, never function literals: V8 treats a literal
+  // as a constant method, and keeps every call that it references alive.
+  /** Called when the exchange ends, with or without a response, if it is watched. */
   private onClose?: (exchange: Exchange) => void;
-  /** Called when the exchange is over, or has its answer, while the body is still being read. */
-  onCutOff?: (() => void) | undefined;
-  /** Headers of the answer beside those of every answer. */
+  /** Called when the exchange ends, or has its response, while the body is being read. */
+  onAbort?: (() => void) | undefined;
+  /** Response headers of this exchange only. */
   private extraHeaders: string[] | undefined;
-  /** Whether the answer is for a browser to show or to keep, and says itself how. */
-  isPage = false;
-  protected isAnswered = false;
-  private isDropping = false;
-  /** How many bytes of the body are held. */
-  private held = 0;
-  private isLetGo = false;
-  /** Whether the exchange is over; known of those that are watched. */
+  /** Whether the response is a page or asset for browsers, with its own caching and security headers. */
+  isWebPage = false;
+  protected isResponseSent = false;
+  private isDiscarding = false;
+  /** Bytes of the body budget that are reserved. */
+  private reservedBytes = 0;
+  private isReleased = false;
+  /** Whether the exchange has ended. Set only if it is watched. */
   isClosed = false;
-  /** Of the answer, once there is one. */
+  /** The status of the response, once there is one. */
   status: number | undefined;
-  /** Of the problem that a request which is no call was answered with, if it was. */
-  code: string | undefined;
+  /** The `code` of the problem in the response, if the request was not a call. */
+  problemCode: string | undefined;
 
   constructor(
     readonly method: string,
@@ -55,7 +72,7 @@ export abstract class Exchange implements Peer {
     readonly headers: IncomingHttpHeaders,
     readonly connection: Connection,
   ) {
-    // A proxy may name the whole address.
+    // A proxy may send the absolute form.
     const address = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
     const mark = address.indexOf("?");
     this.path = mark < 0 ? address : address.slice(0, mark);
@@ -70,46 +87,45 @@ export abstract class Exchange implements Peer {
     };
   }
 
-  /** The address at the other end of the connection. */
+  /** The remote address of the connection. */
   abstract readonly address: string;
 
-  /** How many headers came, those of one name counted each. */
+  /** The number of headers, with repeated names counted each. */
   abstract readonly headerCount: number;
 
-  /** How many bytes the headers have, or 0 where Node itself has checked it. */
+  /** The size of the headers in bytes, or 0 if Node has checked it. */
   abstract readonly headerSize: number;
 
   /** The version of HTTP. */
   abstract readonly version: string;
 
-  /** Whether it names its host more than once. */
-  abstract readonly hasSeveralHosts: boolean;
+  /** Whether there is more than one Host header. */
+  abstract readonly hasMultipleHosts: boolean;
 
-  /** Where the body can be read from. */
-  protected abstract readonly source: IncomingMessage | Http2ServerRequest | ServerHttp2Stream;
+  /** The stream that the body is read from. */
+  protected abstract readonly bodySource: IncomingMessage | Http2ServerRequest | ServerHttp2Stream;
 
-  /** Whether the request comes with a body. */
   abstract readonly hasBody: boolean;
 
-  /** Whether nothing of the body is outstanding. */
-  protected abstract readonly isReceived: boolean;
+  /** Whether the body is complete, or will never be. */
+  protected abstract readonly isBodyReceived: boolean;
 
-  /** Answers, unless there is an answer, or nobody to hear it. */
+  /** Sends the response, unless there is one or the client is gone. */
   abstract send(status: number, headers: HeaderList, body?: Buffer | string): void;
 
-  /** Asks a caller for its body that waits to be asked. */
-  abstract askForBody(): void;
+  /** Sends 100 Continue if the client waits for it. */
+  abstract sendContinue(): void;
 
-  /** Stops a caller from sending more of its body. */
-  abstract cutOffBody(): void;
+  /** Stops the client from sending more of its body. */
+  abstract abortBody(): void;
 
-  /** Cuts a caller off that takes too long to send its body. */
-  abstract cutOffSlowBody(): void;
+  /** Aborts the body if it does not arrive in time. */
+  abstract startBodyTimeout(): void;
 
-  /** Has nothing more read of what a caller sends, where nobody else sends anything the same way. Answers whether that is so. */
-  protected abstract stopReceiving(): boolean;
+  /** Stops reading from the connection, if it is not shared with other calls. Returns whether it did. */
+  protected abstract stopReading(): boolean;
 
-  /** What Node offers; who takes it, answers with it. */
+  /** Returns Node's own objects. Send the response with them then. */
   abstract native(): { readonly request: Request; readonly response: Response };
 
   addHeader(name: string, value: string): void {
@@ -117,11 +133,11 @@ export abstract class Exchange implements Peer {
     this.extraHeaders.push(name, value);
   }
 
-  /** What every answer carries. */
+  /** The headers of every response. */
   protected commonHeaders(): string[] {
     const headers = ["x-request-id", this.call.requestId];
-    if (!this.isPage) {
-      headers.push(...neverKept);
+    if (!this.isWebPage) {
+      headers.push(...noStore);
     }
     if (this.extraHeaders) {
       headers.push(...this.extraHeaders);
@@ -129,173 +145,149 @@ export abstract class Exchange implements Peer {
     return headers;
   }
 
-  /** What every answer carries that a browser may take for a page: one of gRPC it cannot read. */
-  protected pageHeaders(): string[] {
+  /** The headers of every response that browsers can read; they cannot read gRPC. */
+  protected browserHeaders(): string[] {
     const headers = this.commonHeaders();
-    if (!this.isPage) {
-      headers.push(...noPage);
+    if (!this.isWebPage) {
+      headers.push(...securityHeaders);
     }
     return headers;
   }
 
-  /** Whether the caller waits to be asked for its body. */
-  protected get isAskedFirst(): boolean {
+  protected get expectsContinue(): boolean {
     return this.headers.expect?.toLowerCase() === "100-continue";
   }
 
-  /** Watches for the end of an exchange that takes longer than this turn, and tells of it. */
+  /** Calls back when the exchange ends. Needed only if it does not end in this tick. */
   watch(onClose: (exchange: Exchange) => void): void {
     this.onClose = onClose;
     this.watchClose();
   }
 
-  /** Has `closed` called when the exchange is over. */
+  /** Makes sure that `closed` is called when the exchange ends. */
   protected abstract watchClose(): void;
 
-  /** Reads a whole body, or refuses one that is over the limit as soon as that is known. */
+  /** Reads the whole body. Rejects a body over the limit as soon as possible. */
   readBody(limit: number): MaybePromise<Buffer> {
     if (Number(this.headers["content-length"] ?? 0) > limit) {
       throw bodyTooLarge(limit);
     }
     if (!this.hasBody) {
-      return nothing;
+      return emptyBody;
     }
     if (this.isClosed) {
-      throw cutOff();
+      throw requestAborted();
     }
-    this.askForBody();
-    this.cutOffSlowBody();
+    this.sendContinue();
+    this.startBodyTimeout();
     return this.collectBody(limit);
   }
 
   private collectBody(limit: number): Promise<Buffer> {
-    const { source } = this;
+    const { bodySource } = this;
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let size = 0;
-      const collect = (chunk: Buffer) => {
+      const onData = (chunk: Buffer) => {
         size += chunk.length;
         if (size > limit) {
-          giveUp(bodyTooLarge(limit));
-        } else if (areTooManyParts(chunks.length, size)) {
-          giveUp(inTooManyParts());
-          this.isDropping = this.stopReceiving();
-        } else if (!this.hold(size)) {
-          giveUp(overloaded());
+          abort(bodyTooLarge(limit));
+        } else if (hasTooManyChunks(chunks.length, size)) {
+          abort(tooManyChunks());
+          this.isDiscarding = this.stopReading();
+        } else if (!this.reserveMemory(size)) {
+          abort(overloaded());
         } else {
-          // Most bodies have one part, which is not kept for long.
+          // Most bodies have one chunk, which is not kept for long.
           chunks.push(chunks.length === 0 ? chunk : compact(chunk));
         }
       };
-      const giveUp = (reason = cutOff()) => {
-        this.onCutOff = undefined;
-        source.removeListener("data", collect);
-        source.removeListener("end", end);
+      const abort = (reason = requestAborted()) => {
+        this.onAbort = undefined;
+        bodySource.removeListener("data", onData);
+        bodySource.removeListener("end", onEnd);
         chunks.length = 0;
         reject(reason);
       };
       const finish = () => {
-        this.onCutOff = undefined;
+        this.onAbort = undefined;
         resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
       };
-      const end = () => {
-        this.bodyEnded();
-        takeBodyTurn(this.connection, size, finish);
+      const onEnd = () => {
+        this.onBodyEnd();
+        scheduleBody(this.connection, size, finish);
       };
-      source.on("data", collect);
-      source.on("end", end);
-      this.onCutOff = giveUp;
+      bodySource.on("data", onData);
+      bodySource.on("end", onEnd);
+      this.onAbort = abort;
     });
   }
 
-  /** Notes how many bytes of the body are held for the call. Answers whether there is room for them. */
-  hold(bytes: number): boolean {
-    if (this.isLetGo || !this.connection.bodyBudget.change(this.held, bytes)) {
+  /** Sets how many bytes of the body are in memory. Returns whether the body budget allows it. */
+  reserveMemory(bytes: number): boolean {
+    if (this.isReleased || !this.connection.bodyBudget.update(this.reservedBytes, bytes)) {
       return false;
     }
-    this.held = bytes;
+    this.reservedBytes = bytes;
     return true;
   }
 
-  /** Lets go of the body, when there is nobody left to read it. */
-  private letGo(): void {
-    this.onCutOff?.();
-    if (this.held > 0) {
-      this.connection.bodyBudget.change(this.held, 0);
-      this.held = 0;
+  /** Stops reading the body and releases its memory. */
+  private releaseMemory(): void {
+    this.onAbort?.();
+    if (this.reservedBytes > 0) {
+      this.connection.bodyBudget.update(this.reservedBytes, 0);
+      this.reservedBytes = 0;
     }
-    this.isLetGo = true;
+    this.isReleased = true;
   }
 
-  /** Cuts off a sender that has its answer and does not hang up by itself. */
-  cutOffBodySoon(): void {
-    setTimeout(() => this.cutOffBody(), farewell).unref();
+  /** Aborts the body of a client that has its response and does not stop sending. */
+  abortBodySoon(): void {
+    setTimeout(() => this.abortBody(), abortDelayMs).unref();
   }
 
-  /** Called when a body has been read to its end. */
-  protected bodyEnded(): void {}
+  /** Called when a body has been read completely. */
+  protected onBodyEnd(): void {}
 
-  /** Lets go of what nobody will read of the body: a little more is dropped, then its sender is cut off. */
-  dropBody(): void {
-    this.letGo();
-    if (this.isReceived || this.isDropping) {
+  /** Discards the rest of the body, and aborts it if that is too much. */
+  discardBody(): void {
+    this.releaseMemory();
+    if (this.isBodyReceived || this.isDiscarding) {
       return;
     }
-    this.isDropping = true;
-    const { source } = this;
-    let dropped = 0;
-    source.removeAllListeners("readable");
-    source.on("error", () => {});
-    source.on("data", (chunk: Buffer) => {
-      dropped += chunk.length + partCost;
-      if (dropped > patience) {
-        this.cutOffBody();
+    this.isDiscarding = true;
+    const { bodySource } = this;
+    let discarded = 0;
+    bodySource.removeAllListeners("readable");
+    bodySource.on("error", () => {});
+    bodySource.on("data", (chunk: Buffer) => {
+      discarded += chunk.length + discardedChunkCost;
+      if (discarded > maxDiscardedBytes) {
+        this.abortBody();
       }
     });
-    source.on("end", () => this.bodyEnded());
-    source.resume();
-    this.cutOffSlowBody();
+    bodySource.on("end", () => this.onBodyEnd());
+    bodySource.resume();
+    this.startBodyTimeout();
   }
 
   protected closed(): void {
     this.isClosed = true;
-    this.letGo();
-    if (!this.isAnswered) {
+    this.releaseMemory();
+    if (!this.isResponseSent) {
       this.call.cancellation.cancel(callerLeft());
     }
     this.onClose?.(this);
   }
 }
 
-const nothing = Buffer.alloc(0);
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** How long one that has its answer may take to hang up. Trailers are on their way meanwhile. */
-const farewell = 1_000;
-
-/** How much of a body is read and dropped, so that its sender gets to see the answer. */
-const patience = 8 * 1024 * 1024;
-
-/** For how many bytes more a part counts that is dropped. */
-const partCost = 2 * 1024;
-
-/** For a body that ends before it should. */
-export function cutOff(): Problem {
-  return new Problem("canceled", "The request was cut off before its end.");
-}
-
-const plainWord = /^[A-Za-z0-9._-]{1,64}$/;
-
-/** The caller's own name for the request where it is a plain word and no key, otherwise a new one. */
+/** The caller's request ID if it is well-formed and not a key, otherwise a new one. */
 function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers["x-request-id"];
-  return typeof given === "string" && plainWord.test(given) && !mayHoldKey(given)
+  return typeof given === "string" && requestIdPattern.test(given) && !mayHoldKey(given)
     ? given
     : randomUUID();
 }
-
-/** What a door answers when it has served a request. */
-export type Served = "served";
-export const served: Served = "served";
-
-/** Serves a request, or answers `undefined` where it is for another. */
-export type Door = (exchange: Exchange) => MaybePromise<Served> | undefined;

@@ -1,21 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** The headers of an answer: names and values in turn. */
+/** Response headers: names and values in alternation. */
 export type HeaderList = readonly string[];
 
 /**
- * The headers of a request as the web has them. To look one up, which is what
- * nearly every call does with them, makes nothing new; for anything else the
- * real ones are made.
+ * The headers of a request as a `Headers` object. A lookup, which is all that
+ * most calls need, allocates nothing; other methods create real `Headers`.
  */
 export class HeadersView implements Headers {
-  private made: Headers | undefined;
+  private created: Headers | undefined;
 
   constructor(private readonly source: IncomingHttpHeaders) {}
 
   get(name: string): string | null {
-    if (this.made) {
-      return this.made.get(name);
+    if (this.created) {
+      return this.created.get(name);
     }
     return textOf(this.source[name] ?? this.source[name.toLowerCase()]);
   }
@@ -25,48 +24,48 @@ export class HeadersView implements Headers {
   }
 
   append(name: string, value: string): void {
-    this.real.append(name, value);
+    this.full.append(name, value);
   }
 
   delete(name: string): void {
-    this.real.delete(name);
+    this.full.delete(name);
   }
 
   set(name: string, value: string): void {
-    this.real.set(name, value);
+    this.full.set(name, value);
   }
 
   getSetCookie(): string[] {
-    return this.real.getSetCookie();
+    return this.full.getSetCookie();
   }
 
   forEach(callback: (value: string, name: string, headers: Headers) => void): void {
-    this.real.forEach(callback);
+    this.full.forEach(callback);
   }
 
   entries() {
-    return this.real.entries();
+    return this.full.entries();
   }
 
   keys() {
-    return this.real.keys();
+    return this.full.keys();
   }
 
   values() {
-    return this.real.values();
+    return this.full.values();
   }
 
   [Symbol.iterator]() {
-    return this.real[Symbol.iterator]();
+    return this.full[Symbol.iterator]();
   }
 
-  private get real(): Headers {
-    this.made ??= toHeaders(this.source);
-    return this.made;
+  private get full(): Headers {
+    this.created ??= toHeaders(this.source);
+    return this.created;
   }
 }
 
-/** The headers of a request, without the pseudo-headers of HTTP/2. */
+/** Converts request headers, without the HTTP/2 pseudo-headers. */
 function toHeaders(source: IncomingHttpHeaders): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(source)) {
@@ -78,7 +77,7 @@ function toHeaders(source: IncomingHttpHeaders): Headers {
   return headers;
 }
 
-/** The text of a header, or nothing: what every object has, like its constructor, is no header. */
+/** The text of a header, or `null`. Inherited properties such as `constructor` are not headers. */
 function textOf(value: unknown): string | null {
   if (typeof value === "string") {
     return value;
@@ -86,19 +85,18 @@ function textOf(value: unknown): string | null {
   return Array.isArray(value) ? value.join(", ") : null;
 }
 
-/** Answers may carry keys. */
-export const neverKept: HeaderList = ["cache-control", "no-store"];
+/** Responses may contain keys. */
+export const noStore: HeaderList = ["cache-control", "no-store"];
 
 /**
- * What keeps a browser from taking an answer for a page: it guesses no type,
- * and what it shows may load nothing and stand in no frame. More would say
- * the same again: a key is sent in a header of its own, so nothing that a page
- * includes without asking, or links to, comes with one.
+ * Prevents browsers from treating a response as a page: no content sniffing, no
+ * subresources, no frames. More is not needed: keys are sent in a custom header,
+ * so requests that a page embeds or links to never carry one.
  */
-export const noPage: HeaderList = [
+export const securityHeaders: HeaderList = [
   ...["x-content-type-options", "nosniff"],
   ...["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
 ];
 
-/** Tells browsers that came by TLS to come by nothing else for a year. */
-export const tlsOnly = ["strict-transport-security", "max-age=31536000"] as const;
+/** Browsers that connected over TLS use nothing else for a year. */
+export const strictTransportSecurity = ["strict-transport-security", "max-age=31536000"] as const;

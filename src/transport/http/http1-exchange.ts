@@ -3,15 +3,15 @@ import type { Connection } from "../listener/connection.js";
 import { Exchange } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
 
-/** A request and its answer over HTTP/1.1. */
+/** A request and its response over HTTP/1.1. */
 export class Http1Exchange extends Exchange {
   constructor(
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     connection: Connection,
-    /** Which of the requests of its connection it is. */
-    private readonly number: number,
-    /** Whether connections should end with their last answer. */
+    /** Its position among the requests of the connection. */
+    private readonly requestNumber: number,
+    /** Whether connections should close after their last response. */
     private readonly isClosing: () => boolean,
   ) {
     super(request.method ?? "", request.url ?? "/", request.headers, connection);
@@ -37,8 +37,8 @@ export class Http1Exchange extends Exchange {
     return this.request.httpVersion;
   }
 
-  /** Node takes the first of them. */
-  get hasSeveralHosts(): boolean {
+  /** Node uses the first one. */
+  get hasMultipleHosts(): boolean {
     const { rawHeaders } = this.request;
     let hosts = 0;
     for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -50,7 +50,7 @@ export class Http1Exchange extends Exchange {
     return hosts > 1;
   }
 
-  protected get source(): IncomingMessage {
+  protected get bodySource(): IncomingMessage {
     return this.request;
   }
 
@@ -59,7 +59,7 @@ export class Http1Exchange extends Exchange {
     return length !== "0" || encoding !== undefined;
   }
 
-  protected get isReceived(): boolean {
+  protected get isBodyReceived(): boolean {
     return this.request.complete || this.request.destroyed || !this.hasBody;
   }
 
@@ -69,64 +69,66 @@ export class Http1Exchange extends Exchange {
       return;
     }
     this.status = status;
-    this.isAnswered = true;
-    const all = this.pageHeaders();
+    this.isResponseSent = true;
+    const all = this.browserHeaders();
     for (const text of headers) {
       all.push(text);
     }
     if (status !== 204) {
       all.push("content-length", String(Buffer.byteLength(body)));
     }
-    this.endConnectionIfLast();
+    this.closeConnectionIfLast();
     response.writeHead(status, all);
     response.end(status === 204 || this.method === "HEAD" ? undefined : body);
   }
 
-  askForBody(): void {
-    if (this.isAskedFirst && this.version !== "1.0" && !this.response.destroyed) {
+  sendContinue(): void {
+    if (this.expectsContinue && this.version !== "1.0" && !this.response.destroyed) {
       this.response.writeContinue();
     }
   }
 
-  cutOffBody(): void {
+  abortBody(): void {
     if (!this.request.complete) {
       this.request.destroy();
     }
   }
 
-  /** Node sees to that. */
-  cutOffSlowBody(): void {}
+  /** Node has a timeout of its own. */
+  startBodyTimeout(): void {}
 
-  protected stopReceiving(): boolean {
+  protected stopReading(): boolean {
     this.request.pause();
-    this.connection.stopReading();
+    this.connection.pauseReading();
     this.response.shouldKeepAlive = false;
     return true;
   }
 
-  /** Has the connection end with this answer where no other should follow. */
-  private endConnectionIfLast(): void {
-    if (this.isLast || this.isLate) {
+  /** Closes the connection after this response if no other should follow. */
+  private closeConnectionIfLast(): void {
+    if (this.isLastRequest || this.isTimedOut) {
       this.response.shouldKeepAlive = false;
     }
   }
 
-  /** Requests that came behind this one want answers, too. */
-  private get isLast(): boolean {
-    return this.isClosing() && this.connection.received === this.number;
+  /** Pipelined requests after this one need responses, too. */
+  private get isLastRequest(): boolean {
+    return this.isClosing() && this.connection.requestCount === this.requestNumber;
   }
 
-  /** Whether the time of the call is up while its body is being read: nobody knows when another would come. */
-  private get isLate(): boolean {
+  /** Whether the call timed out while its body was being read. The rest of it may never arrive. */
+  private get isTimedOut(): boolean {
     return (
-      this.onCutOff !== undefined && !this.isReceived && this.call.cancellation.reason !== undefined
+      this.onAbort !== undefined &&
+      !this.isBodyReceived &&
+      this.call.cancellation.reason !== undefined
     );
   }
 
   native() {
     const { request, response } = this;
-    this.endConnectionIfLast();
-    const headers = this.pageHeaders();
+    this.closeConnectionIfLast();
+    const headers = this.browserHeaders();
     for (let at = 0; at < headers.length; at += 2) {
       response.setHeader(headers[at] as string, headers[at + 1] as string);
     }

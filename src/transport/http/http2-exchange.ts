@@ -12,43 +12,42 @@ import type { Connection } from "../listener/connection.js";
 import { Exchange } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
 
-interface Surroundings {
+/** The state that the exchanges of a session share. */
+interface SessionContext {
   readonly connection: Connection;
-  /** How long the sender of a body, or of a message in a stream, may take. */
+  /** Timeouts of bodies and of messages in a stream. */
   readonly bodyTimeouts: TimerQueue;
-  /** The same for those who have shown no key that works. */
-  readonly bodyTimeoutsOfStrangers: TimerQueue;
+  /** The same for unauthenticated connections. */
+  readonly unauthenticatedBodyTimeouts: TimerQueue;
 }
 
-/** Headers whose values never come again: the table of those that may would soon hold nothing else. */
-const unlikeAnyOther = ["x-request-id"];
+/** Headers with unique values. HPACK must not index them: they would fill its table. */
+const neverIndexed = ["x-request-id"];
 
-/** For those who need not be told that something is done. */
 const ignore = () => {};
 
-/** A request and its answer over HTTP/2. */
+/** A request and its response over HTTP/2. */
 export class Http2Exchange extends Exchange {
   readonly version = "2.0";
-  /** nghttp2 refuses such requests. */
-  readonly hasSeveralHosts = false;
+  /** nghttp2 rejects such requests. */
+  readonly hasMultipleHosts = false;
   private bodyTimeout: Timeout | undefined;
   private isWatched = false;
-  private nodes: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
+  private nodeMessages: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
 
   constructor(
     readonly stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     private readonly flags: number,
     private readonly rawHeaders: string[],
-    private readonly surroundings: Surroundings,
+    private readonly sessionContext: SessionContext,
   ) {
-    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, surroundings.connection);
+    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, sessionContext.connection);
   }
 
-  /** How long the sender of the body, or of a message, may take. */
   get bodyTimeouts(): TimerQueue {
-    const { connection, bodyTimeouts, bodyTimeoutsOfStrangers } = this.surroundings;
-    return connection.isKnown ? bodyTimeouts : bodyTimeoutsOfStrangers;
+    const { connection, bodyTimeouts, unauthenticatedBodyTimeouts } = this.sessionContext;
+    return connection.isAuthenticated ? bodyTimeouts : unauthenticatedBodyTimeouts;
   }
 
   get headerCount(): number {
@@ -78,24 +77,24 @@ export class Http2Exchange extends Exchange {
     });
   }
 
-  protected get source(): ServerHttp2Stream | Http2ServerRequest {
-    return this.nodes?.request ?? this.stream;
+  protected get bodySource(): ServerHttp2Stream | Http2ServerRequest {
+    return this.nodeMessages?.request ?? this.stream;
   }
 
-  /** An empty body may be over before anyone asks for it. */
+  /** An empty body may have ended already. */
   get hasBody(): boolean {
     return (this.flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !this.stream.readableEnded;
   }
 
-  protected get isReceived(): boolean {
+  protected get isBodyReceived(): boolean {
     return this.stream.destroyed || !this.hasBody;
   }
 
   send(status: number, headers: HeaderList, body: Buffer | string = ""): void {
-    if (!this.mayAnswer(status)) {
+    if (!this.startResponse(status)) {
       return;
     }
-    const fields = this.fieldsOf(status, this.pageHeaders(), headers);
+    const fields = this.responseHeaders(status, this.browserHeaders(), headers);
     const isEmpty = status === 204 || this.method === "HEAD";
     if (status !== 204) {
       fields["content-length"] = Buffer.byteLength(body);
@@ -108,130 +107,137 @@ export class Http2Exchange extends Exchange {
     }
   }
 
-  /** Answers with what goes before a body and what goes after it. */
+  /** Sends a complete response with trailers. */
   sendWithTrailers(headers: HeaderList, body: Uint8Array, trailers: HeaderList): void {
     const { stream } = this;
-    if (!this.mayAnswer(200)) {
+    if (!this.startResponse(200)) {
       return;
     }
-    stream.respond(this.fieldsOf(200, this.commonHeaders(), headers), { waitForTrailers: true });
-    this.endWith(trailers, body);
-    // Node would tell of the end only when the body is sent, and the trailers would take another trip.
+    stream.respond(this.responseHeaders(200, this.commonHeaders(), headers), {
+      waitForTrailers: true,
+    });
+    this.endStream(trailers, body);
+    // Otherwise Node sends the trailers only after the body, in another packet.
     stream._final(ignore);
   }
 
-  /** Begins an answer that is written in parts, unless it has begun. */
+  /** Starts a streamed response, unless it has started. */
   beginStream(headers: HeaderList): void {
     if (this.status === undefined && !this.stream.destroyed && !this.stream.closed) {
       this.status = 200;
-      const fields = this.fieldsOf(200, this.commonHeaders(), headers);
+      const fields = this.responseHeaders(200, this.commonHeaders(), headers);
       this.stream.respond(fields, { waitForTrailers: true });
     }
   }
 
-  /** Writes a part of an answer that has begun. Answers whether more can be taken now. */
+  /** Writes a part of a streamed response. Returns whether more can be written now. */
   writeStream(part: Uint8Array): boolean {
     this.connection.noteProgress();
     return this.stream.destroyed || this.stream.closed || this.stream.write(part);
   }
 
-  /** Ends an answer that has begun. */
+  /** Ends a streamed response. */
   finishStream(trailers: HeaderList): void {
-    this.isAnswered = true;
-    this.endWith(trailers);
+    this.isResponseSent = true;
+    this.endStream(trailers);
   }
 
-  private endWith(trailers: HeaderList, body?: Uint8Array): void {
+  private endStream(trailers: HeaderList, body?: Uint8Array): void {
     const { stream } = this;
-    if (this.nodes) {
-      // Node's own response would send trailers, too.
+    if (this.nodeMessages) {
+      // Node's own response object would send trailers, too.
       stream.removeAllListeners("wantTrailers");
     }
-    stream.on("wantTrailers", () => stream.sendTrailers(fieldsIn(trailers, {})));
+    stream.on("wantTrailers", () => stream.sendTrailers(addHeaders(trailers, {})));
     stream.end(body);
   }
 
-  /** Answers with trailers that nothing goes before. */
+  /** Sends a response without a body whose headers are its trailers. */
   sendTrailersOnly(trailers: HeaderList): void {
-    if (this.mayAnswer(200)) {
-      const fields = this.fieldsOf(200, this.commonHeaders(), trailers);
+    if (this.startResponse(200)) {
+      const fields = this.responseHeaders(200, this.commonHeaders(), trailers);
       this.stream.respond(fields, { endStream: true });
     }
   }
 
-  private mayAnswer(status: number): boolean {
+  /** Marks the response as sent. Returns `false` if there is one, or the client is gone. */
+  private startResponse(status: number): boolean {
     const { headersSent, destroyed, closed } = this.stream;
     if (this.status !== undefined || headersSent || destroyed || closed) {
       return false;
     }
     this.status = status;
-    this.isAnswered = true;
+    this.isResponseSent = true;
     return true;
   }
 
-  private fieldsOf(status: number, ours: HeaderList, headers: HeaderList): OutgoingHttpHeaders {
-    const fields: OutgoingHttpHeaders = { ":status": status, [sensitiveHeaders]: unlikeAnyOther };
-    return fieldsIn(headers, fieldsIn(ours, fields));
+  private responseHeaders(
+    status: number,
+    common: HeaderList,
+    headers: HeaderList,
+  ): OutgoingHttpHeaders {
+    const fields: OutgoingHttpHeaders = { ":status": status, [sensitiveHeaders]: neverIndexed };
+    return addHeaders(headers, addHeaders(common, fields));
   }
 
-  askForBody(): void {
+  sendContinue(): void {
     const { destroyed, closed, headersSent } = this.stream;
-    if (this.isAskedFirst && !destroyed && !closed && !headersSent) {
+    if (this.expectsContinue && !destroyed && !closed && !headersSent) {
       this.stream.additionalHeaders({ ":status": 100 });
     }
   }
 
-  cutOffBody(): void {
-    if (this.isReceived) {
+  abortBody(): void {
+    if (this.isBodyReceived) {
       return;
     }
-    // One that does not take its answer either would not be closed by good words.
+    // NO_ERROR does not close a stream whose client does not read its response either.
     this.stream.close(
       this.stream.writableFinished
         ? constants.NGHTTP2_NO_ERROR
         : constants.NGHTTP2_ENHANCE_YOUR_CALM,
     );
-    // What nobody reads would keep the stream open.
-    this.source.removeAllListeners("readable");
-    this.source.resume();
+    // Unread data would keep the stream open.
+    this.bodySource.removeAllListeners("readable");
+    this.bodySource.resume();
   }
 
-  cutOffSlowBody(): void {
-    if (this.isReceived || this.bodyTimeout) {
+  startBodyTimeout(): void {
+    if (this.isBodyReceived || this.bodyTimeout) {
       return;
     }
-    this.bodyTimeout = this.bodyTimeouts.start(() => this.cutOffBody());
+    this.bodyTimeout = this.bodyTimeouts.start(() => this.abortBody());
     this.watchClose();
   }
 
-  /** Other calls come over the same connection. */
-  protected stopReceiving(): boolean {
+  /** The connection is shared with other calls. */
+  protected stopReading(): boolean {
     return false;
   }
 
-  protected override bodyEnded(): void {
+  protected override onBodyEnd(): void {
     this.bodyTimeout?.cancel();
   }
 
   native() {
-    if (!this.nodes) {
+    if (!this.nodeMessages) {
       const { stream, headers, rawHeaders } = this;
       const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
       const response = new Http2ServerResponse(stream);
       if (stream.readableEnded) {
-        // It has waited for its turn, and would wait for an end that has come before it.
+        // The stream ended while the call was queued, so the request would never see its end.
         request.push(null);
       }
-      for (const [name, value] of Object.entries(fieldsIn(this.pageHeaders(), {}))) {
+      for (const [name, value] of Object.entries(addHeaders(this.browserHeaders(), {}))) {
         response.setHeader(name, value as string);
       }
-      this.nodes = { request, response };
+      this.nodeMessages = { request, response };
     }
-    return this.nodes;
+    return this.nodeMessages;
   }
 }
 
-function fieldsIn(headers: HeaderList, fields: OutgoingHttpHeaders): OutgoingHttpHeaders {
+function addHeaders(headers: HeaderList, fields: OutgoingHttpHeaders): OutgoingHttpHeaders {
   for (let at = 0; at < headers.length; at += 2) {
     fields[headers[at] as string] = headers[at + 1];
   }

@@ -9,18 +9,17 @@ export function sendJson(exchange: Exchange, status: number, json: Buffer | stri
   exchange.send(status, jsonType, json);
 }
 
-/** Refuses whoever wants anything but to read. */
-export function checkIsRead({ method }: Exchange): void {
+export function requireGetOrHead({ method }: Exchange): void {
   if (method !== "GET" && method !== "HEAD") {
     throw methodNotAllowed(["GET", "HEAD"]);
   }
 }
 
-/** Answers with a problem body, whatever was thrown. */
+/** Sends whatever was thrown as a problem body. */
 export function sendProblem(exchange: Exchange, reason: unknown): void {
   const problem = toProblem(reason);
   const { headers, status, word } = problem;
-  exchange.code = word;
+  exchange.problemCode = word;
   exchange.send(
     status,
     [...Object.entries(headers).flat(), "content-type", problemMediaType],
@@ -28,7 +27,7 @@ export function sendProblem(exchange: Exchange, reason: unknown): void {
   );
 }
 
-/** A problem as the body of an answer, after RFC 9457. */
+/** A problem as a response body (RFC 9457). */
 export function problemBody(
   { word, status, title, rawMessage, violations }: Problem,
   requestId: string,

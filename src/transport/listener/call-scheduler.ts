@@ -1,160 +1,160 @@
 import { coalescePerTick } from "../../lib/event-loop.js";
-import { createWaitingLine } from "./waiting-queue.js";
+import { createFairQueue } from "./fair-queue.js";
 
-/** Whose turn it is among the calls of one connection, or among their bodies. */
-export interface CallTurns {
-  /** Whether one that counts for so many may be served now. One that may not waits for a later turn. */
-  isFree(weight?: number): boolean;
-  /** Serves one in a later turn. Answers how many of the connection wait. */
-  wait(serve: () => void, weight?: number): number;
-  /** Whether so many wait, of all connections, that no more should. */
-  isCrowded(): boolean;
+/** Schedules the calls of one connection, or the calls whose bodies are complete. */
+export interface CallScheduler {
+  /** Whether a call of this weight may run now. If not, pass it to `enqueue`. */
+  canRunNow(weight?: number): boolean;
+  /** Queues a call for a later tick. Returns the number of queued calls of this connection. */
+  enqueue(run: () => void, weight?: number): number;
+  /** Whether the queues of all connections together are full. */
+  isFull(): boolean;
 }
 
-interface Waiting {
-  readonly serve: () => void;
+interface QueuedCall {
+  readonly run: () => void;
   readonly weight: number;
 }
 
-/** How many of a connection are served in the turn of the event loop in which they come. */
-const perConnection = 16;
+/** Calls that a connection may run in the tick in which they arrive. */
+const maxPerConnection = 16;
 
-/** How many may wait, of all connections: each takes more than ten thousand bytes. */
-const mostWaiting = 24_000;
+/** Calls that may be queued in total. Each takes more than 10 kB. */
+const maxQueued = 24_000;
 
-/** For how many milliseconds those that come in a turn are served before the others have to wait. */
-const longestWelcome = 5;
+/** Milliseconds per tick during which arriving calls run immediately. */
+const acceptBudgetMs = 5;
 
-/** How many milliseconds a turn should take at most where some wait. */
-const longestTurn = 10;
+/** Target duration of a tick while calls are queued, in milliseconds. */
+const maxTickMs = 10;
 
-/** How many of those that have waited are served in a turn: the more, the less they take. */
-const fewestServed = 4;
-const mostServed = 1_024;
-
-/**
- * The same for a turn in which a connection was opened. Node takes in one with
- * each turn, and a thousand may stand before the door: whoever is behind them
- * waits for as many turns.
- */
-const welcomeBesideNewcomer = 1;
-const servedBesideNewcomer = 1;
-
-/** A turn in which no more than these come is not told from the next, so that it costs them nothing. */
-const untold = 8;
+/** Bounds of the number of queued calls that run per tick. It adapts to the duration of the last tick. */
+const minBatch = 4;
+const maxBatch = 1_024;
 
 /**
- * Creates what gives each connection its turns. Thousands of calls may arrive
- * at once, on one connection or on a thousand; to serve all of them before
- * anything else would keep everybody waiting. So those that are many, or come
- * late in a long turn, wait, and the connections they came on take turns. Those
- * that are given up while they wait cost next to nothing. Whoever asks for turns
- * is a connection that was opened just now.
+ * The same budgets for a tick in which a connection was opened. Node accepts one
+ * connection per tick, so long ticks would delay every other pending connection.
  */
-export function createTurnsOfAll(clock: () => number = () => performance.now()): () => CallTurns {
-  /** What waits of each connection of which something does. */
-  const line = createWaitingLine<Waiting[]>();
-  /** Those of which something waits since this turn: that they have hung up since is read in the next. */
-  let arrived: Waiting[][] = [];
-  let crowd = 0;
-  let turn = 0;
-  let begunAt = Number.POSITIVE_INFINITY;
-  let batch = perConnection;
-  let come = 0;
-  let welcomeUntil = 0;
-  /** Whether a connection was opened in this turn. */
-  let hasNewcomer = false;
+const acceptBudgetAfterOpenMs = 1;
+const batchAfterOpen = 1;
 
-  const setNext = coalescePerTick(begin);
+/** Up to this many calls per tick, the scheduler does not track ticks, so that light load costs nothing. */
+const fairnessThreshold = 8;
 
-  function begin(): void {
-    turn++;
-    come = 0;
+/**
+ * Creates the schedulers of all connections. Thousands of calls may arrive at
+ * once, on one connection or on many. Calls over the budget of a tick are queued,
+ * and the connections take turns. A call that is canceled while queued costs
+ * almost nothing. Create a scheduler when its connection opens.
+ */
+export function createCallSchedulers(
+  clock: () => number = () => performance.now(),
+): () => CallScheduler {
+  /** The queues of all connections that have queued calls. */
+  const queues = createFairQueue<QueuedCall[]>();
+  /** Queues that became non-empty in this tick. A disconnect of their clients is noticed in the next one. */
+  let newQueues: QueuedCall[][] = [];
+  let queuedCalls = 0;
+  let tick = 0;
+  let tickStartedAt = Number.POSITIVE_INFINITY;
+  let batch = maxPerConnection;
+  let arrivals = 0;
+  let acceptUntil = 0;
+  let openedConnection = false;
+
+  const scheduleTick = coalescePerTick(startTick);
+
+  function startTick(): void {
+    tick++;
+    arrivals = 0;
     const now = clock();
-    if (now - begunAt > longestTurn) {
-      batch = Math.max(fewestServed, batch >> 1);
-    } else if (!hasNewcomer) {
-      batch = Math.min(mostServed, batch * 2);
+    if (now - tickStartedAt > maxTickMs) {
+      batch = Math.max(minBatch, batch >> 1);
+    } else if (!openedConnection) {
+      batch = Math.min(maxBatch, batch * 2);
     }
-    const most = hasNewcomer ? servedBesideNewcomer : batch;
-    hasNewcomer = false;
-    for (let count = 0; count < most && line.length > 0; ) {
-      count += serveNext();
+    const limit = openedConnection ? batchAfterOpen : batch;
+    openedConnection = false;
+    for (let count = 0; count < limit && queues.length > 0; ) {
+      count += runNext();
     }
-    for (const waiting of arrived) {
-      line.join(waiting);
+    for (const queue of newQueues) {
+      queues.addNew(queue);
     }
-    arrived = [];
-    if (crowd > 0) {
-      begunAt = now;
-      setNext();
+    newQueues = [];
+    if (queuedCalls > 0) {
+      tickStartedAt = now;
+      scheduleTick();
     } else {
-      begunAt = Number.POSITIVE_INFINITY;
-      batch = perConnection;
+      tickStartedAt = Number.POSITIVE_INFINITY;
+      batch = maxPerConnection;
     }
   }
 
-  /** Serves the first of the connection whose turn it is. Answers for how many it counts. */
-  function serveNext(): number {
-    const waiting = line.next() ?? [];
-    const first = waiting.shift();
-    crowd--;
-    if (waiting.length > 0) {
-      line.joinAgain(waiting);
+  /** Runs the first call of the next connection. Returns its weight. */
+  function runNext(): number {
+    const queue = queues.next() ?? [];
+    const call = queue.shift();
+    queuedCalls--;
+    if (queue.length > 0) {
+      queues.addReturning(queue);
     }
-    first?.serve();
-    return first?.weight ?? 0;
+    call?.run();
+    return call?.weight ?? 0;
   }
 
-  function welcome(): void {
-    welcomeUntil = clock() + (hasNewcomer ? welcomeBesideNewcomer : longestWelcome);
+  function startAcceptBudget(): void {
+    acceptUntil = clock() + (openedConnection ? acceptBudgetAfterOpenMs : acceptBudgetMs);
   }
 
-  function noteNewcomer(): void {
-    if (!hasNewcomer) {
-      hasNewcomer = true;
-      welcome();
-      setNext();
+  function connectionOpened(): void {
+    if (!openedConnection) {
+      openedConnection = true;
+      startAcceptBudget();
+      scheduleTick();
     }
   }
 
-  /** Notes that one has come. Answers whether the time of those that come is over. */
-  function isLate(): boolean {
-    come++;
-    if (come === untold || (come === 1 && crowd > 0)) {
-      welcome();
-      setNext();
+  /** Counts an arriving call. Returns whether the budget of this tick is used up. */
+  function isOverBudget(): boolean {
+    arrivals++;
+    if (arrivals === fairnessThreshold || (arrivals === 1 && queuedCalls > 0)) {
+      startAcceptBudget();
+      scheduleTick();
     }
-    return (come > untold || crowd > 0 || hasNewcomer) && clock() > welcomeUntil;
+    return (
+      (arrivals > fairnessThreshold || queuedCalls > 0 || openedConnection) && clock() > acceptUntil
+    );
   }
 
   return () => {
-    noteNewcomer();
-    const waiting: Waiting[] = [];
-    let seenIn = turn;
-    let ofConnection = 0;
+    connectionOpened();
+    const queue: QueuedCall[] = [];
+    let lastTick = tick;
+    let weightInTick = 0;
     return {
-      isFree(weight = 1) {
-        if (seenIn !== turn) {
-          seenIn = turn;
-          ofConnection = 0;
+      canRunNow(weight = 1) {
+        if (lastTick !== tick) {
+          lastTick = tick;
+          weightInTick = 0;
         }
-        ofConnection += weight;
-        const most = Math.min(perConnection, batch);
-        return !isLate() && ofConnection <= most && waiting.length === 0;
+        weightInTick += weight;
+        const limit = Math.min(maxPerConnection, batch);
+        return !isOverBudget() && weightInTick <= limit && queue.length === 0;
       },
-      wait(serve, weight = 1) {
-        setNext();
-        if (crowd === 0 && come < untold) {
-          welcome();
+      enqueue(run, weight = 1) {
+        scheduleTick();
+        if (queuedCalls === 0 && arrivals < fairnessThreshold) {
+          startAcceptBudget();
         }
-        crowd++;
-        if (waiting.length === 0) {
-          arrived.push(waiting);
+        queuedCalls++;
+        if (queue.length === 0) {
+          newQueues.push(queue);
         }
-        return waiting.push({ serve, weight });
+        return queue.push({ run, weight });
       },
-      isCrowded: () => crowd >= mostWaiting,
+      isFull: () => queuedCalls >= maxQueued,
     };
   };
 }

@@ -1,196 +1,195 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { CallTurns } from "./call-scheduler.js";
-import { createReading, type Flow, type Reading } from "./flow-control.js";
+import type { CallScheduler } from "./call-scheduler.js";
+import { createSocketReader, type FlowControl, type SocketReader } from "./flow-control.js";
 
-/** A connection, and what it has to show for itself. */
+/** An open connection and its counters. */
 export interface Connection {
   readonly openedAt: number;
-  /** Among which it came: those of one era came before the next look at how many there are. */
-  readonly era: number;
-  /** Whether it is a trusted proxy's, over which many callers may come. */
-  readonly isOfProxy: boolean;
-  /** When its last call ended; absent before its first has. */
-  usedAt: number | undefined;
-  /** Whether a call with a key that works has come over it. */
-  readonly isKnown: boolean;
-  /** Requests of HTTP/1.1 that are not answered. */
-  requests: number;
-  /** How many requests of HTTP/1.1 have come. */
-  received: number;
-  /** Where it is one of HTTP/2. */
+  /** The round of connection cleanup in which it was opened. */
+  readonly cleanupRound: number;
+  /** Whether a trusted proxy opened it. Many callers may share it then. */
+  readonly isTrustedProxy: boolean;
+  /** When its last call ended; `undefined` before that. */
+  lastUsedAt: number | undefined;
+  /** Whether a call with a valid key has arrived. */
+  readonly isAuthenticated: boolean;
+  /** HTTP/1.1 requests without a complete response. */
+  openRequests: number;
+  /** All HTTP/1.1 requests so far. */
+  requestCount: number;
+  /** The HTTP/2 session, if any. */
   session: Http2Session | undefined;
-  /** The streams of HTTP/2 that are open, each with the time at which it was opened. */
+  /** Open HTTP/2 streams, each with its start time. */
   readonly streams: Map<ServerHttp2Stream, number>;
-  /** Frames of HTTP/2 that are known to have come whole: those that open calls, and those that serve none. */
+  /** Complete HTTP/2 frames that Node reports: new streams, pings and settings. */
   frames: number;
-  /** Frames of HTTP/2 that served no call, since a call was last served. */
+  /** HTTP/2 frames outside of calls since the last progress. */
   idleFrames: number;
-  /** Calls of HTTP/2 that their caller gave up as soon as they were made, of late. */
-  abandoned: number;
-  /** How often it was served something: a call, or a part of a stream. */
-  served: number;
-  /** Whose turn it is among its calls, and among those whose bodies have come. */
-  readonly turns: CallTurns;
-  readonly bodyTurns: CallTurns;
-  /** What the bodies of all connections share. */
+  /** HTTP/2 calls that the client canceled right after it made them. Reset from time to time. */
+  abortedCalls: number;
+  /** Counts calls and written parts of streams. */
+  progressCount: number;
+  /** Schedules new calls, and calls whose bodies are complete. */
+  readonly scheduler: CallScheduler;
+  readonly bodyScheduler: CallScheduler;
+  /** The memory budget that the bodies of all connections share. */
   readonly bodyBudget: BodyBudget;
-  /** What comes over it, where it is one of HTTP/2. */
-  readonly flow: Flow;
-  /** How many bytes have come over it. */
+  /** Has an effect on HTTP/2 only. */
+  readonly flow: FlowControl;
   readonly bytesRead: number;
-  /** Notes that a key that works has come over it. */
+  /** Called when a call with a valid key has arrived. */
   noteGoodKey(): void;
-  /** Notes that it is given something to read, which its client may acknowledge in frames of its own. */
+  /** Called when the client is sent data, which it may acknowledge in frames of its own. */
   noteProgress(): void;
-  /** Called when a request of HTTP/1.1 has its answer. */
-  readonly requestEnded: () => void;
-  /** Called once, when all requests of HTTP/1.1 are answered. */
+  /** Called when an HTTP/1.1 request has its response. */
+  readonly onRequestEnd: () => void;
+  /** Called once, when all HTTP/1.1 requests have their responses. */
   onIdle: (() => void) | undefined;
-  /** Keeps more of what has come from being read before it is ended. */
-  stopReading(): void;
-  /** Ends it at once. */
+  /** Stops reading until the connection is closed. */
+  pauseReading(): void;
+  /** Closes the connection immediately. */
   drop(): void;
 }
 
-/** Where a socket keeps what is known of its connection. */
+/** The property of a socket that holds its connection. */
 export const connectionKey = Symbol("connection");
 
-/** A socket with what is known of its connection. */
-export interface Connected {
+export interface SocketWithConnection {
   [connectionKey]?: Connection;
 }
 
 interface ConnectionOptions
-  extends Pick<Connection, "era" | "isOfProxy" | "turns" | "bodyTurns" | "bodyBudget"> {
-  readonly createFlow: (reading: Reading) => Flow;
-  onGoodKey(connection: Connection): void;
-  /** Called once or more when it has ended. */
-  onGone(connection: Connection): void;
+  extends Pick<
+    Connection,
+    "cleanupRound" | "isTrustedProxy" | "scheduler" | "bodyScheduler" | "bodyBudget"
+  > {
+  readonly createFlowControl: (reader: SocketReader) => FlowControl;
+  onAuthenticated(connection: Connection): void;
+  /** May be called more than once. */
+  onClose(connection: Connection): void;
 }
 
 export function createConnection(socket: Socket, options: ConnectionOptions): Connection {
-  const { era, isOfProxy, turns, bodyTurns, bodyBudget, createFlow, onGoodKey, onGone } = options;
-  const reading = createReading(socket);
+  const { cleanupRound, isTrustedProxy, scheduler, bodyScheduler, bodyBudget } = options;
+  const { createFlowControl, onAuthenticated, onClose } = options;
+  const reader = createSocketReader(socket);
   const connection: Connection = {
     openedAt: performance.now(),
-    era,
-    isOfProxy,
-    usedAt: undefined,
-    get isKnown() {
-      return connection.flow.isKnown;
+    cleanupRound,
+    isTrustedProxy,
+    lastUsedAt: undefined,
+    get isAuthenticated() {
+      return connection.flow.isAuthenticated;
     },
-    requests: 0,
-    received: 0,
+    openRequests: 0,
+    requestCount: 0,
     session: undefined,
     streams: new Map(),
     frames: 0,
     idleFrames: 0,
-    abandoned: 0,
-    served: 0,
-    turns,
-    bodyTurns,
+    abortedCalls: 0,
+    progressCount: 0,
+    scheduler,
+    bodyScheduler,
     bodyBudget,
-    flow: createFlow(reading),
+    flow: createFlowControl(reader),
     get bytesRead() {
       return socket.bytesRead;
     },
     noteGoodKey() {
-      if (!connection.flow.isKnown) {
-        connection.flow.noteGoodKey();
-        onGoodKey(connection);
+      if (!connection.flow.isAuthenticated) {
+        connection.flow.markAuthenticated();
+        onAuthenticated(connection);
       }
     },
     noteProgress() {
-      connection.served++;
+      connection.progressCount++;
       connection.idleFrames = 0;
     },
-    requestEnded() {
-      connection.requests--;
-      connection.usedAt = performance.now();
-      if (connection.requests === 0 && connection.onIdle) {
+    onRequestEnd() {
+      connection.openRequests--;
+      connection.lastUsedAt = performance.now();
+      if (connection.openRequests === 0 && connection.onIdle) {
         const { onIdle } = connection;
         connection.onIdle = undefined;
         onIdle();
       }
     },
     onIdle: undefined,
-    stopReading: reading.stopReading,
+    pauseReading: reader.pauseReading,
     drop() {
       connection.session?.destroy();
       socket.destroy();
-      // That it is closed is told later, when others may have come.
-      forget();
+      // The close event comes later, and new connections may need the room before that.
+      closed();
     },
   };
-  function forget(): void {
-    connection.flow.end();
-    onGone(connection);
+  function closed(): void {
+    connection.flow.close();
+    onClose(connection);
   }
-  socket.on("close", forget);
+  socket.on("close", closed);
   return connection;
 }
 
-/** Whether somebody waits for an answer that is not all sent. */
+/** Whether a response is incomplete. */
 export function isBusy(connection: Connection): boolean {
-  return connection.requests > 0 || hasStream(connection, isNotAllSent);
+  return connection.openRequests > 0 || hasStream(connection, isSending);
 }
 
-/** Whether a body, or a stream of messages, is not all there. */
+/** Whether a body, or a stream of messages, is incomplete. */
 export function isReceiving(connection: Connection): boolean {
-  return hasStream(connection, isNotAllReceived);
+  return hasStream(connection, isStreamReceiving);
 }
 
-function isNotAllReceived({ readableEnded }: ServerHttp2Stream): boolean {
+function isStreamReceiving({ readableEnded }: ServerHttp2Stream): boolean {
   return !readableEnded;
 }
 
-function isNotAllSent({ writableFinished }: ServerHttp2Stream): boolean {
+function isSending({ writableFinished }: ServerHttp2Stream): boolean {
   return !writableFinished;
 }
 
-/** Whether one of the streams of a connection is of a kind. */
+/** Whether any stream of a connection matches. */
 export function hasStream(
   { streams }: Connection,
-  isOfKind: (stream: ServerHttp2Stream) => boolean,
+  matches: (stream: ServerHttp2Stream) => boolean,
 ): boolean {
   for (const stream of streams.keys()) {
-    if (isOfKind(stream)) {
+    if (matches(stream)) {
       return true;
     }
   }
   return false;
 }
 
-/** Keeps count of what bodies hold in memory, all of them together. */
+/** Limits the memory that all request bodies take together. */
 interface BodyBudget {
-  /** Notes that a body which held so many bytes now holds others. Answers whether there was room; a body may always shrink. */
-  change(before: number, now: number): boolean;
+  /** Changes the reservation of one body. Returns whether the budget allows it; it may always shrink. */
+  update(before: number, now: number): boolean;
 }
 
-/** Bodies of up to so many bytes are not counted: they are most, and even very many of them take little. */
-const uncounted = 16 * 1024;
+/** Bodies up to this size are not counted: most are that small, and even many take little memory. */
+const uncountedBytes = 16 * 1024;
 
-/**
- * Creates a budget of so many bytes. What one body may be has a limit of its
- * own, but those that arrive and never end would add up.
- */
+/** Creates a budget of `limit` bytes. The size limit of single bodies does not bound many unfinished ones. */
 export function createBodyBudget(limit: number): BodyBudget {
-  let held = 0;
+  let reserved = 0;
   return {
-    change(before, now) {
-      const more = counted(now) - counted(before);
-      const others = held - counted(before);
-      // One that is alone has its own limit, and need not fear that of all.
-      if (more > 0 && others > 0 && held + more > limit) {
+    update(before, now) {
+      const change = countedBytes(now) - countedBytes(before);
+      const others = reserved - countedBytes(before);
+      // A body that is alone has only its own limit.
+      if (change > 0 && others > 0 && reserved + change > limit) {
         return false;
       }
-      held += more;
+      reserved += change;
       return true;
     },
   };
 }
 
-function counted(bytes: number): number {
-  return bytes > uncounted ? bytes : 0;
+function countedBytes(bytes: number): number {
+  return bytes > uncountedBytes ? bytes : 0;
 }

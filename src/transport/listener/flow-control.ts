@@ -1,256 +1,253 @@
 import type { Socket } from "node:net";
 import { coalescePerTick } from "../../lib/event-loop.js";
-import { createWaitingLine } from "./waiting-queue.js";
+import { createFairQueue } from "./fair-queue.js";
 
 /**
- * Creates what gives each connection its flow. Held back are those of
- * strangers, over which no key that works has come.
+ * Creates the flow control of each HTTP/2 connection. While too many calls are
+ * queued, the server does not read from unauthenticated connections.
  */
-export function createFlowsOfAll(): (reading: Reading) => Flow {
-  const strangers = createHoldBack();
-  return (reading) => new Flow(strangers, reading);
+export function createFlowControls(): (reader: SocketReader) => FlowControl {
+  const throttle = createReadThrottle();
+  return (reader) => new FlowControl(throttle, reader);
 }
 
-/** What comes over a connection of HTTP/2, which may be held back. */
-export class Flow implements Holdable {
-  /** Whether it is held back, so that what has come may not be read. */
-  isHeld = false;
-  /** Whether a key that works has come. */
-  isKnown = false;
-  /** When it was last read again. */
-  releasedAt = Number.NEGATIVE_INFINITY;
-  private hasBegun = false;
-  private hadCall = false;
-  private wasGreedy = false;
-  private waiting = 0;
+/** Pauses and resumes reading from one HTTP/2 connection. */
+export class FlowControl implements Pausable {
+  /** Whether received data may be unread. */
+  isPaused = false;
+  /** Whether a call with a valid key has arrived. */
+  isAuthenticated = false;
+  /** When reading was last resumed. */
+  resumedAt = Number.NEGATIVE_INFINITY;
+  private isStarted = false;
+  private hasEndedCall = false;
+  private exceededConcurrency = false;
+  private queuedCalls = 0;
 
   constructor(
-    private readonly strangers: HoldBack,
-    private readonly reading: Reading,
+    private readonly throttle: ReadThrottle,
+    private readonly reader: SocketReader,
   ) {}
 
-  /** Whether it has made calls, and never more than one at a time that had to wait. */
-  get isModest(): boolean {
-    return this.hadCall && !this.wasGreedy;
+  /** Whether calls have ended, and never more than one was queued at a time. */
+  get hasLowConcurrency(): boolean {
+    return this.hasEndedCall && !this.exceededConcurrency;
   }
 
-  /** Begins to read, now or in its turn. */
-  begin(read?: () => void): void {
-    this.hasBegun = true;
-    this.strangers.add(this, read);
+  /** Starts reading, now or when the throttle allows it. */
+  start(read?: () => void): void {
+    this.isStarted = true;
+    this.throttle.add(this, read);
   }
 
-  hold(): void {
-    this.isHeld = true;
-    this.reading.stopReading();
+  pause(): void {
+    this.isPaused = true;
+    this.reader.pauseReading();
   }
 
-  release(): void {
-    this.isHeld = false;
-    this.releasedAt = performance.now();
-    this.reading.goOnReading();
+  resume(): void {
+    this.isPaused = false;
+    this.resumedAt = performance.now();
+    this.reader.resumeReading();
   }
 
-  /** Counts one among the calls that wait, until what serves it is called. */
-  count(serve: () => void): () => void {
-    // Those of HTTP/1.1 are not held back, and must not hold others back.
-    if (!this.hasBegun) {
-      return serve;
+  /** Counts a queued call until the returned function runs it. */
+  trackQueuedCall(run: () => void): () => void {
+    // HTTP/1.1 calls are not throttled and must not throttle others.
+    if (!this.isStarted) {
+      return run;
     }
-    this.noteWaiting(1);
+    this.addQueuedCalls(1);
     return () => {
-      this.noteWaiting(-1);
-      serve();
+      this.addQueuedCalls(-1);
+      run();
     };
   }
 
-  private noteWaiting(more: number): void {
-    this.waiting += more;
-    this.wasGreedy ||= this.waiting > 1;
-    if (this.isHeld && more > 0) {
-      // Node reads on by itself when it has written what had to wait.
-      this.reading.stopReading();
+  private addQueuedCalls(change: number): void {
+    this.queuedCalls += change;
+    this.exceededConcurrency ||= this.queuedCalls > 1;
+    if (this.isPaused && change > 0) {
+      // Node resumes reading by itself after a delayed write.
+      this.reader.pauseReading();
     }
-    if (this.isKnown) {
-      this.strangers.noteOthersWaiting(more);
+    if (this.isAuthenticated) {
+      this.throttle.addAuthenticatedCalls(change);
     } else {
-      this.strangers.noteWaiting(more);
+      this.throttle.addUnauthenticatedCalls(change);
     }
   }
 
-  /** Notes that a call is over. */
-  noteCallOver(): void {
-    this.hadCall = true;
+  callEnded(): void {
+    this.hasEndedCall = true;
   }
 
-  /** Notes that a key that works has come. */
-  noteGoodKey(): void {
-    this.isKnown = true;
-    this.strangers.delete(this);
-    this.strangers.noteWaiting(-this.waiting);
-    this.strangers.noteOthersWaiting(this.waiting);
-    if (this.isHeld) {
-      this.release();
+  markAuthenticated(): void {
+    this.isAuthenticated = true;
+    this.throttle.delete(this);
+    this.throttle.addUnauthenticatedCalls(-this.queuedCalls);
+    this.throttle.addAuthenticatedCalls(this.queuedCalls);
+    if (this.isPaused) {
+      this.resume();
     }
   }
 
-  end(): void {
-    this.strangers.delete(this);
+  close(): void {
+    this.throttle.delete(this);
   }
 }
 
-/** What comes over a connection, and can be kept from being read. */
-interface Holdable {
-  /** Whether it asks now and then, one call at a time. It need not wait for those that do not. */
-  readonly isModest: boolean;
-  hold(): void;
-  release(): void;
+interface Pausable {
+  /** Connections with low concurrency resume before others. */
+  readonly hasLowConcurrency: boolean;
+  pause(): void;
+  resume(): void;
 }
 
-/** Connections of one kind, which are read no further while too many calls that came over them wait. */
-interface HoldBack {
-  /** Takes one in, and begins to read it, now or in its turn. */
-  add(one: Holdable, begin?: () => void): void;
-  /** Forgets one, and leaves it as it is. */
-  delete(one: Holdable): void;
-  /** Notes that so many more calls wait, or fewer. */
-  noteWaiting(more: number): void;
-  /** The same for calls that came over connections of another kind. */
-  noteOthersWaiting(more: number): void;
+/** Stops reading from unauthenticated connections while too many of their calls are queued. */
+interface ReadThrottle {
+  /** Adds a connection and starts reading from it, now or later. */
+  add(connection: Pausable, start?: () => void): void;
+  /** Removes a connection and leaves its state as it is. */
+  delete(connection: Pausable): void;
+  /** Changes the number of queued calls of unauthenticated connections. */
+  addUnauthenticatedCalls(change: number): void;
+  /** Changes the number of queued calls of authenticated connections. */
+  addAuthenticatedCalls(change: number): void;
 }
 
-/** One that is held back, and what is to be done when it is read again. */
-interface Held {
-  readonly one: Holdable;
-  readonly goOn: (() => void) | undefined;
+interface PausedEntry {
+  readonly connection: Pausable;
+  /** Called when reading resumes. */
+  readonly onResume: (() => void) | undefined;
 }
 
-/** How many calls wait where no more are read, and how many where some are read again. */
-const many = 500;
-const few = 200;
+/** Reading pauses at this many queued calls, and resumes at this many. */
+const pauseThreshold = 500;
+const resumeThreshold = 200;
 
-/** How many connections are read again in a turn of the event loop: each may bring as many calls as it may have streams. */
-const mostReleased = 4;
+/** Connections that resume per tick. Each may bring as many calls as it may have streams. */
+const maxResumedPerTick = 4;
 
-/** How many milliseconds lie between two that are read again where others keep the server busy, and where too many wait still. */
-const pauseBesideOthers = 10;
-const longestPause = 100;
+/** Milliseconds between two connections that resume while authenticated calls keep the server busy, and while too many calls are queued. */
+const busyPauseMs = 10;
+const maxPauseMs = 100;
 
-/** How many that are gone may stand in the line before it is cleared of them. */
-const mostGone = 1_000;
+/** Closed connections that may stay in the queue before it is compacted. */
+const maxClosedInQueue = 1_000;
 
 /**
- * Creates what keeps calls from being read that could not be served soon. One
- * that is read takes more than ten thousand bytes; one that is not waits in the
- * buffers of the system. Those that are held back are read again in turn.
+ * Creates the throttle. A call that was read takes more than 10 kB of memory,
+ * while an unread one waits in the kernel's buffers. Paused connections resume
+ * in a fair order.
  */
-function createHoldBack(): HoldBack {
-  const read = new Set<Holdable>();
-  const held = new Map<Holdable, Held>();
-  /** In which order they are read again. Some in it may be gone. */
-  const line = createWaitingLine<Held>();
-  let waiting = 0;
-  let othersWaiting = 0;
-  let releasedAt = 0;
+function createReadThrottle(): ReadThrottle {
+  const reading = new Set<Pausable>();
+  const paused = new Map<Pausable, PausedEntry>();
+  /** The order in which connections resume. Some of them may be closed. */
+  const queue = createFairQueue<PausedEntry>();
+  let unauthenticatedCalls = 0;
+  let authenticatedCalls = 0;
+  let resumedAt = 0;
 
-  function hold(one: Holdable, goOn?: () => void): Held {
-    const entry = { one, goOn };
-    if (held.size === 0) {
-      releasedAt = performance.now();
+  function pause(connection: Pausable, onResume?: () => void): PausedEntry {
+    const entry = { connection, onResume };
+    if (paused.size === 0) {
+      resumedAt = performance.now();
     }
-    one.hold();
-    held.set(one, entry);
-    if (line.length > 2 * held.size + mostGone) {
-      line.keep(isHeld);
+    connection.pause();
+    paused.set(connection, entry);
+    if (queue.length > 2 * paused.size + maxClosedInQueue) {
+      queue.retain(isPaused);
     }
-    setNext();
+    scheduleResume();
     return entry;
   }
 
-  const isHeld = (entry: Held) => held.get(entry.one) === entry;
+  const isPaused = (entry: PausedEntry) => paused.get(entry.connection) === entry;
 
-  function holdAll(): void {
-    for (const one of read) {
-      const entry = hold(one);
-      if (one.isModest) {
-        line.join(entry);
+  function pauseAll(): void {
+    for (const connection of reading) {
+      const entry = pause(connection);
+      if (connection.hasLowConcurrency) {
+        queue.addNew(entry);
       } else {
-        line.joinAgain(entry);
+        queue.addReturning(entry);
       }
     }
-    read.clear();
+    reading.clear();
   }
 
-  const setNext = coalescePerTick(releaseSome);
+  const scheduleResume = coalescePerTick(resumeSome);
 
-  function releaseSome(): void {
-    for (let count = mayRelease(); count > 0; count--) {
-      releaseNext();
+  function resumeSome(): void {
+    for (let count = countToResume(); count > 0; count--) {
+      resumeNext();
     }
-    if (line.length > 0) {
-      setNext();
+    if (queue.length > 0) {
+      scheduleResume();
     }
   }
 
-  function mayRelease(): number {
-    if (waiting < few && othersWaiting < many) {
-      return mostReleased;
+  function countToResume(): number {
+    if (unauthenticatedCalls < resumeThreshold && authenticatedCalls < pauseThreshold) {
+      return maxResumedPerTick;
     }
-    const pause = waiting < few ? pauseBesideOthers : longestPause;
+    const pauseMs = unauthenticatedCalls < resumeThreshold ? busyPauseMs : maxPauseMs;
     const now = performance.now();
-    if (now - releasedAt < pause) {
+    if (now - resumedAt < pauseMs) {
       return 0;
     }
-    releasedAt = now;
+    resumedAt = now;
     return 1;
   }
 
-  function releaseNext(): void {
-    let next = line.next();
-    while (next && !isHeld(next)) {
-      next = line.next();
+  function resumeNext(): void {
+    let next = queue.next();
+    while (next && !isPaused(next)) {
+      next = queue.next();
     }
     if (next) {
-      held.delete(next.one);
-      read.add(next.one);
-      next.one.release();
-      next.goOn?.();
+      paused.delete(next.connection);
+      reading.add(next.connection);
+      next.connection.resume();
+      next.onResume?.();
     }
   }
 
   return {
-    add(one, begin) {
-      if (waiting < many && othersWaiting < many) {
-        read.add(one);
-        begin?.();
+    add(connection, start) {
+      if (unauthenticatedCalls < pauseThreshold && authenticatedCalls < pauseThreshold) {
+        reading.add(connection);
+        start?.();
       } else {
-        line.join(hold(one, begin));
+        queue.addNew(pause(connection, start));
       }
     },
-    delete(one) {
-      read.delete(one);
-      held.delete(one);
+    delete(connection) {
+      reading.delete(connection);
+      paused.delete(connection);
     },
-    noteWaiting(more) {
-      waiting += more;
-      if (waiting >= many && read.size > 0) {
-        holdAll();
+    addUnauthenticatedCalls(change) {
+      unauthenticatedCalls += change;
+      if (unauthenticatedCalls >= pauseThreshold && reading.size > 0) {
+        pauseAll();
       }
     },
-    noteOthersWaiting(more) {
-      othersWaiting += more;
+    addAuthenticatedCalls(change) {
+      authenticatedCalls += change;
     },
   };
 }
 
-/** What keeps more of what has come over a connection from being read, and what does not. */
-export interface Reading {
-  stopReading(): void;
-  goOnReading(): void;
+/** Pauses and resumes reading from a socket, below Node's streams. */
+export interface SocketReader {
+  pauseReading(): void;
+  resumeReading(): void;
 }
 
-/** A socket, as Node itself reads it, past its stream. */
-interface Handled {
+/** The handle below a socket's stream. */
+interface SocketInternals {
   readonly _handle?: {
     readonly writeQueueSize?: number;
     readStop?(): void;
@@ -258,33 +255,33 @@ interface Handled {
   } | null;
 }
 
-/** How often it is looked whether answers were taken before more is read, in milliseconds. */
+/** How often the write queue is checked before reading resumes, in milliseconds. */
 const interval = 50;
 
-export function createReading(socket: Socket & Handled): Reading {
+export function createSocketReader(socket: Socket & SocketInternals): SocketReader {
   let isStopped = false;
 
-  /** Node may have stopped, too: who does not take its answers is not to be given more of them. */
-  function readOnceUnclogged(): void {
+  /** Node stops reading, too, while a client does not read its responses. Reading resumes after it does. */
+  function resumeWhenDrained(): void {
     const { _handle: handle } = socket;
     if (isStopped || !handle) {
       return;
     }
     if ((handle.writeQueueSize ?? 0) > 0) {
-      setTimeout(readOnceUnclogged, interval).unref();
+      setTimeout(resumeWhenDrained, interval).unref();
     } else {
       handle.readStart?.();
     }
   }
 
   return {
-    stopReading() {
+    pauseReading() {
       isStopped = true;
       socket._handle?.readStop?.();
     },
-    goOnReading() {
+    resumeReading() {
       isStopped = false;
-      readOnceUnclogged();
+      resumeWhenDrained();
     },
   };
 }

@@ -4,33 +4,33 @@ import { Server } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterPendingIo, waitForNextTick } from "../../lib/event-loop.js";
 import type { Connection } from "./connection.js";
-import type { Connections } from "./connections.js";
+import type { Connections } from "./connection-limits.js";
 
-/** How long it may take until connections are refused that processes share: whoever is told to call anew must not come before. */
-const settling = 100;
-/** How long connections stay that wait for requests when the server closes: some are on their way. */
-const farewell = 500;
-/** How often it is looked for those that wait for requests after that. */
+/** Milliseconds until a port that processes share refuses connections. Clients must not reconnect before. */
+const stopAcceptingMs = 100;
+/** Milliseconds that idle connections stay open after the shutdown starts: requests may be on their way. */
+const drainMs = 500;
+/** How often idle connections are closed after that, in milliseconds. */
 const interval = 50;
-/** How many turns are waited for one that is quiet, which is shorter than this, in milliseconds. */
-const mostTurns = 20;
-const quietTurn = 0.2;
-/** The greatest number that a stream of HTTP/2 may have. */
-const anyStream = 2 ** 31 - 1;
+/** Ticks to wait for a quiet one, which is shorter than this, in milliseconds. */
+const maxTicks = 20;
+const quietTickMs = 0.2;
+/** The highest HTTP/2 stream ID. */
+const maxStreamId = 2 ** 31 - 1;
 
-/** Ends a server in two steps, such that no caller loses what it has sent. */
-export interface GentleClose {
-  /** Stops accepting connections. Resolves when new ones are refused, and changes nothing for those that there are. */
+/** Shuts a server down in two steps, so that no accepted request is lost. */
+export interface GracefulShutdown {
+  /** Stops accepting connections. Resolves when new ones are refused. Open connections stay usable. */
   refuse(): Promise<void>;
 
-  /** Once connections are refused, lets requests in flight finish for `grace` milliseconds, then cuts off the rest. */
+  /** Lets requests in flight finish for `grace` milliseconds, then closes the remaining connections. Call `refuse` first. */
   close(grace: number): Promise<void>;
 
-  /** Whether connections should end with their last answer. */
+  /** Whether connections should close after their last response. */
   isClosing(): boolean;
 }
 
-export function createGentleClose(server: Server, connections: Connections): GentleClose {
+export function createGracefulShutdown(server: Server, connections: Connections): GracefulShutdown {
   let isClosing = false;
   const closed = new Promise((resolve) => server.once("close", resolve));
 
@@ -40,22 +40,22 @@ export function createGentleClose(server: Server, connections: Connections): Gen
     }
   }
 
-  /** Says that it will end, and takes all that is sent before that is heard. */
-  function sayGoodbye({ session }: Connection): void {
-    // One whose client has said good-bye first is destroyed, and throws.
+  /** Announces the shutdown and accepts every stream that the client opens before it reads this. */
+  function sendGoaway({ session }: Connection): void {
+    // A session whose client sent GOAWAY first is destroyed, and `goaway` would throw.
     if (session?.destroyed === false) {
-      session.goaway(constants.NGHTTP2_NO_ERROR, anyStream);
+      session.goaway(constants.NGHTTP2_NO_ERROR, maxStreamId);
     }
   }
 
   function closeIdle(): void {
     for (const { session, bytesRead, flow, drop } of connections) {
-      if (flow.isHeld) {
-        // What it has sent is still to be read.
+      if (flow.isPaused) {
+        // It may have unread requests.
         continue;
       }
       session?.close();
-      // The latter would be there until its client hangs up.
+      // A destroyed session would otherwise stay until its client disconnects.
       if (bytesRead === 0 || session?.destroyed) {
         drop();
       }
@@ -65,31 +65,31 @@ export function createGentleClose(server: Server, connections: Connections): Gen
 
   return {
     async refuse() {
-      await quietMoment();
-      // One of HTTP would also end all connections on which nothing is under way.
+      await waitForQuietTick();
+      // The `close` of an HTTP server would also close idle connections.
       Server.prototype.close.call(server);
-      await delay(settling);
+      await delay(stopAcceptingMs);
     },
 
     async close(grace) {
       isClosing = true;
-      const cut = setTimeout(dropAll, grace);
+      const graceTimer = setTimeout(dropAll, grace);
       for (const connection of connections) {
-        sayGoodbye(connection);
+        sendGoaway(connection);
       }
       let isClosed = false;
-      const closeIdleAgain = afterPendingIo(() => {
+      const closeIdleRepeatedly = afterPendingIo(() => {
         if (!isClosed) {
           closeIdle();
-          idle = setTimeout(closeIdleAgain, interval);
+          idleTimer = setTimeout(closeIdleRepeatedly, interval);
         }
       });
-      let idle = setTimeout(closeIdleAgain, Math.min(farewell, grace));
+      let idleTimer = setTimeout(closeIdleRepeatedly, Math.min(drainMs, grace));
       await closed;
       isClosed = true;
-      clearTimeout(idle);
-      clearTimeout(cut);
-      // It has timers of its own, too.
+      clearTimeout(idleTimer);
+      clearTimeout(graceTimer);
+      // Stops the timers of the HTTP server.
       server.close();
     },
 
@@ -97,15 +97,12 @@ export function createGentleClose(server: Server, connections: Connections): Gen
   };
 }
 
-/**
- * Waits for a turn in which there was nothing to do: those that have connected
- * are accepted then, and would be reset otherwise.
- */
-async function quietMoment(): Promise<void> {
-  for (let turn = 0; turn < mostTurns; turn++) {
-    const begun = performance.now();
+/** Waits for a tick without work. All pending connections are accepted by then; otherwise they would be reset. */
+async function waitForQuietTick(): Promise<void> {
+  for (let tick = 0; tick < maxTicks; tick++) {
+    const startedAt = performance.now();
     await waitForNextTick();
-    if (performance.now() - begun < quietTurn) {
+    if (performance.now() - startedAt < quietTickMs) {
       return;
     }
   }

@@ -3,44 +3,44 @@ import type { TLSSocket } from "node:tls";
 import type { Limits } from "../../config/limits.js";
 import type { Network } from "../../lib/networks.js";
 import type { Exchange } from "../http/exchange.js";
-import { createExchanges } from "../http/exchanges.js";
-import { type Connected, connectionKey } from "./connection.js";
-import { createConnections } from "./connections.js";
-import { createGentleClose, type GentleClose } from "./graceful-shutdown.js";
-import { createRefuseMalformed, type OnRefused } from "./malformed-requests.js";
+import { createExchangeFactory } from "../http/exchange-factory.js";
+import { connectionKey, type SocketWithConnection } from "./connection.js";
+import { createConnections } from "./connection-limits.js";
+import { createGracefulShutdown, type GracefulShutdown } from "./graceful-shutdown.js";
+import { createMalformedRequestHandler, type OnMalformedRequest } from "./malformed-requests.js";
 import { createNodeServer, type Tls } from "./node-server.js";
-import { endOverdue } from "./stale-connections.js";
+import { closeStaleConnections } from "./stale-connections.js";
 
 interface ListenerOptions {
   readonly onExchange: (exchange: Exchange) => void;
-  /** Called with what cannot be read as a request. */
-  readonly onRefused?: OnRefused | undefined;
+  /** Called when input cannot be parsed as a request. */
+  readonly onRefused?: OnMalformedRequest | undefined;
   readonly limits: Limits;
-  /** Those whose connections are limited only together with all others. */
+  /** Their addresses have no connection limit of their own. */
   readonly trustedProxies: readonly Network[];
   readonly tls?: Tls | undefined;
 }
 
 /** One port for HTTP/1.1 and HTTP/2. */
-export interface Listener extends Pick<GentleClose, "refuse" | "close"> {
+export interface Listener extends Pick<GracefulShutdown, "refuse" | "close"> {
   listen(port: number, host: string | undefined): Promise<AddressInfo>;
 
-  /** How many connections are open. */
+  /** The number of open connections. */
   readonly connections: number;
 }
 
-/** How many connections may wait to be taken in: who finds no place waits a second to try again. */
+/** Connections that may wait in the kernel to be accepted. A client that finds the backlog full retries after a second. */
 const backlog = 1_024;
 
 export function createListener(options: ListenerOptions): Listener {
   const { onExchange, limits, trustedProxies, tls } = options;
   const connections = createConnections({ limits, trustedProxies });
   const server = createNodeServer(limits, tls);
-  const { refuse, close, isClosing } = createGentleClose(server, connections);
-  const { onRequest, onSession } = createExchanges({ onExchange, limits, isClosing });
+  const { refuse, close, isClosing } = createGracefulShutdown(server, connections);
+  const { onRequest, onSession } = createExchangeFactory({ onExchange, limits, isClosing });
 
-  function take(socket: Socket & Connected): void {
-    const connection = connections.admit(socket);
+  function onConnection(socket: Socket & SocketWithConnection): void {
+    const connection = connections.accept(socket);
     if (connection) {
       socket[connectionKey] = connection;
       socket.on("error", () => {});
@@ -48,19 +48,19 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   server.on("request", onRequest);
-  // A server of HTTP/2 that is listened to for requests makes one of each stream, by a listener of its own.
+  // An HTTP/2 server with a request listener also emits a request for each stream.
   server.removeAllListeners("stream");
-  // Without this Node asks for the body before anyone has looked at the headers.
+  // Otherwise Node sends 100 Continue before the headers are checked.
   server.on("checkContinue", onRequest);
-  // An expectation that nobody knows is no reason to refuse a request.
+  // An unknown expectation is ignored.
   server.on("checkExpectation", onRequest);
-  server.on("clientError", createRefuseMalformed(limits, options.onRefused));
+  server.on("clientError", createMalformedRequestHandler(limits, options.onRefused));
   server.on("session", onSession);
-  server.on("timeout", endSilent);
-  server.prependListener("connection", take);
-  server.prependListener("secureConnection", carryOver);
+  server.on("timeout", closeSilent);
+  server.prependListener("connection", onConnection);
+  server.prependListener("secureConnection", linkTlsSocket);
   server.on("secureConnection", readAsStream);
-  server.once("close", endOverdue(connections, limits));
+  server.once("close", closeStaleConnections(connections, limits));
 
   return {
     listen: (port, host) =>
@@ -78,22 +78,24 @@ export function createListener(options: ListenerOptions): Listener {
   };
 }
 
-/** What is encrypted comes over a socket of its own. */
-function carryOver(socket: TLSSocket & Connected & { readonly _parent?: Connected }): void {
+/** Gives a TLS socket the connection of the TCP socket below it. */
+function linkTlsSocket(
+  socket: TLSSocket & SocketWithConnection & { readonly _parent?: SocketWithConnection },
+): void {
   const connection = socket._parent?.[connectionKey];
   if (connection) {
     socket[connectionKey] = connection;
     if (socket.alpnProtocol === "h2") {
-      connection.flow.begin();
+      connection.flow.start();
     }
   }
 }
 
 /**
- * Node pauses its HTTP/1.1 parser while a client does not read its answers. Over
+ * Node pauses its HTTP/1.1 parser while a client does not read its responses. Over
  * TLS, records that have already arrived still go to the paused parser, which
- * fails, and the connection is lost. With a listener for data, Node reads the
- * socket as a stream, and they wait in its buffer.
+ * fails and breaks the connection. With a listener for data, Node reads the
+ * socket as a stream, and the records wait in its buffer.
  */
 function readAsStream(socket: TLSSocket): void {
   if (socket.alpnProtocol !== "h2") {
@@ -101,9 +103,9 @@ function readAsStream(socket: TLSSocket): void {
   }
 }
 
-/** Ends what nobody asks anything over, or whose answers nobody reads; a stream may be quiet. */
-function endSilent(socket: Socket & Connected): void {
-  if (!socket[connectionKey]?.requests || socket.writableLength > 0) {
+/** Closes connections without open requests, or with unread responses. Streams may be silent. */
+function closeSilent(socket: Socket & SocketWithConnection): void {
+  if (!socket[connectionKey]?.openRequests || socket.writableLength > 0) {
     socket.destroy();
   }
 }

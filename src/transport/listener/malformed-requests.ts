@@ -10,36 +10,37 @@ import {
   type Problem,
   urlTooLong,
 } from "../../errors.js";
-import { neverKept, noPage } from "../http/headers.js";
+import { noStore, securityHeaders } from "../http/headers.js";
 import { problemBody } from "../http/responses.js";
 
-const pageHeaders = [...neverKept, ...noPage];
-const pageLines = pageHeaders.map((text, at) => text + (at % 2 ? "\r\n" : ": ")).join("");
+const headerLines = [...noStore, ...securityHeaders]
+  .map((text, at) => text + (at % 2 ? "\r\n" : ": "))
+  .join("");
 
 type SizeLimits = Pick<Limits, "headerSize" | "urlSize">;
 
-/** What Node tells of bytes that it could not read: the last packet, and how far it came in it. */
+/** Node's parse error: the last packet, and how many bytes of it were parsed. */
 type ParseError = NodeJS.ErrnoException & {
   readonly rawPacket?: Buffer;
   readonly bytesParsed?: number;
 };
 
-/** Called with each such request that is refused before anyone has seen it. */
-export type OnRefused = (requestId: string, status: number) => void;
+/** Called for each malformed request. */
+export type OnMalformedRequest = (requestId: string, status: number) => void;
 
 /**
- * Creates what answers what Node could not read as a request, with a problem body like any
- * other refusal, and ends the connection: nobody knows where the next request
- * would begin.
+ * Creates the handler of input that Node cannot parse as a request. It responds
+ * with a problem body and closes the connection, as the start of the next request
+ * is unknown.
  */
-export function createRefuseMalformed(limits: SizeLimits, onRefused?: OnRefused) {
+export function createMalformedRequestHandler(limits: SizeLimits, onRefused?: OnMalformedRequest) {
   return (error: ParseError, socket: Duplex): void => {
-    const answer = answerUnderWay(socket);
-    if (error.code === "ECONNRESET" || !socket.writable || hasAnswer(socket)) {
+    const pending = pendingResponse(socket);
+    if (error.code === "ECONNRESET" || !socket.writable || isResponseStarted(socket)) {
       socket.destroy();
       return;
     }
-    const problem = explain(error, limits);
+    const problem = toProblem(error, limits);
     const requestId = randomUUID();
     const body = problemBody(problem, requestId);
     socket.end(
@@ -47,53 +48,53 @@ export function createRefuseMalformed(limits: SizeLimits, onRefused?: OnRefused)
         `content-type: ${problemMediaType}\r\n` +
         `content-length: ${Buffer.byteLength(body)}\r\n` +
         `x-request-id: ${requestId}\r\n` +
-        pageLines +
+        headerLines +
         `connection: close\r\n\r\n${body}`,
     );
-    if (!answer) {
+    if (!pending) {
       onRefused?.(requestId, problem.status);
     }
   };
 }
 
-/** A socket, as Node itself looks at it. */
+/** The fields that Node's HTTP/1.1 server keeps on a socket. */
 interface Http1Socket {
-  /** What is to be answered next. */
+  /** The next response. */
   readonly _httpMessage?: ServerResponse | null;
-  /** Of the last request, which may still be coming in. */
+  /** The parser of the last request, which may be incomplete. */
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
 }
 
-/** The answer to a request of which the body is on its way, or that is being served. */
-function answerUnderWay(socket: Duplex): ServerResponse | null | undefined {
+/** The response to a request that is being received or handled. */
+function pendingResponse(socket: Duplex): ServerResponse | null | undefined {
   return (socket as Http1Socket)._httpMessage;
 }
 
-/** Whether an answer is under way that must not be broken into, or all of it was sent before the request had come to its end. */
-function hasAnswer(socket: Duplex): boolean {
-  const { _httpMessage: answer, parser } = socket as Http1Socket;
-  return answer ? answer.headersSent : parser?.incoming?.complete === false;
+/** Whether a response has started, or was sent before the request was complete. Nothing may be written then. */
+function isResponseStarted(socket: Duplex): boolean {
+  const { _httpMessage: response, parser } = socket as Http1Socket;
+  return response ? response.headersSent : parser?.incoming?.complete === false;
 }
 
-function explain(error: ParseError, { headerSize, urlSize }: SizeLimits): Problem {
+function toProblem(error: ParseError, { headerSize, urlSize }: SizeLimits): Problem {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
-      return hasLongUrl(error, urlSize) ? urlTooLong(urlSize) : headersTooLarge(headerSize);
+      return isUrlTooLong(error, urlSize) ? urlTooLong(urlSize) : headersTooLarge(headerSize);
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return arrivesTooSlowly();
     default:
-      return invalidRequest({ field: "request", message: "is not HTTP that can be understood" });
+      return invalidRequest({ field: "request", message: "is not valid HTTP" });
   }
 }
 
 const urlCharacters = /^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/;
 
 /**
- * Whether the URL of a request is too long whose URL and headers together are.
- * Node stops at the end of the URL or of a header. Where the packet is but a part
- * of one of them, it is taken for a URL if it can be one.
+ * Whether the URL is too long, if URL and headers together are. Node stops at the
+ * end of the URL or of a header. If the packet is only a part of one of them, it
+ * counts as a URL if it can be one.
  */
-function hasLongUrl({ rawPacket, bytesParsed = 0 }: ParseError, urlSize: number): boolean {
+function isUrlTooLong({ rawPacket, bytesParsed = 0 }: ParseError, urlSize: number): boolean {
   const text = rawPacket?.toString("latin1") ?? "";
   if (text.startsWith(" HTTP/", bytesParsed)) {
     return true;

@@ -9,31 +9,31 @@ import type { SecureContextOptions } from "node:tls";
 import type { Limits } from "../../config/limits.js";
 import type { TlsContents } from "../../config/tls.js";
 import { afterPendingIo } from "../../lib/event-loop.js";
-import { type Connected, connectionKey } from "./connection.js";
-import type { FollowTls } from "./tls-reload.js";
+import { connectionKey, type SocketWithConnection } from "./connection.js";
+import type { WatchTls } from "./tls-reload.js";
 
 export interface Tls {
   readonly contents: TlsContents;
-  /** Tells of contents that take the place of the first. */
-  readonly follow?: FollowTls;
+  /** Reports replaced contents. */
+  readonly follow?: WatchTls;
 }
 
-/** What a request of HTTP/2 may have beside its headers: method, scheme, host and path. */
+/** Pseudo-headers of an HTTP/2 request: method, scheme, authority and path. */
 const pseudoHeaders = 4;
 
-/** Creates the server of Node that tells of requests of HTTP/1.1 and of sessions of HTTP/2, with TLS or without. */
+/** Creates a Node server that emits HTTP/1.1 requests and HTTP/2 sessions, with or without TLS. */
 export function createNodeServer(limits: Limits, tls: Tls | undefined): Server {
-  return tls ? createTlsServer(limits, tls) : createClearServer(limits);
+  return tls ? createTlsServer(limits, tls) : createPlainServer(limits);
 }
 
-function createClearServer(limits: Limits): Http1Server {
+function createPlainServer(limits: Limits): Http1Server {
   const http1 = createHttp1Server(http1OptionsFor(limits));
   http1.timeout = limits.bodyTimeout;
   const http2 = createHttp2Server(http2OptionsFor(limits));
-  // As a server with TLS does, which is one for both.
+  // A TLS server emits both kinds of events itself.
   http2.on("session", (session) => http1.emit("session", session));
   ignoreUpgrades(http1, listenersOf(http1, "connection"), limits.headerCount);
-  splitByPreface(http1, http2, limits.headerTimeout);
+  detectProtocol(http1, http2, limits.headerTimeout);
   return http1;
 }
 
@@ -47,11 +47,11 @@ function createTlsServer(limits: Limits, { contents, follow }: Tls): Server {
   });
   ignoreUpgrades(secure, listenersOf(secure, "secureConnection"), limits.headerCount);
   secure.on("listening", () => {
-    // Connections that are there keep what they were made with.
+    // Open connections keep their certificate.
     const stop = follow?.((changed) => secure.setSecureContext(contextOf(changed)));
     secure.on("close", () => stop?.());
   });
-  // It takes these from nowhere but its own properties.
+  // A secure server reads these options from its properties only.
   return Object.assign(secure, http1OptionsFor(limits), { timeout: limits.bodyTimeout });
 }
 
@@ -76,14 +76,14 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
 }
 
 /**
- * Node resets a stream whose headers are larger than this, and gives no reason.
- * Up to here, those over the limits that are set get a 414 or 431 instead.
+ * Node resets a stream with larger headers without a reason. Up to this size,
+ * headers over the configured limits get a 414 or 431 instead.
  */
-const largestHttp2Headers = 64 * 1_024;
+const maxHttp2HeaderBytes = 64 * 1_024;
 
 function http2OptionsFor({ http2Streams, http2Frames, headerCount }: Limits) {
   return {
-    settings: { maxConcurrentStreams: http2Streams, maxHeaderListSize: largestHttp2Headers },
+    settings: { maxConcurrentStreams: http2Streams, maxHeaderListSize: maxHttp2HeaderBytes },
     maxHeaderListPairs: headerCount + pseudoHeaders,
     maxSessionInvalidFrames: http2Frames,
     maxSessionMemory: 16,
@@ -92,83 +92,86 @@ function http2OptionsFor({ http2Streams, http2Frames, headerCount }: Limits) {
 
 const preface = "PRI";
 
-/** Hands connections that open with the preface of HTTP/2 to one server and all others to the other. Those that say nothing are ended. */
-export function splitByPreface(http1: Http1Server, http2: Server, patience: number): void {
-  const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
+/** Passes connections that start with the HTTP/2 preface to `http2`, and all others to `http1`. Closes silent ones. */
+export function detectProtocol(http1: Http1Server, http2: Server, timeoutMs: number): void {
+  const http1Listeners = http1.listeners("connection") as ((socket: Socket) => void)[];
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
     if (socket.destroyed) {
       return;
     }
-    let isTaken = false;
+    let isDetected = false;
     const drop = () => socket.destroy();
-    const dropLate = afterPendingIo(() => {
-      if (!isTaken) {
+    const dropIfSilent = afterPendingIo(() => {
+      if (!isDetected) {
         drop();
       }
     });
-    socket.setTimeout(patience, dropLate);
+    socket.setTimeout(timeoutMs, dropIfSilent);
     let start = Buffer.alloc(0);
-    const look = () => {
+    const detect = () => {
       start = Buffer.concat([start, socket.read() ?? Buffer.alloc(0)]);
-      const seen = start.toString("latin1", 0, preface.length);
-      if (seen.length < preface.length && preface.startsWith(seen)) {
+      const prefix = start.toString("latin1", 0, preface.length);
+      if (prefix.length < preface.length && preface.startsWith(prefix)) {
         return;
       }
-      isTaken = true;
-      socket.removeListener("readable", look);
+      isDetected = true;
+      socket.removeListener("readable", detect);
       socket.removeListener("end", drop);
-      socket.setTimeout(0, dropLate);
-      if (seen === preface) {
-        // A server of HTTP/1.1 keeps the connections of clients that hang up; one of HTTP/2 must not.
+      socket.setTimeout(0, dropIfSilent);
+      if (prefix === preface) {
+        // An HTTP/1.1 server allows half-open connections; an HTTP/2 server must not.
         socket.allowHalfOpen = false;
-        (socket as Connected)[connectionKey]?.flow.begin(() => {
+        (socket as SocketWithConnection)[connectionKey]?.flow.start(() => {
           socket.unshift(start);
           http2.emit("connection", socket);
         });
       } else {
         socket.unshift(start);
-        for (const serve of serveHttp1) {
-          serve.call(http1, socket);
+        for (const listener of http1Listeners) {
+          listener.call(http1, socket);
         }
       }
     };
-    socket.on("readable", look);
+    socket.on("readable", detect);
     socket.on("end", drop);
   });
 }
 
 /**
- * Serves requests with an `Upgrade` header as if they had none. Node ignores the
- * header by itself, but loses what was sent behind such a request. So the socket
- * starts again with the same bytes, without the header, once the requests before
- * are answered. `serveSocket` are the listeners that give a socket to HTTP/1.1.
+ * Ignores `Upgrade` headers. Node ignores them, too, but loses the data after such
+ * a request. So the socket starts again with the same bytes, without the header,
+ * when the earlier requests have their responses. `connectionListeners` pass a
+ * socket to HTTP/1.1.
  */
 function ignoreUpgrades(
   server: Server,
-  serveSocket: readonly ((socket: Socket) => void)[],
+  connectionListeners: readonly ((socket: Socket) => void)[],
   headerCount: number,
 ): void {
-  server.on("upgrade", (request: IncomingMessage, socket: Socket & Connected, head: Buffer) => {
-    const start = () => {
-      if (!socket.destroyed) {
-        socket.unshift(Buffer.concat([headersOf(request, headerCount), head]));
-        for (const serve of serveSocket) {
-          serve.call(server, socket);
+  server.on(
+    "upgrade",
+    (request: IncomingMessage, socket: Socket & SocketWithConnection, head: Buffer) => {
+      const start = () => {
+        if (!socket.destroyed) {
+          socket.unshift(Buffer.concat([headersOf(request, headerCount), head]));
+          for (const listener of connectionListeners) {
+            listener.call(server, socket);
+          }
         }
+      };
+      const connection = socket[connectionKey];
+      if (connection && connection.openRequests > 0) {
+        connection.onIdle = start;
+      } else {
+        start();
       }
-    };
-    const connection = socket[connectionKey];
-    if (connection && connection.requests > 0) {
-      connection.onIdle = start;
-    } else {
-      start();
-    }
-  });
+    },
+  );
 }
 
-/** The request line and the headers of a request, without those that ask for an upgrade. */
-function headersOf(request: IncomingMessage, most: number): Buffer {
+/** The request line and headers of a request, without `Upgrade`. */
+function headersOf(request: IncomingMessage, headerCount: number): Buffer {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -177,8 +180,8 @@ function headersOf(request: IncomingMessage, most: number): Buffer {
       lines.push(`${name}: ${rawHeaders[at + 1]}`);
     }
   }
-  if (rawHeaders.length / 2 > most) {
-    // Node may have left some off, and the length of the body with them.
+  if (rawHeaders.length / 2 > headerCount) {
+    // Node may have dropped some, content-length among them.
     lines.push("connection: close");
   }
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");

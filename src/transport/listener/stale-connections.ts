@@ -3,211 +3,217 @@ import type { Limits } from "../../config/limits.js";
 import { afterPendingIo } from "../../lib/event-loop.js";
 import { type Connection, hasStream, isBusy, isReceiving } from "./connection.js";
 
-/** How often connections are looked at. */
+/** How often connections are checked, in milliseconds. */
 const interval = 1_000;
 
-/** After how many looks frames that serve no call are forgiven. */
-const forgiveness = 10;
+/** Checks after which the counters of idle frames and aborted calls start again. */
+const checksPerReset = 10;
 
 /**
- * Looks at all connections once a second, and ends those that take too long to
- * make their first call, or another, and those of HTTP/2 that are of no use or
- * send what they send too slowly. Node itself sees to requests of HTTP/1.1 that
- * do. Answers with what stops it.
+ * Checks all connections once a second. Closes those that make no first or next
+ * call in time, and HTTP/2 connections that are stale or send frames too slowly.
+ * Node itself times out slow HTTP/1.1 requests. Returns a function that stops the checks.
  *
- * A look that comes late ends nobody: the process stood still, and what its
- * clients have sent meanwhile may not be read. But there are no two such looks
- * in a row.
+ * A late check closes nothing: the process was blocked, and received data may be
+ * unread. No two checks in a row are skipped.
  */
-export function endOverdue(
+export function closeStaleConnections(
   connections: Iterable<Connection>,
   limits: Pick<Limits, "headerTimeout" | "bodyTimeout" | "idleTimeout">,
 ): () => void {
   const { headerTimeout, idleTimeout } = limits;
-  const isUseless = createIsUseless(limits);
-  const comesSlowly = createComesSlowly(limits);
-  let looks = 0;
-  let calledAt = performance.now();
-  let isPassedOver = false;
+  const isStale = createStaleDetector(limits);
+  const isSlowFrame = createSlowFrameDetector(limits);
+  let checks = 0;
+  let checkedAt = performance.now();
+  let isSkipped = false;
 
-  function lookInTime(): void {
+  function checkUnlessLate(): void {
     const now = performance.now();
-    isPassedOver = !isPassedOver && now - calledAt > 1.5 * interval;
-    calledAt = now;
-    if (!isPassedOver) {
-      lookAtAll(now);
+    isSkipped = !isSkipped && now - checkedAt > 1.5 * interval;
+    checkedAt = now;
+    if (!isSkipped) {
+      checkAll(now);
     }
   }
 
-  function lookAtAll(now: number): void {
-    const isForgiven = ++looks % forgiveness === 0;
+  function checkAll(now: number): void {
+    const isReset = ++checks % checksPerReset === 0;
     for (const connection of connections) {
-      if (isForgiven) {
+      if (isReset) {
         connection.idleFrames = 0;
-        connection.abandoned = 0;
+        connection.abortedCalls = 0;
       }
-      if (isUnread(connection, now)) {
+      if (mayHaveUnreadData(connection, now)) {
         continue;
       }
-      if (isTooLate(connection, now) || isBad(connection, now)) {
+      if (isTooLate(connection, now) || isBroken(connection, now)) {
         connection.drop();
       } else if (connection.session && isIdle(connection, now)) {
-        // It says good-bye, and is gone with it unless it is broken.
+        // Sends GOAWAY and closes the connection.
         connection.session.close();
       }
     }
   }
 
-  function isBad(connection: Connection, now: number): boolean {
+  function isBroken(connection: Connection, now: number): boolean {
     const { session } = connection;
     return (
-      session !== undefined && (isUseless(connection, now) || comesSlowly(connection, session, now))
+      session !== undefined && (isStale(connection, now) || isSlowFrame(connection, session, now))
     );
   }
 
-  /** Whether what it has sent may not be read, so that nobody can tell. */
-  function isUnread({ flow }: Connection, now: number): boolean {
-    return flow.isHeld || now - flow.releasedAt < interval;
+  function mayHaveUnreadData({ flow }: Connection, now: number): boolean {
+    return flow.isPaused || now - flow.resumedAt < interval;
   }
 
   function isTooLate(connection: Connection, now: number): boolean {
-    const { session, usedAt, openedAt, requests, streams, flow } = connection;
-    if (requests + streams.size > 0) {
+    const { session, lastUsedAt, openedAt, openRequests, streams, flow } = connection;
+    if (openRequests + streams.size > 0) {
       return false;
     }
-    // Node is given the time to answer that it took too long.
-    return usedAt === undefined
-      ? now - Math.max(openedAt, flow.releasedAt) > headerTimeout + interval
+    // The extra interval lets Node send its timeout response first.
+    return lastUsedAt === undefined
+      ? now - Math.max(openedAt, flow.resumedAt) > headerTimeout + interval
       : session?.closed === true;
   }
 
-  /** Whether a connection of HTTP/2 has had its time. Who has shown no key that works has little. */
+  /** Whether an HTTP/2 connection has been idle for too long. Unauthenticated ones have less time. */
   function isIdle(connection: Connection, now: number): boolean {
-    const { usedAt, isKnown } = connection;
-    const time = isKnown ? idleTimeout : headerTimeout;
-    return usedAt !== undefined && now - usedAt > time && !isBusy(connection);
+    const { lastUsedAt, isAuthenticated } = connection;
+    const timeout = isAuthenticated ? idleTimeout : headerTimeout;
+    return lastUsedAt !== undefined && now - lastUsedAt > timeout && !isBusy(connection);
   }
 
-  const timer = setInterval(afterPendingIo(lookInTime), interval).unref();
+  const timer = setInterval(afterPendingIo(checkUnlessLate), interval).unref();
   return () => clearInterval(timer);
 }
 
-/** What was seen of a connection when it was last looked at. */
+/** The state of a connection at its last check for slow frames. */
 interface SlowState {
   bytesRead: number;
   frames: number;
-  /** How much of bodies has come, where that was of interest. */
-  data: number | undefined;
-  /** How many bytes had come when it last gave the sign that it was at the end of a frame. */
-  wholeAt: number;
-  /** Since when bytes have come of which it is not known whether they end with a frame. */
-  doubtedSince: number | undefined;
+  /** Received bytes of bodies, if a body was incomplete. */
+  bodyBytes: number | undefined;
+  /** The value of `bytesRead` when the connection was last known to be at the end of a frame. */
+  frameEndAt: number;
+  /** Since when the last received bytes may be an incomplete frame. */
+  uncertainSince: number | undefined;
 }
 
 /**
- * Creates what tells of a connection of HTTP/2, which it is to be asked about
- * again and again, whether a frame has been coming over it for longer than
- * headers may take. Node tells nothing of a frame before it is whole, and of
- * some nothing at all. So where there is doubt the client is asked for a sign,
- * which it cannot give in the middle of a frame, nor between those of headers.
+ * Creates a check, to be called repeatedly, for HTTP/2 connections that take
+ * longer than the header timeout to send a frame. Node reports a frame when it is
+ * complete, and some not at all. So in case of doubt the client gets a ping, which
+ * it can only acknowledge between frames.
  */
-export function createComesSlowly({ headerTimeout }: Pick<Limits, "headerTimeout">) {
-  const looks = new WeakMap<Connection, SlowState>();
+export function createSlowFrameDetector({ headerTimeout }: Pick<Limits, "headerTimeout">) {
+  const states = new WeakMap<Connection, SlowState>();
 
   return (connection: Connection, session: Http2Session, now: number): boolean => {
-    const look = looks.get(connection) ?? createLook();
-    looks.set(connection, look);
-    if (!isDoubtful(connection, session, look)) {
-      look.doubtedSince = undefined;
+    const state = states.get(connection) ?? createSlowState();
+    states.set(connection, state);
+    if (!mayBeInsideFrame(connection, session, state)) {
+      state.uncertainSince = undefined;
       return false;
     }
-    if (look.doubtedSince === undefined) {
-      look.doubtedSince = now;
-      askForSign(connection, session, look);
+    if (state.uncertainSince === undefined) {
+      state.uncertainSince = now;
+      pingForFrameEnd(connection, session, state);
     }
-    return now - look.doubtedSince > headerTimeout;
+    return now - state.uncertainSince > headerTimeout;
   };
 }
 
-function createLook(): SlowState {
-  return { bytesRead: 0, frames: 0, data: undefined, wholeAt: 0, doubtedSince: undefined };
+function createSlowState(): SlowState {
+  return {
+    bytesRead: 0,
+    frames: 0,
+    bodyBytes: undefined,
+    frameEndAt: 0,
+    uncertainSince: undefined,
+  };
 }
 
-/** Whether the last that came may be a part of a frame. Notes what is seen. */
-function isDoubtful(connection: Connection, session: Http2Session, look: SlowState): boolean {
+/** Whether the last received bytes may be an incomplete frame. Updates the state. */
+function mayBeInsideFrame(
+  connection: Connection,
+  session: Http2Session,
+  state: SlowState,
+): boolean {
   const { bytesRead, frames, streams } = connection;
-  const hasCome = bytesRead !== look.bytesRead;
-  const isFrame = frames !== look.frames;
-  look.bytesRead = bytesRead;
-  look.frames = frames;
-  if (bytesRead === look.wholeAt) {
+  const hasNewBytes = bytesRead !== state.bytesRead;
+  const hasNewFrame = frames !== state.frames;
+  state.bytesRead = bytesRead;
+  state.frames = frames;
+  if (bytesRead === state.frameEndAt) {
     return false;
   }
-  if (!hasCome) {
-    // Whoever has calls may be quiet in the middle of a body; there is another limit to that.
-    return look.doubtedSince !== undefined || streams.size === 0;
+  if (!hasNewBytes) {
+    // With open calls, silence may be inside a body, which has its own timeout.
+    return state.uncertainSince !== undefined || streams.size === 0;
   }
-  return !isFrame && !isOfBody(connection, session, look);
+  return !hasNewFrame && !hasNewBodyBytes(connection, session, state);
 }
 
-/** Whether what came belongs to a body, which has its own time. */
-function isOfBody(connection: Connection, session: Http2Session, look: SlowState): boolean {
-  const before = look.data;
-  look.data = isReceiving(connection) ? session.state.effectiveRecvDataLength : undefined;
-  return before !== undefined && look.data !== undefined && before !== look.data;
+/** Whether body bytes arrived. Bodies have their own timeout. */
+function hasNewBodyBytes(connection: Connection, session: Http2Session, state: SlowState): boolean {
+  const before = state.bodyBytes;
+  state.bodyBytes = isReceiving(connection) ? session.state.effectiveRecvDataLength : undefined;
+  return before !== undefined && state.bodyBytes !== undefined && before !== state.bodyBytes;
 }
 
-function askForSign(connection: Connection, session: Http2Session, look: SlowState): void {
-  const take = (error: Error | null) => {
+function pingForFrameEnd(connection: Connection, session: Http2Session, state: SlowState): void {
+  const onAck = (error: Error | null) => {
     if (!error) {
-      look.wholeAt = connection.bytesRead;
-      look.doubtedSince = undefined;
+      state.frameEndAt = connection.bytesRead;
+      state.uncertainSince = undefined;
     }
   };
   if (!session.destroyed) {
-    session.ping(take);
+    session.ping(onAck);
   }
 }
 
-/** How many bytes may come between two looks and serve nothing. Clients tell of what they have read in a few. */
-const mostIdleBytes = 64 * 1024;
+/** Bytes that may arrive outside of calls between two checks. Window updates of clients take a few. */
+const maxIdleBytes = 64 * 1024;
 
 const ignore = () => {};
 
-/** What was seen of a connection when it was last looked at. */
+/** The state of a connection at its last check for staleness. */
 interface StaleState {
-  readonly served: number;
+  readonly progressCount: number;
   readonly bytesRead: number;
-  /** Since when nothing has come. */
+  /** Since when nothing has arrived. */
   readonly silentSince: number;
-  /** When its client was asked for a sign of life, since nothing has come. */
-  askedAt: number | undefined;
-  /** Since when it has answers to read and reads none of them. */
+  /** When the silent client was sent a ping. */
+  pingedAt: number | undefined;
+  /** Since when the client has unread responses and reads none of them. */
   readonly unreadSince: number | undefined;
   readonly window: number | undefined;
-  /** Whether a body was on its way: what comes after the look may be the rest of it. */
+  /** Whether a body was incomplete. Bytes that arrive later may be the rest of it. */
   readonly isReceiving: boolean;
 }
 
 /**
- * Creates what tells of a connection of HTTP/2, which it is to be asked about
- * again and again, whether it is of use to no one. One that does not read its
- * answers keeps what they need; one that has broken the protocol is read no
- * more by Node, which would not even see that it is closed.
+ * Creates a check, to be called repeatedly, for stale HTTP/2 connections: the
+ * client is gone, does not read its responses, or floods the connection with
+ * frames outside of calls. Node stops reading after a protocol error and would
+ * not even notice that the client disconnects.
  */
-export function createIsUseless({ bodyTimeout }: Pick<Limits, "bodyTimeout">) {
-  const looks = new WeakMap<Connection, StaleState>();
+export function createStaleDetector({ bodyTimeout }: Pick<Limits, "bodyTimeout">) {
+  const states = new WeakMap<Connection, StaleState>();
 
-  /** Whether nobody is there to answer to. Whoever is quiet is asked first, and given time. */
-  function isDead({ session, streams }: Connection, look: StaleState, now: number): boolean {
+  /** Whether the client is gone. A silent client gets a ping and time to acknowledge it. */
+  function isDead({ session, streams }: Connection, state: StaleState, now: number): boolean {
     if (streams.size === 0) {
       return false;
     }
-    if (look.askedAt !== undefined) {
-      return now - look.askedAt > bodyTimeout;
+    if (state.pingedAt !== undefined) {
+      return now - state.pingedAt > bodyTimeout;
     }
-    if (now - look.silentSince > bodyTimeout / 2) {
-      look.askedAt = now;
+    if (now - state.silentSince > bodyTimeout / 2) {
+      state.pingedAt = now;
       if (session?.destroyed === false) {
         session.ping(ignore);
       }
@@ -216,47 +222,51 @@ export function createIsUseless({ bodyTimeout }: Pick<Limits, "bodyTimeout">) {
   }
 
   return (connection: Connection, now: number): boolean => {
-    const before = looks.get(connection);
-    const look = lookAt(connection, before, now);
-    looks.set(connection, look);
+    const before = states.get(connection);
+    const state = nextStaleState(connection, before, now);
+    states.set(connection, state);
     if (!before) {
       return false;
     }
     return (
-      isChattering(before, look) ||
-      isDead(connection, look, now) ||
-      (look.unreadSince !== undefined && now - look.unreadSince > bodyTimeout)
+      isFrameFlood(before, state) ||
+      isDead(connection, state, now) ||
+      (state.unreadSince !== undefined && now - state.unreadSince > bodyTimeout)
     );
   };
 }
 
-function lookAt(connection: Connection, before: StaleState | undefined, now: number): StaleState {
-  const { served, bytesRead, session } = connection;
+function nextStaleState(
+  connection: Connection,
+  before: StaleState | undefined,
+  now: number,
+): StaleState {
+  const { progressCount, bytesRead, session } = connection;
   const window = hasStream(connection, isUnread) ? session?.state.remoteWindowSize : undefined;
   const isSilent = before?.bytesRead === bytesRead;
   const isStuck = window !== undefined && before?.window === window;
   return {
-    served,
+    progressCount,
     bytesRead,
     silentSince: isSilent ? before.silentSince : now,
-    askedAt: isSilent ? before.askedAt : undefined,
+    pingedAt: isSilent ? before.pingedAt : undefined,
     unreadSince: isStuck ? (before?.unreadSince ?? now) : undefined,
     window,
     isReceiving: isReceiving(connection),
   };
 }
 
-/** Whether much has come that neither was a call nor belonged to one. */
-function isChattering(before: StaleState, look: StaleState): boolean {
+/** Whether many bytes arrived outside of calls. */
+function isFrameFlood(before: StaleState, state: StaleState): boolean {
   return (
-    before.served === look.served &&
-    look.bytesRead - before.bytesRead > mostIdleBytes &&
+    before.progressCount === state.progressCount &&
+    state.bytesRead - before.bytesRead > maxIdleBytes &&
     !before.isReceiving &&
-    !look.isReceiving
+    !state.isReceiving
   );
 }
 
-/** Whether an answer is all written, and not all taken. */
+/** Whether a response is written completely, but not read completely. */
 function isUnread({ writableEnded, writableFinished }: ServerHttp2Stream): boolean {
   return writableEnded && !writableFinished;
 }

@@ -5,69 +5,68 @@ import { readTlsFiles, type TlsContents, type TlsFiles, tlsFaultIn } from "../..
 
 interface FollowOptions {
   readonly files: TlsFiles;
-  /** What they held when they were last read. */
+  /** The contents that were read last. */
   readonly contents: TlsContents;
   readonly log: Logger;
 }
 
-/** Calls back with what the files hold whenever that is something else. Answers with how to stop it. */
-export type FollowTls = (take: (contents: TlsContents) => void) => () => void;
+/** Calls back with the contents of the files whenever they change. Returns a function that stops this. */
+export type WatchTls = (onChange: (contents: TlsContents) => void) => () => void;
 
 /**
- * How often the files are looked at. They are read, not watched: tools that
- * renew certificates replace files, folders or links, and what is watched
- * may be none of these by then.
+ * How often the files are read, in milliseconds. They are polled: tools that renew
+ * certificates replace files, folders or links, and a file watcher loses track of them.
  */
 const interval = 1_000;
 
 /**
- * Follows files that are replaced while they are in use, one after the other:
- * what does not fit together is told once and left alone until it does.
+ * Reloads TLS files that are replaced one after the other while the server runs.
+ * A certificate and key that do not match are logged once and ignored until they do.
  */
-export function createFollowTls({ files, contents, log }: FollowOptions): FollowTls {
-  return (take) => {
+export function createFollowTls({ files, contents, log }: FollowOptions): WatchTls {
+  return (onChange) => {
     let current = contents;
-    let told: string | undefined;
+    let lastWarning: string | undefined;
     const stopping = new AbortController();
 
-    async function keepLooking({ signal }: AbortController): Promise<void> {
+    async function poll({ signal }: AbortController): Promise<void> {
       while (!signal.aborted) {
         await delay(interval, undefined, { ref: false, signal }).catch(() => {});
-        await look();
+        await check();
       }
     }
 
-    async function look(): Promise<void> {
+    async function check(): Promise<void> {
       try {
         const found = await readTlsFiles(files);
         if (!isSame(found, current)) {
-          change(found);
+          reload(found);
         }
-        told = undefined;
+        lastWarning = undefined;
       } catch (error) {
-        tellOnce((error as Error).message);
+        warnOnce((error as Error).message);
       }
     }
 
-    function change(found: TlsContents): void {
+    function reload(found: TlsContents): void {
       const fault = tlsFaultIn(found);
       if (fault) {
         throw new Error(fault);
       }
-      take(found);
+      onChange(found);
       current = found;
       const { validTo } = new X509Certificate(found.cert);
-      log.info({ expires_at: new Date(validTo).toISOString() }, "the certificate was replaced");
+      log.info({ expires_at: new Date(validTo).toISOString() }, "TLS certificate reloaded");
     }
 
-    function tellOnce(problem: string): void {
-      if (problem !== told) {
-        told = problem;
-        log.warn(`the certificate stays as it was, until this is mended: ${problem}`);
+    function warnOnce(problem: string): void {
+      if (problem !== lastWarning) {
+        lastWarning = problem;
+        log.warn(`TLS certificate not reloaded, the current one stays in use: ${problem}`);
       }
     }
 
-    keepLooking(stopping);
+    poll(stopping);
     return () => stopping.abort();
   };
 }

@@ -11,39 +11,32 @@ import { overlongListIn } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, mostViolations } from "../../errors.js";
-import {
-  checkCalendar,
-  createJsonReader,
-  type JsonReadingStyle,
-  readUsualDuration,
-} from "../codec/json-reader.js";
-import { type Fields, oddPartOf } from "../codec/message-fields.js";
+import { createJsonReader, type JsonReadStyle } from "../codec/json-reader.js";
+import { type Fields, findUnsupported } from "../codec/message-fields.js";
+import { checkCalendar, parseDuration } from "../codec/time.js";
 import { createMaskWriter, isUpdateMask } from "./update-mask.js";
 
-const restStyle: JsonReadingStyle = { nameOf: ({ name }) => name, readMoment };
+const restStyle: JsonReadStyle = { nameOf: ({ name }) => name, parseTimestamp };
 
 type PathFields = Readonly<Record<string, string>>;
 
-/** Makes a message of what the body, the path and the query say; a field may come from one of them. */
+/** Builds a message from the body, the path and the query. Each field comes from one of them. */
 type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Message;
 
 export interface MessageDecoder {
   readonly decode: Decode;
 }
 
-interface Shape {
+interface RequestShape {
   readonly schema: DescMessage;
-  /** The fields that the path gives. */
-  readonly bound: readonly DescField[];
-  /** Those that come from the body or, where there is none, from the query; not those of headers, and no mask. */
-  readonly free: readonly DescField[];
+  /** Fields in the path. */
+  readonly pathFields: readonly DescField[];
+  /** Fields in the body or, for methods without one, in the query. Header fields and update masks are excluded. */
+  readonly otherFields: readonly DescField[];
   readonly hasBody: boolean;
 }
 
-/**
- * Creates a decoder of REST requests. A type of field that it does not know
- * throws here, when the server starts.
- */
+/** Creates a decoder of REST requests. Throws at startup if a field type is not supported. */
 export function createDecoder(
   schema: DescMessage,
   pathFields: readonly string[],
@@ -54,18 +47,18 @@ export function createDecoder(
       throw new Error(`${schema.typeName} has no field ${name} for the path of its method`);
     }
   }
-  const odd = oddPartOf(schema);
-  if (odd) {
-    throw new Error(`${odd} has a type that REST does not know`);
+  const unsupported = findUnsupported(schema);
+  if (unsupported) {
+    throw new Error(`${unsupported} has a type that REST does not support`);
   }
-  const bound = schema.fields.filter(({ name }) => pathFields.includes(name));
-  const free = schema.fields.filter(
+  const boundFields = schema.fields.filter(({ name }) => pathFields.includes(name));
+  const otherFields = schema.fields.filter(
     (field) =>
       !pathFields.includes(field.name) && headerOf(field) === undefined && !isUpdateMask(field),
   );
-  const shape = { schema, bound, free, hasBody };
-  const decodeQuickly = quickDecoder(shape);
-  const decodeCarefully = carefulDecoder(shape);
+  const shape = { schema, pathFields: boundFields, otherFields, hasBody };
+  const decodeFast = createFastDecoder(shape);
+  const decodeStrictly = createStrictDecoder(shape);
   const writeMask = createMaskWriter(schema);
   return {
     decode(body, path, query) {
@@ -73,40 +66,38 @@ export function createDecoder(
       if (overlong) {
         throw invalidRequest(overlong);
       }
-      return writeMask(
-        decodeQuickly(body, path, query) ?? decodeCarefully(body, path, query),
-        body,
-      );
+      return writeMask(decodeFast(body, path, query) ?? decodeStrictly(body, path, query), body);
     },
   };
 }
 
-/** Notes what is wrong with a field. Where that is more than is told, nothing else is looked at. */
-function note(violations: FieldViolation[], field: string, message: string): void {
+/** Adds a violation. Throws as soon as there are more than are reported. */
+function addViolation(violations: FieldViolation[], field: string, message: string): void {
   violations.push({ field, message });
   if (violations.length > mostViolations) {
     throw invalidRequest(violations);
   }
 }
 
-/** Creates a decoder of requests that are all as they should be; of others it makes nothing. */
-function quickDecoder({
+/** Creates a decoder of valid requests. Returns `undefined` for others, which the strict decoder explains. */
+function createFastDecoder({
   schema,
-  bound,
-  free,
+  pathFields,
+  otherFields,
   hasBody,
-}: Shape): (...request: Parameters<Decode>) => Message | undefined {
-  const read = createJsonReader({ ...schema, fields: [...free] }, restStyle);
+}: RequestShape): (...request: Parameters<Decode>) => Message | undefined {
+  const read = createJsonReader({ ...schema, fields: [...otherFields] }, restStyle);
   return (body, path, query) => {
     const violations: FieldViolation[] = [];
-    const parameters = query.size > 0 ? queryToJson(hasBody ? [] : free, query, violations) : {};
+    const parameters =
+      query.size > 0 ? queryToJson(hasBody ? [] : otherFields, query, violations) : {};
     const message = violations.length > 0 ? undefined : read(hasBody ? body : parameters);
-    return message && setBound(message, bound, path);
+    return message && setPathFields(message, pathFields, path);
   };
 }
 
-/** Sets the fields that the path gives, which it can only give as text. */
-function setBound(
+/** Sets the path fields, which must be strings. */
+function setPathFields(
   message: Message,
   bound: readonly DescField[],
   path: PathFields,
@@ -121,11 +112,11 @@ function setBound(
   return message;
 }
 
-/** Creates a decoder that says all that is wrong with a request. */
-function carefulDecoder({ schema, bound, free, hasBody }: Shape): Decode {
-  const readBody = hasBody ? messageReader(free) : undefined;
-  const readOthers = messageReader(hasBody ? bound : [...bound, ...free]);
-  const queryFields = hasBody ? [] : free;
+/** Creates a decoder that reports every violation in a request. */
+function createStrictDecoder({ schema, pathFields, otherFields, hasBody }: RequestShape): Decode {
+  const readBody = hasBody ? messageReader(otherFields) : undefined;
+  const readOthers = messageReader(hasBody ? pathFields : [...pathFields, ...otherFields]);
+  const queryFields = hasBody ? [] : otherFields;
   return (body, path, query) => {
     const violations: FieldViolation[] = [];
     const init = {
@@ -143,7 +134,7 @@ function carefulDecoder({ schema, bound, free, hasBody }: Shape): Decode {
   };
 }
 
-/** Arranges a query as the JSON of a message. A parameter without a value is as if it was not there. */
+/** Converts a query to the JSON of a message. Parameters without a value are ignored. */
 function queryToJson(
   fields: readonly DescField[],
   query: URLSearchParams,
@@ -153,11 +144,11 @@ function queryToJson(
   for (const [name, values] of valuesByName(query)) {
     const field = fields.find((field) => field.name === name);
     if (!field) {
-      note(violations, name, "is not a parameter of this path");
+      addViolation(violations, name, "is not a parameter of this path");
     } else if (field.fieldKind === "list") {
       json[name] = values;
     } else if (values.length > 1) {
-      note(violations, name, "is given more than once");
+      addViolation(violations, name, "is repeated");
     } else if (values[0] !== undefined) {
       json[name] = fromQuery(field.scalar, values[0]);
     }
@@ -165,7 +156,7 @@ function queryToJson(
   return json;
 }
 
-/** The values of each parameter that are not empty, in one walk: a query may have thousands. */
+/** The non-empty values of each parameter, in one pass: a query may have thousands. */
 function valuesByName(query: URLSearchParams): Map<string, string[]> {
   const byName = new Map<string, string[]>();
   for (const [name, value] of query) {
@@ -178,7 +169,7 @@ function valuesByName(query: URLSearchParams): Map<string, string[]> {
   return byName;
 }
 
-/** The JSON of a parameter, or its text where that cannot be it: then its reader will say so. */
+/** The JSON value of a parameter, or its text if it is not valid: the field reader reports that. */
 function fromQuery(scalar: ScalarType | undefined, text: string): unknown {
   switch (scalar) {
     case ScalarType.INT32:
@@ -190,7 +181,7 @@ function fromQuery(scalar: ScalarType | undefined, text: string): unknown {
   }
 }
 
-/** Reads a JSON value, or notes what is wrong with it at its path. */
+/** Reads a JSON value, or adds the violations at its path. */
 type ReadValue = (value: unknown, path: string, violations: FieldViolation[]) => unknown;
 
 function messageReader(messageFields: readonly DescField[]): ReadValue {
@@ -199,7 +190,7 @@ function messageReader(messageFields: readonly DescField[]): ReadValue {
   );
   return (value, path, violations) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      note(violations, path || "request", "must be an object");
+      addViolation(violations, path || "request", "must be an object");
       return undefined;
     }
     const init: Record<string, unknown> = {};
@@ -208,7 +199,7 @@ function messageReader(messageFields: readonly DescField[]): ReadValue {
       const field = fields.get(name);
       const itemPath = path === "" ? name : `${path}.${name}`;
       if (!field) {
-        note(violations, itemPath, "is not a field of this request");
+        addViolation(violations, itemPath, "is not a field of this request");
       } else if (item !== null) {
         init[field.name] = field.read(item, itemPath, violations);
       }
@@ -222,7 +213,7 @@ function fieldReader(field: DescField): ReadValue {
     const read = field.listKind === "message" ? readerOf(field.message) : scalarReader(field);
     return (value, path, violations) => {
       if (!Array.isArray(value)) {
-        note(violations, path, "must be an array");
+        addViolation(violations, path, "must be an array");
         return [];
       }
       return value.map((item, at) => read(item, `${path}[${at}]`, violations));
@@ -255,46 +246,46 @@ function scalarReader(field: DescField): ReadValue {
 
 const readString: ReadValue = (value, path, violations) => {
   if (typeof value !== "string") {
-    note(violations, path, "must be a string");
+    addViolation(violations, path, "must be a string");
   } else if (!value.isWellFormed()) {
-    note(violations, path, "has half of a surrogate pair: send whole characters");
+    addViolation(violations, path, "has an unpaired surrogate");
   }
   return value;
 };
 
 const readInteger: ReadValue = (value, path, violations) => {
   if (typeof value !== "number" || (value | 0) !== value) {
-    note(violations, path, "must be a whole number of at most 32 bits");
+    addViolation(violations, path, "must be a whole number of at most 32 bits");
   }
   return value;
 };
 
 const readBoolean: ReadValue = (value, path, violations) => {
   if (typeof value !== "boolean") {
-    note(violations, path, "must be true or false");
+    addViolation(violations, path, "must be true or false");
   }
   return value;
 };
 
 const readTimestamp: ReadValue = (value, path, violations) => {
   try {
-    return readMoment(value);
+    return parseTimestamp(value);
   } catch {
-    note(violations, path, "must be a date and time such as 2030-01-31T12:00:00.000Z");
+    addViolation(violations, path, "must be a date and time such as 2030-01-31T12:00:00.000Z");
     return undefined;
   }
 };
 
 const readDuration: ReadValue = (value, path, violations) => {
-  const duration = readUsualDuration(value);
+  const duration = parseDuration(value);
   if (!duration) {
-    note(violations, path, "must be a duration such as 3600s");
+    addViolation(violations, path, "must be a duration such as 3600s");
   }
   return duration;
 };
 
-/** Reads a moment in any spelling of RFC 3339, and throws where it is none. */
-function readMoment(value: unknown): Timestamp {
+/** Parses any RFC 3339 timestamp. Throws if it is invalid. */
+function parseTimestamp(value: unknown): Timestamp {
   const text = (value as string).toUpperCase();
   checkCalendar(text);
   return fromJson(TimestampSchema, text);

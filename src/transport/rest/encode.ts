@@ -1,46 +1,46 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
-import { dateText } from "../codec/date-text.js";
-import { createJsonWriter, type JsonStyle } from "../codec/json-writer.js";
-import { type Fields, oddPartOf } from "../codec/message-fields.js";
+import { createJsonWriter, type JsonWriteStyle } from "../codec/json-writer.js";
+import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import type { TextWriter } from "../codec/text-writer.js";
+import { formatSeconds } from "../codec/time.js";
 import type { HeaderList } from "../http/headers.js";
 
-const restStyle: JsonStyle = { nameOf: ({ name }) => name, writeMoment };
+const restStyle: JsonWriteStyle = { nameOf: ({ name }) => name, writeTimestamp };
 
 /**
- * Creates a writer of REST answers: names as in the proto, arrays always
- * there, absent optional fields left out, dates with milliseconds. A type of
- * field that it does not know throws here, when the server starts.
+ * Creates an encoder of REST responses: proto field names, arrays always present,
+ * absent optional fields omitted, dates with milliseconds. Throws at startup if a
+ * field type is not supported.
  */
 export function createEncoder(schema: DescMessage): (message: unknown) => Buffer {
-  const odd = oddPartOf(schema);
-  if (odd) {
-    throw new Error(`${odd} has a type that REST does not know`);
+  const unsupported = findUnsupported(schema);
+  if (unsupported) {
+    throw new Error(`${unsupported} has a type that REST does not support`);
   }
   return createJsonWriter(schema, restStyle);
 }
 
-function writeMoment(moment: Timestamp, to: TextWriter): void {
-  const milliseconds = timestampMs(moment);
+function writeTimestamp(timestamp: Timestamp, to: TextWriter): void {
+  const milliseconds = timestampMs(timestamp);
   const second = Math.floor(milliseconds / 1000);
   to.ascii('"');
-  to.ascii(dateText(second));
+  to.ascii(formatSeconds(second));
   to.ascii(`.${String(milliseconds - second * 1000).padStart(3, "0")}Z"`);
 }
 
-/** The headers of an answer, with those that carry fields of it. */
-type WriteHeaders = (message: object) => HeaderList;
-
-/** Creates a writer of the headers of an answer: those that it always has, and those that carry fields of it. */
-export function createHeaderWriter(schema: DescMessage, always: HeaderList): WriteHeaders {
+/** Creates a function that returns the headers of a response: the constant ones, and those bound to response fields. */
+export function createHeaderWriter(
+  schema: DescMessage,
+  constant: HeaderList,
+): (message: object) => HeaderList {
   const fields = headerFieldsOf(schema);
   if (fields.length === 0) {
-    return () => always;
+    return () => constant;
   }
   return (message) => {
-    const headers = [...always];
+    const headers = [...constant];
     for (const { key, localName } of fields) {
       headers.push(key, `"${(message as Fields)[localName]}"`);
     }

@@ -5,9 +5,8 @@ import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
 import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
 import { parseJson } from "../../validation/json.js";
-import { type Encode, keepEncoded } from "../codec/encoded-cache.js";
-import type { Exchange } from "../http/exchange.js";
-import { type Door, type Served, served } from "../http/exchange.js";
+import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
+import { type Door, type Exchange, type Handled, handled } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { createUnaryCall, UnaryCallRequest } from "../rpc/call.js";
 import { type Implementation, unaryHandler } from "../rpc/implementation.js";
@@ -19,32 +18,32 @@ interface GatewayOptions {
   readonly implementations: readonly Implementation[];
   readonly interceptors: Interceptors;
   readonly bodyLimit: number;
-  /** How deep JSON may be nested. */
+  /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
 }
 
-/** Writes answers of a kind. Methods with the same answer share what is kept of it. */
+/** Returns the encoder of a response type. Methods with the same type share its cache. */
 type EncoderOf = (schema: DescMessage) => Encode;
 
 type PathFields = Readonly<Record<string, string>>;
-type Route = (exchange: Exchange, fields: PathFields) => MaybePromise<Served>;
+type Route = (exchange: Exchange, fields: PathFields) => MaybePromise<Handled>;
 
-/** Makes a message of a request whose body says this. */
+/** Builds the request message. */
 type Decode = (exchange: Exchange, fields: PathFields, body: unknown) => Message;
 
-const nothing = Buffer.alloc(0);
+const emptyBody = Buffer.alloc(0);
 const noFields: PathFields = {};
 const noQuery = new URLSearchParams();
 
 /**
- * Serves methods at the paths that their protos bind them to. A request goes
- * through the same interceptors to the same handler as over gRPC. Takes every
- * request: what is bound to nothing is not found.
+ * Creates the REST gateway, which serves methods at the paths in their
+ * `google.api.http` options. A request runs through the same interceptors and
+ * handler as over gRPC. It handles every request; other paths are not found.
  */
 export function createGateway(options: GatewayOptions): Door {
   const router = createRouter<Route>();
-  const encoderOf: EncoderOf = memoize((schema) => keepEncoded(createEncoder(schema)));
-  /** Routes without fields, by verb and path, which are found quicker so. */
+  const encoderOf: EncoderOf = memoize((schema) => cacheEncoded(createEncoder(schema)));
+  /** Routes without path fields, by verb and path: a fast path in front of the router. */
   const fixed = new Map<string, Route>();
   for (const implementation of options.implementations) {
     for (const binding of implementation.service.methods.flatMap((it) => readBinding(it) ?? [])) {
@@ -67,10 +66,7 @@ export function createGateway(options: GatewayOptions): Door {
     const segments = splitPath(path);
     const match = segments && router.match(verb, segments);
     if (!match) {
-      throw new Problem(
-        "path_not_found",
-        "There is nothing here. See /openapi.json for what there is.",
-      );
+      throw new Problem("path_not_found", "Not found. See /openapi.json for the available paths.");
     }
     if ("allow" in match) {
       throw methodNotAllowed(
@@ -91,7 +87,7 @@ function createRoute(
   const decode = decoderOf(binding);
   const { jsonDepth } = options;
   const bodyLimit = hasBody ? options.bodyLimit : 0;
-  const encode = status === 204 ? () => nothing : encoderOf(method.output);
+  const encode = status === 204 ? () => emptyBody : encoderOf(method.output);
   const { observe, deadline, admission, inspection } = options.interceptors;
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const headersOf = createHeaderWriter(method.output, type);
@@ -109,7 +105,7 @@ function createRoute(
       const { headerList } = call;
       const body = (message as ShowsRecord)[shownRecord]?.document ?? encode(message);
       exchange.send(status, headerList.length === 0 ? headers : [...headers, ...headerList], body);
-      return served;
+      return handled;
     });
   };
 }
@@ -123,7 +119,7 @@ function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
   };
 }
 
-/** Reads what a request says. No body at all is an empty one. */
+/** Reads the request message. A missing body counts as an empty one. */
 function readRequest(
   exchange: Exchange,
   decode: Decode,
@@ -145,9 +141,6 @@ function readRequest(
 function checkContentType({ headers }: Exchange): void {
   const { "content-type": type = "", "content-encoding": encoding = "identity" } = headers;
   if (!/^application\/json\s*(;|$)/i.test(type) || encoding !== "identity") {
-    throw new Problem(
-      "unsupported_media_type",
-      "Send the body as application/json, not compressed.",
-    );
+    throw new Problem("unsupported_media_type", "Send the body as uncompressed application/json.");
   }
 }

@@ -2,7 +2,7 @@ import { type DescMethod, type DescMethodUnary, getOption, hasOption } from "@bu
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { statusOf } from "../../contract/methods.js";
 
-/** What a request is for: a route with the fields found in its path, or the verbs that its path knows. */
+/** The result of a match: a route with the fields in its path, or the verbs that the path allows. */
 type Match<T> =
   | { readonly route: T; readonly fields: Readonly<Record<string, string>> }
   | { readonly allow: readonly string[] };
@@ -14,10 +14,10 @@ interface Node<T> {
 }
 
 interface Router<T> {
-  /** Adds a route; two for the same verb and path throw. */
+  /** Adds a route. Throws if the verb and path are taken. */
   add(verb: string, segments: readonly Segment[], route: T): void;
 
-  /** Finds what is at a path. A literal segment wins over a field. */
+  /** Finds the route of a path. Literal segments take precedence over fields. */
   match(verb: string, path: readonly string[]): Match<T> | undefined;
 }
 
@@ -25,7 +25,7 @@ export function createRouter<T>(): Router<T> {
   const root = createNode<T>();
   return {
     add(verb, segments, route) {
-      const node = segments.reduce(childFor, root);
+      const node = segments.reduce(getOrAddChild, root);
       if (node.routes.has(verb)) {
         throw new Error(`two methods are bound to ${verb} /${segments.map(textOf).join("/")}`);
       }
@@ -34,7 +34,7 @@ export function createRouter<T>(): Router<T> {
 
     match(verb, path) {
       const fields: Record<string, string> = {};
-      const node = walk(root, path, 0, fields);
+      const node = findNode(root, path, 0, fields);
       if (!node) {
         return undefined;
       }
@@ -48,7 +48,7 @@ function createNode<T>(): Node<T> {
   return { literals: new Map(), routes: new Map() };
 }
 
-function childFor<T>(node: Node<T>, segment: Segment): Node<T> {
+function getOrAddChild<T>(node: Node<T>, segment: Segment): Node<T> {
   if ("literal" in segment) {
     const child = node.literals.get(segment.literal) ?? createNode<T>();
     node.literals.set(segment.literal, child);
@@ -61,8 +61,8 @@ function childFor<T>(node: Node<T>, segment: Segment): Node<T> {
   return node.field.node;
 }
 
-/** Goes down the tree as far as the path, trying literals first, and notes the fields on the way. */
-function walk<T>(
+/** Finds the node of a path, literals first, and collects its fields. */
+function findNode<T>(
   node: Node<T>,
   path: readonly string[],
   depth: number,
@@ -73,30 +73,30 @@ function walk<T>(
     return node.routes.size > 0 ? node : undefined;
   }
   const literal = node.literals.get(segment);
-  const found = literal && walk(literal, path, depth + 1, fields);
+  const found = literal && findNode(literal, path, depth + 1, fields);
   if (found || !node.field || segment === "") {
     return found;
   }
   fields[node.field.name] = segment;
-  return walk(node.field.node, path, depth + 1, fields);
+  return findNode(node.field.node, path, depth + 1, fields);
 }
 
 function textOf(segment: Segment): string {
   return "literal" in segment ? segment.literal : `{${segment.field}}`;
 }
 
-/** A part of a path: a fixed text, or the place of a field of the request. */
+/** A segment of a path: literal text, or a field of the request. */
 type Segment = { readonly literal: string } | { readonly field: string };
 
 /**
- * Parses the path of a REST binding:
+ * Parses the path template of a REST binding:
  *
  *     template = "/" segment { "/" segment }
  *     segment  = literal | "{" field "}"
  *     literal  = letters, digits, "-", "_" or "."
  *     field    = the proto name of a field
  *
- * Anything else throws: a mistake in a proto must show when the server starts.
+ * Throws on anything else, so that a mistake in a proto fails at startup.
  */
 export function parseTemplate(template: string): Segment[] {
   if (!template.startsWith("/")) {
@@ -114,12 +114,12 @@ export function parseTemplate(template: string): Segment[] {
         return { literal: part };
       }
       throw new Error(
-        `the path "${template}" has the part "${part}", which is no word and no {field}`,
+        `the path "${template}" has the segment "${part}", which is neither a literal nor a {field}`,
       );
     });
 }
 
-/** The segments of a requested path, decoded; a trailing slash adds none. `undefined` where it is no path. */
+/** The decoded segments of a request path, without a trailing slash. `undefined` if it is not a valid path. */
 export function splitPath(path: string): string[] | undefined {
   const trimmed = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
   if (!trimmed.startsWith("/")) {
@@ -136,25 +136,25 @@ export function splitPath(path: string): string[] | undefined {
   }
 }
 
-/** Where a method is served over REST, as its proto says. */
+/** The REST binding of a method, from its `google.api.http` option. */
 export interface Binding {
   readonly method: DescMethodUnary;
   readonly verb: string;
   readonly segments: readonly Segment[];
-  /** Whether the fields that are not in the path come from the body, and not from the query. */
+  /** Whether fields outside the path come from the body instead of the query. */
   readonly hasBody: boolean;
-  /** The status of a successful answer. */
+  /** The status of a successful response. */
   readonly status: number;
 }
 
-/** Reads the binding of a method, if it has one. A binding that cannot be served throws. */
+/** Reads the binding of a method, if it has one. Throws if it is not supported. */
 export function readBinding(method: DescMethod): Binding | undefined {
   if (!hasOption(method, http)) {
     return undefined;
   }
   const { pattern, body } = getOption(method, http);
   if (method.methodKind !== "unary" || pattern.case === undefined || !["", "*"].includes(body)) {
-    throw new Error(`${method} has a REST binding that cannot be served`);
+    throw new Error(`${method} has an unsupported REST binding`);
   }
   return {
     method: method as DescMethodUnary,

@@ -9,15 +9,14 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { field as rulesOf } from "../../../gen/buf/validate/validate_pb.js";
 import type { Fields } from "../codec/message-fields.js";
 
-/** Whether a field is an update mask. REST requests have none: their JSON shows which fields are given. */
+/** Whether a field is an update mask. REST requests have none: the fields in their JSON are the mask. */
 export function isUpdateMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
 }
 
 /**
- * Creates a function that sets the update mask of a message to the fields that
- * its JSON names and the mask may name. An empty list or `null` in JSON thus
- * differs from a field that is absent.
+ * Creates a function that sets the update mask of a message to the updatable fields
+ * in its JSON. So an empty list or `null` differs from an absent field.
  */
 export function createMaskWriter({
   fields,

@@ -15,12 +15,12 @@ import type { UnaryHandler } from "./implementation.js";
 
 const none: HeaderList = [];
 
-/** What interceptors see of a call beside its messages. What few of them ask for is made when they do. */
+/** A call as interceptors see it, without its messages. Rarely used parts are created on demand. */
 export abstract class CallRequest<M extends DescMethod = DescMethod> {
   readonly contextValues: ContextValues;
-  private requestHeader: Headers | undefined;
-  private answerHeader: Headers | undefined;
-  private answerTrailer: Headers | undefined;
+  private lazyHeader: Headers | undefined;
+  private lazyResponseHeader: Headers | undefined;
+  private lazyResponseTrailer: Headers | undefined;
 
   constructor(
     readonly method: M,
@@ -36,8 +36,8 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
   }
 
   get header(): Headers {
-    this.requestHeader ??= new HeadersView(this.exchange.headers);
-    return this.requestHeader;
+    this.lazyHeader ??= new HeadersView(this.exchange.headers);
+    return this.lazyHeader;
   }
 
   get signal(): AbortSignal {
@@ -53,30 +53,30 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
   }
 
   get responseHeader(): Headers {
-    this.answerHeader ??= new Headers();
-    return this.answerHeader;
+    this.lazyResponseHeader ??= new Headers();
+    return this.lazyResponseHeader;
   }
 
   get responseTrailer(): Headers {
-    this.answerTrailer ??= new Headers();
-    return this.answerTrailer;
+    this.lazyResponseTrailer ??= new Headers();
+    return this.lazyResponseTrailer;
   }
 
-  /** The headers that the handler set for its answer, or its error. */
+  /** The headers that the handler set for its response or error. */
   get headerList(): HeaderList {
-    return this.answerHeader ? listOf(this.answerHeader) : none;
+    return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : none;
   }
 
   get trailerList(): HeaderList {
-    return this.answerTrailer ? listOf(this.answerTrailer) : none;
+    return this.lazyResponseTrailer ? toHeaderList(this.lazyResponseTrailer) : none;
   }
 }
 
-export function listOf(headers: Headers): HeaderList {
+export function toHeaderList(headers: Headers): HeaderList {
   return [...headers].flat();
 }
 
-/** The values of a call, of which the call itself is the one that everybody asks for. */
+/** The context values of a call. Lookup of the call itself is the common case and needs no map. */
 class CallValues implements ContextValues {
   private others: Map<symbol, unknown> | undefined;
 
@@ -150,8 +150,8 @@ export class CallContext implements HandlerContext {
   }
 }
 
-/** What interceptors see of an answer beside its messages. */
-export abstract class CallAnswer<M extends DescMethod = DescMethod> {
+/** A response as interceptors see it, without its messages. */
+export abstract class CallResponse<M extends DescMethod = DescMethod> {
   constructor(private readonly call: CallRequest<M>) {}
 
   get method() {
@@ -171,28 +171,28 @@ export abstract class CallAnswer<M extends DescMethod = DescMethod> {
   }
 }
 
-/** Gets the message of a call, which may not have arrived yet. */
+/** Reads the message of a call, which may not have arrived yet. */
 type Receive = () => MaybePromise<Message>;
 
-/** Answers a call, or throws what its caller may see. */
+/** Runs a call. Throws only errors that the caller may see. */
 type RunCall = (call: UnaryCallRequest) => MaybePromise<UnaryResponse>;
 
 interface UnaryCallOptions {
   readonly handler: UnaryHandler;
-  /** Run before the message is received, so that a caller can be refused without it. */
+  /** Interceptors that run before the message is read. */
   readonly before: readonly Interceptor[];
-  /** Run on the message. */
+  /** Interceptors that run on the message. */
   readonly after: readonly Interceptor[];
 }
 
-/** Creates what takes calls of a method through the interceptors to its handler. */
+/** Creates a function that runs the calls of a method through its interceptors and handler. */
 export function createUnaryCall({ handler, before, after }: UnaryCallOptions): RunCall {
-  const answer: NextUnary = (request) => {
+  const callHandler: NextUnary = (request) => {
     const call = request as UnaryCallRequest;
     const message = handler(call.message, new CallContext(call)) as MaybePromise<Message>;
-    return mapMaybePromise(message, (message) => new UnaryCallAnswer(call, message));
+    return mapMaybePromise(message, (message) => new UnaryCallResponse(call, message));
   };
-  return chain([...before, receiveMessage, ...after], answer);
+  return chain([...before, receiveMessage, ...after], callHandler);
 }
 
 const receiveMessage: Interceptor = (next) => (request) => {
@@ -206,7 +206,7 @@ const receiveMessage: Interceptor = (next) => (request) => {
 /** A unary call as interceptors see it. */
 export class UnaryCallRequest extends CallRequest<DescMethodUnary> implements UnaryRequest {
   readonly stream = false;
-  /** Set when it is received. */
+  /** Set when it has been read. */
   message = undefined as unknown as Message;
 
   constructor(
@@ -219,7 +219,7 @@ export class UnaryCallRequest extends CallRequest<DescMethodUnary> implements Un
   }
 }
 
-class UnaryCallAnswer extends CallAnswer<DescMethodUnary> implements UnaryResponse {
+class UnaryCallResponse extends CallResponse<DescMethodUnary> implements UnaryResponse {
   readonly stream = false;
 
   constructor(

@@ -8,9 +8,9 @@ import { Http2Exchange } from "../http/http2-exchange.js";
 const grpcTypes: ReadonlySet<string> = new Set(["application/grpc", "application/grpc+proto"]);
 const encodings = ["content-encoding", "grpc-encoding", "connect-content-encoding"];
 
-/** Whether a request makes use of nothing but what calls mostly do: nothing is compressed, say. */
-export function isUsual({ method, headers }: Exchange): boolean {
-  return method === "POST" && !isEncoded(headers) && !Number.isNaN(timeoutOf(headers));
+/** Whether the fast path supports a request: uncompressed, with a valid timeout. */
+export function isFastPath({ method, headers }: Exchange): boolean {
+  return method === "POST" && !isEncoded(headers) && !Number.isNaN(parseTimeout(headers));
 }
 
 function isEncoded(headers: IncomingHttpHeaders): boolean {
@@ -23,38 +23,38 @@ function isEncoded(headers: IncomingHttpHeaders): boolean {
   return false;
 }
 
-/** Whether a request is one of gRPC with messages in binary. */
+/** Whether a request is gRPC with binary messages. */
 export function isGrpc(exchange: Exchange): exchange is Http2Exchange {
   return exchange instanceof Http2Exchange && grpcTypes.has(exchange.headers["content-type"] ?? "");
 }
 
-/** The longest that a timer can be set to; no call takes as long. */
-const longest = 2 ** 31 - 1;
+/** The longest delay of a timer. No call takes that long. */
+const maxTimerMs = 2 ** 31 - 1;
 
-/** The headers in which callers say how much time they give their call. */
+/** The timeout headers of the protocols. */
 const parsers = [
   ["grpc-timeout", parseGrpcTimeout],
   ["connect-timeout-ms", parseConnectTimeout],
 ] as const;
 
-/** The milliseconds that a caller gives its call, if it says so. Not a number where that cannot be read. */
-export function timeoutOf(headers: IncomingHttpHeaders): number | undefined {
+/** The caller's timeout in milliseconds, if any. `NaN` if it is invalid. */
+export function parseTimeout(headers: IncomingHttpHeaders): number | undefined {
   for (const [name, parse] of parsers) {
     const value = headers[name];
     if (value !== undefined) {
       const { timeoutMs = Number.NaN } = parse(String(value), Number.MAX_SAFE_INTEGER);
-      return timeoutMs > longest ? undefined : timeoutMs;
+      return timeoutMs > maxTimerMs ? undefined : timeoutMs;
     }
   }
   return undefined;
 }
 
-/** Gives a call up when it has taken all the time that its caller gave it. Where that cannot be read there is no end. */
-export function limitTime({ headers, call }: Exchange): void {
-  const timeout = timeoutOf(headers);
+/** Cancels a call after the caller's timeout. An invalid timeout is ignored. */
+export function startTimeout({ headers, call }: Exchange): void {
+  const timeout = parseTimeout(headers);
   if (timeout !== undefined && !Number.isNaN(timeout)) {
-    call.cancellation.cancelAfter(timeout, whenUp);
+    call.cancellation.cancelAfter(timeout, timedOut);
   }
 }
 
-const whenUp = () => outOfTime("The time that the caller gave the request is up.");
+const timedOut = () => outOfTime("The timeout that the caller set has expired.");

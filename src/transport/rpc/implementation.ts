@@ -10,7 +10,6 @@ export interface Implementation {
   readonly handlers: ServiceImpl<DescService>;
 }
 
-/** Pairs a service with its handlers. */
 export function implement<S extends DescService>(
   service: S,
   handlers: ServiceImpl<S>,
@@ -18,7 +17,7 @@ export function implement<S extends DescService>(
   return { service, handlers: handlers as ServiceImpl<DescService> };
 }
 
-/** A handler of a method with a stream, in either direction. */
+/** The handler of a streaming method, in either direction. */
 export type StreamHandler = (
   input: AsyncIterable<Message> | Message,
   context: HandlerContext,
@@ -26,12 +25,10 @@ export type StreamHandler = (
 
 export type UnaryHandler = MethodImpl<DescMethodUnary>;
 
-/** The handler of a method with a stream. */
 export function streamHandler(implementation: Implementation, method: DescMethod): StreamHandler {
   return handlerOf(implementation, method) as unknown as StreamHandler;
 }
 
-/** The handler of a unary method. */
 export function unaryHandler(
   implementation: Implementation,
   method: DescMethodUnary,
@@ -39,28 +36,28 @@ export function unaryHandler(
   return handlerOf(implementation, method) as unknown as UnaryHandler;
 }
 
-/** A method without a handler is one that is not offered. */
+/** Returns the handler of a method, or one that fails with `unimplemented`. */
 function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod) {
   return (
     handlers[localName] ??
     (() => {
-      throw new Problem("unimplemented", `${name} is not offered here.`);
+      throw new Problem("unimplemented", `${name} is not implemented.`);
     })
   );
 }
 
 export interface RpcOptions {
   readonly implementations: readonly Implementation[];
-  /** Services about the server itself, which need no key. */
+  /** System services, which need no key. */
   readonly openImplementations: readonly Implementation[];
   readonly interceptors: Interceptors;
   readonly bodyLimit: number;
-  /** How deep JSON may be nested. */
+  /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
-  /** Milliseconds that the caller of a stream may take to read a part of it. */
+  /** Milliseconds that a client may take to read a part of a stream. */
   readonly patience: number;
   readonly withoutSecrets: WithoutSecrets;
 }
 
-/** How many bytes may be sent to those that need no key: a name is all that they are asked for. */
+/** The message limit of services without a key, in bytes. Their requests contain little more than a name. */
 export const openBodyLimit = 4 * 1024;

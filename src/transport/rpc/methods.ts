@@ -1,22 +1,22 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "../../middleware/interceptor.js";
-import { type Codecs, createCodecs } from "../codec/codecs.js";
 import type { JsonOptions } from "../codec/connect-json.js";
+import { type Codecs, createCodecs } from "./codecs.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "./implementation.js";
 
-/** A method at the path that gRPC, gRPC-Web and Connect know it by. */
+/** A method at its RPC path. */
 export interface MountedMethod {
   readonly path: string;
   readonly method: DescMethod;
   readonly implementation: Implementation;
   readonly codecs: Codecs;
-  /** Those that tell by the headers alone whether a call may be made. */
+  /** Interceptors that need only the headers. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that tell whether it still may. */
+  /** Those of them that run again while a stream is open. */
   readonly readmission: readonly Interceptor[];
-  /** Those that need the message. */
+  /** Interceptors that need the message. */
   readonly inspection: readonly Interceptor[];
-  /** How many bytes a message may have. */
+  /** The message limit in bytes. */
   readonly bodyLimit: number;
 }
 

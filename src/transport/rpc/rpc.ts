@@ -1,18 +1,20 @@
-import { jsonOptionsFor } from "../codec/connect-json.js";
+import { createJsonOptions } from "../codec/connect-json.js";
 import type { Door } from "../http/exchange.js";
 import type { RpcOptions } from "./implementation.js";
-import { createRpc } from "./library/handler.js";
+import { createLibraryHandler } from "./library/handler.js";
 import { mountMethods } from "./methods.js";
-import { createStreamRpc } from "./streams/stream.js";
-import { createUnaryRpc } from "./unary.js";
+import { createStreamHandler } from "./streams/stream.js";
+import { createUnaryHandler } from "./unary.js";
 
-/** The doors of gRPC, gRPC-Web and Connect: what is quick comes first, and what serves all of them last. */
+/** Creates the handlers of gRPC, gRPC-Web and Connect: the fast paths first, the protocol library last. */
 export function createRpcDoors(options: RpcOptions): Door[] {
-  const jsonOptions = jsonOptionsFor(options);
+  const { implementations, openImplementations, jsonDepth } = options;
+  const services = [...implementations, ...openImplementations].map(({ service }) => service);
+  const jsonOptions = createJsonOptions(services, jsonDepth);
   const methods = mountMethods(options, jsonOptions);
   return [
-    createUnaryRpc(options, methods),
-    createStreamRpc(options, methods),
-    createRpc(options, jsonOptions),
+    createUnaryHandler(options, methods),
+    createStreamHandler(options, methods),
+    createLibraryHandler(options, jsonOptions),
   ];
 }

@@ -2,10 +2,9 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
 import { Problem, toProblem, unreadable } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
-import type { Exchange } from "../http/exchange.js";
-import { type Door, type Served, served } from "../http/exchange.js";
+import { type Door, type Exchange, type Handled, handled } from "../http/exchange.js";
 import { createUnaryCall, UnaryCallRequest } from "./call.js";
-import { isGrpc, isUsual, limitTime } from "./fast-path.js";
+import { isFastPath, isGrpc, startTimeout } from "./fast-path.js";
 import { type RpcOptions, unaryHandler } from "./implementation.js";
 import type { MountedMethod } from "./methods.js";
 import { connectBinary, connectJson } from "./protocols/connect.js";
@@ -13,28 +12,25 @@ import { grpc } from "./protocols/grpc.js";
 import { grpcWeb } from "./protocols/grpc-web.js";
 import type { Protocol } from "./protocols/protocol.js";
 
-/** Serves a call of one method. */
-type ServeCall = (exchange: Exchange, protocol: Protocol) => MaybePromise<Served>;
+/** Handles a call of one method. */
+type HandleCall = (exchange: Exchange, protocol: Protocol) => MaybePromise<Handled>;
 
-/**
- * Serves unary calls of gRPC, gRPC-Web and Connect, as they mostly are: one
- * whole message each way, not compressed. Takes nothing else.
- */
-export function createUnaryRpc(options: RpcOptions, methods: readonly MountedMethod[]): Door {
-  const calls = new Map<string, ServeCall>();
+/** The fast path for unary calls of gRPC, gRPC-Web and Connect without compression. */
+export function createUnaryHandler(options: RpcOptions, methods: readonly MountedMethod[]): Door {
+  const calls = new Map<string, HandleCall>();
   for (const mounted of methods) {
     if (mounted.method.methodKind === "unary") {
-      calls.set(mounted.path, createServe(options, mounted));
+      calls.set(mounted.path, createCallHandler(options, mounted));
     }
   }
   return (exchange) => {
-    const serve = calls.get(exchange.path);
-    const protocol = serve && protocolOf(exchange);
-    return protocol && serve(exchange, protocol);
+    const handle = calls.get(exchange.path);
+    const protocol = handle && protocolOf(exchange);
+    return protocol && handle(exchange, protocol);
   };
 }
 
-function createServe({ interceptors }: RpcOptions, mounted: MountedMethod): ServeCall {
+function createCallHandler({ interceptors }: RpcOptions, mounted: MountedMethod): HandleCall {
   const { codecs, implementation, admission, inspection, bodyLimit } = mounted;
   const method = mounted.method as DescMethodUnary;
   const run = createUnaryCall({
@@ -55,26 +51,28 @@ function createServe({ interceptors }: RpcOptions, mounted: MountedMethod): Serv
     const receive = () => mapMaybePromise(exchange.readBody(bodyLimit + protocol.overhead), decode);
     const call = new UnaryCallRequest(method, exchange, protocol.name, receive);
 
-    const answer = ({ message }: UnaryResponse) => {
+    const respond = ({ message }: UnaryResponse) => {
       exchange.call.cancellation.clearTimer();
-      protocol.answer(exchange, call, codec, message);
-      return served;
+      protocol.respond(exchange, call, codec, message);
+      return handled;
     };
-    const refuse = (reason: unknown) => {
+    const respondWithError = (reason: unknown) => {
       exchange.call.cancellation.clearTimer();
-      protocol.refuse(exchange, call, toProblem(reason));
+      protocol.respondWithError(exchange, call, toProblem(reason));
       if (!(reason instanceof Problem)) {
         throw reason;
       }
-      return served;
+      return handled;
     };
 
-    limitTime(exchange);
+    startTimeout(exchange);
     try {
       const response = run(call);
-      return response instanceof Promise ? response.then(answer).catch(refuse) : answer(response);
+      return response instanceof Promise
+        ? response.then(respond).catch(respondWithError)
+        : respond(response);
     } catch (reason) {
-      return refuse(reason);
+      return respondWithError(reason);
     }
   };
 }
@@ -88,9 +86,9 @@ const protocols: ReadonlyMap<string, Protocol> = new Map([
   ["application/json;charset=utf-8", connectJson],
 ]);
 
-/** The protocol that a request follows, unless it makes use of more than the usual. */
+/** The protocol of a request, if the fast path supports it. */
 function protocolOf(exchange: Exchange): Protocol | undefined {
-  if (!isUsual(exchange)) {
+  if (!isFastPath(exchange)) {
     return undefined;
   }
   return isGrpc(exchange)

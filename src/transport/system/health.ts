@@ -17,7 +17,7 @@ export function createHealthHandlers(
   return {
     async check({ service }) {
       if (!isKnown(service)) {
-        throw new Problem("service_not_found", "There is no such service here.");
+        throw new Problem("service_not_found", "Unknown service.");
       }
       return { status: statusOf(await readiness.check()) };
     },
@@ -35,46 +35,46 @@ export function createHealthHandlers(
   };
 }
 
-/** Whether the server can do its work now. */
+/** Whether the server is ready to serve requests. */
 export interface Readiness {
-  /** Asks the store. */
+  /** Pings the store. */
   check(): Promise<boolean>;
 
-  /** The state now, and again each time that it changes, until the server stops. */
+  /** Yields the current state and each change, until the server stops. */
   watch(signal: AbortSignal): AsyncIterable<boolean>;
 
-  /** Resolves when the server stops, or the signal is given. */
+  /** Resolves when the server stops, or the signal aborts. */
   end(signal: AbortSignal): Promise<void>;
 }
 
 const pollInterval = 1_000;
 
-/** How long an answer of the store is good for, so that nobody can make it work by asking. */
-const lifetime = 500;
+/** Milliseconds that a ping result is reused, so that health checks cannot put load on the store. */
+const pingLifetime = 500;
 
-/** Creates a readiness that ends for good when the server is `stopping`. */
+/** Creates a readiness check that fails from the moment the server is `stopping`. */
 export function createReadiness(store: Store, stopping: AbortSignal): Readiness {
-  let asked: Promise<boolean> | undefined;
+  let pending: Promise<boolean> | undefined;
 
-  function ask(): Promise<boolean> {
-    asked ??= store
+  function ping(): Promise<boolean> {
+    pending ??= store
       .ping()
       .then(
         () => true,
         () => false,
       )
-      .finally(() => setTimeout(() => (asked = undefined), lifetime).unref());
-    return asked;
+      .finally(() => setTimeout(() => (pending = undefined), pingLifetime).unref());
+    return pending;
   }
 
   async function check(): Promise<boolean> {
-    return !stopping.aborted && (await ask()) && !stopping.aborted;
+    return !stopping.aborted && (await ping()) && !stopping.aborted;
   }
 
   return {
     check,
     async *watch(signal) {
-      const ends = AbortSignal.any([signal, stopping]);
+      const stopped = AbortSignal.any([signal, stopping]);
       let last: boolean | undefined;
       while (!signal.aborted) {
         const state = await check();
@@ -82,16 +82,16 @@ export function createReadiness(store: Store, stopping: AbortSignal): Readiness 
           yield state;
           last = state;
         }
-        if (ends.aborted) {
+        if (stopped.aborted) {
           return;
         }
-        await pause(pollInterval, ends);
+        await pause(pollInterval, stopped);
       }
     },
     async end(signal) {
-      const ends = AbortSignal.any([signal, stopping]);
-      if (!ends.aborted) {
-        await once(ends, "abort");
+      const stopped = AbortSignal.any([signal, stopping]);
+      if (!stopped.aborted) {
+        await once(stopped, "abort");
       }
     },
   };

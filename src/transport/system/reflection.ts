@@ -15,7 +15,7 @@ import type {
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 
-type Answer = NonNullable<
+type Response = NonNullable<
   MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
 >;
 
@@ -28,24 +28,24 @@ export function createReflectionHandlers(
 
   return {
     async *serverReflectionInfo(requests) {
-      // It takes longer to make than all else at start, and few ever ask.
+      // Created on first use: it takes longer than the rest of the startup, and few clients need it.
       catalogue ??= createCatalogue(services);
       for await (const request of until(stopping, requests)) {
         yield {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answer(catalogue, request.messageRequest),
+          messageResponse: respond(catalogue, request.messageRequest),
         };
       }
     },
   };
 }
 
-/** All that can be asked about. */
+/** The services, files and symbols that reflection exposes. */
 interface Catalogue {
   readonly services: readonly DescService[];
-  /** What to say of each file, made once. */
-  readonly answers: ReadonlyMap<DescFile, Answer>;
+  /** The encoded response for each file. */
+  readonly fileResponses: ReadonlyMap<DescFile, Response>;
   readonly registry: Registry;
 }
 
@@ -53,49 +53,49 @@ function createCatalogue(services: readonly DescService[]): Catalogue {
   const files = withImports(services.map(({ file }) => file));
   return {
     services,
-    answers: new Map(files.map((file) => [file, answerWith(file)])),
+    fileResponses: new Map(files.map((file) => [file, fileResponse(file)])),
     registry: createRegistry(...files),
   };
 }
 
-function answer(
-  { services, answers, registry }: Catalogue,
-  question: ServerReflectionRequest["messageRequest"],
-): Answer {
-  const answerFor = (file: DescFile | undefined, name: string) =>
-    (file && answers.get(file)) ?? notFound(name);
-  switch (question.case) {
+function respond(
+  { services, fileResponses, registry }: Catalogue,
+  request: ServerReflectionRequest["messageRequest"],
+): Response {
+  const respondWithFile = (file: DescFile | undefined, name: string) =>
+    (file && fileResponses.get(file)) ?? notFound(name);
+  switch (request.case) {
     case "listServices":
       return {
         case: "listServicesResponse",
         value: { service: services.map(({ typeName }) => ({ name: typeName })) },
       };
     case "fileByFilename":
-      return answerFor(
-        [...answers.keys()].find(({ proto }) => proto.name === question.value),
-        question.value,
+      return respondWithFile(
+        [...fileResponses.keys()].find(({ proto }) => proto.name === request.value),
+        request.value,
       );
     case "fileContainingSymbol":
-      return answerFor(fileOfSymbol(registry, question.value), question.value);
+      return respondWithFile(fileOfSymbol(registry, request.value), request.value);
     case "fileContainingExtension": {
-      const { containingType, extensionNumber } = question.value;
+      const { containingType, extensionNumber } = request.value;
       const extension = extensionsOf(registry, containingType).find(
         ({ number }) => number === extensionNumber,
       );
-      return answerFor(extension?.file, `${containingType}/${extensionNumber}`);
+      return respondWithFile(extension?.file, `${containingType}/${extensionNumber}`);
     }
     case "allExtensionNumbersOfType":
-      return registry.getMessage(question.value)
+      return registry.getMessage(request.value)
         ? {
             case: "allExtensionNumbersResponse",
             value: {
-              baseTypeName: question.value,
-              extensionNumber: extensionsOf(registry, question.value).map(({ number }) => number),
+              baseTypeName: request.value,
+              extensionNumber: extensionsOf(registry, request.value).map(({ number }) => number),
             },
           }
-        : notFound(question.value);
+        : notFound(request.value);
     default:
-      return failure(Code.InvalidArgument, "the request asks nothing");
+      return failure(Code.InvalidArgument, "the request is empty");
   }
 }
 
@@ -112,8 +112,8 @@ function extensionsOf(registry: Registry, typeName: string): DescExtension[] {
   );
 }
 
-/** A file with all that it imports, so that one question is enough. */
-function answerWith(file: DescFile): Answer {
+/** A file with all its imports, so that one request is enough. */
+function fileResponse(file: DescFile): Response {
   const fileDescriptorProto = withImports([file]).map(({ proto }) =>
     toBinary(FileDescriptorProtoSchema, proto),
   );
@@ -130,18 +130,18 @@ function withImports(files: readonly DescFile[]): DescFile[] {
   return [...all];
 }
 
-function notFound(name: string): Answer {
-  return failure(Code.NotFound, `there is no ${name}`);
+function notFound(name: string): Response {
+  return failure(Code.NotFound, `${name} not found`);
 }
 
-function failure(errorCode: Code, errorMessage: string): Answer {
+function failure(errorCode: Code, errorMessage: string): Response {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
 }
 
-/** Passes messages on until they end or the server stops. */
+/** Yields messages until they end or the server stops. */
 async function* until<T>(stopping: AbortSignal, messages: AsyncIterable<T>): AsyncIterable<T> {
   const iterator = messages[Symbol.asyncIterator]();
-  // A signal of its own, so that streams leave nothing behind on the one that all share.
+  // A derived signal, so that streams leave no listeners on the shared one.
   const end = AbortSignal.any([stopping]);
   let stop = () => {};
   const stopped = new Promise<undefined>((resolve) => {

@@ -5,24 +5,21 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
-import { type Door, type Exchange, served } from "../http/exchange.js";
+import { type Door, type Exchange, handled } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
-import { checkIsRead } from "../http/responses.js";
+import { requireGetOrHead } from "../http/responses.js";
 
-/**
- * The pages for people, each at a path of its own and with all paths below it
- * that are not those of a page before it.
- */
+/** The web pages. Each serves its path and all paths below it, except those of an earlier page. */
 export const webPageNames = ["console", "docs/proto", "docs"] as const;
 type WebPageName = (typeof webPageNames)[number];
 
-/** Where the build puts the scripts, styles and pictures of all pages. */
+/** The path of scripts, styles and images in the build. */
 const assetsPath = "/assets/";
 
-/** Written once, as every call that is not of gRPC passes by here. */
-const places = webPageNames.map((name) => ({ name, at: `/${name}`, below: `/${name}/` }));
+/** Computed once: every request that is not gRPC is compared with these. */
+const pagePaths = webPageNames.map((name) => ({ name, at: `/${name}`, below: `/${name}/` }));
 
-/** What each page may do: nothing but load its own files from here, and call here. */
+/** Pages may only load their own files and call this server. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -42,23 +39,23 @@ const pageHeaders: HeaderList = [
   ...["cross-origin-opener-policy", "same-origin"],
   ...["content-security-policy", policy],
 ];
-/** The names of such files change with what is in them. */
+/** The names of assets contain a hash of their content. */
 const assetHeaders: HeaderList = ["cache-control", "public, max-age=31536000, immutable"];
-const guessNothing: HeaderList = ["x-content-type-options", "nosniff"];
+const noSniff: HeaderList = ["x-content-type-options", "nosniff"];
 
 interface WebPagesOptions {
   readonly keyHeader: string;
 }
 
-/** Which of them, or of what belongs to them, a path is of. */
+/** The page of a path, if any. */
 export function webPageAt(path: string): WebPageName | "assets" | undefined {
   if (path.startsWith(assetsPath)) {
     return "assets";
   }
-  return places.find(({ at, below }) => path === at || path.startsWith(below))?.name;
+  return pagePaths.find(({ at, below }) => path === at || path.startsWith(below))?.name;
 }
 
-/** Serves the pages for people and what belongs to them. Takes nothing else. */
+/** Serves the web pages and their assets. */
 export function createWebPages({ keyHeader }: WebPagesOptions): Door {
   const files = findWebFiles();
   const documents = new Map(
@@ -67,7 +64,7 @@ export function createWebPages({ keyHeader }: WebPagesOptions): Door {
 
   function pageFor(exchange: Exchange): (() => MaybePromise<void>) | undefined {
     const { path } = exchange;
-    if (path === "/" && wantsPage(exchange)) {
+    if (path === "/" && acceptsHtml(exchange)) {
       return () => exchange.send(302, ["location", "/console"]);
     }
     const name = webPageAt(path);
@@ -81,14 +78,14 @@ export function createWebPages({ keyHeader }: WebPagesOptions): Door {
   return (exchange) => {
     const page = pageFor(exchange);
     if (page) {
-      checkIsRead(exchange);
-      return mapMaybePromise(page(), () => served);
+      requireGetOrHead(exchange);
+      return mapMaybePromise(page(), () => handled);
     }
     return undefined;
   };
 }
 
-/** The page as it was built, told which header keys are sent in. */
+/** A built page with the configured key header in a meta element. */
 function createDocument(
   files: ReadonlyMap<string, WebFile>,
   name: WebPageName,
@@ -96,14 +93,14 @@ function createDocument(
 ): WebFile {
   const file = files.get(`/${name}/index.html`);
   if (!file) {
-    throw new Error(`The page ${name} is not built: run npm run build, or set CONSOLE=off.`);
+    throw new Error(`The ${name} page is not built. Run npm run build, or set CONSOLE=off.`);
   }
-  const plain = makeOnce(async () => {
+  const plain = lazy(async () => {
     const html = (await file.plain()).toString();
-    const fact = `<meta name="key-header" content="${keyHeader}">`;
-    return Buffer.from(html.replace("</head>", `  ${fact}\n  </head>`));
+    const meta = `<meta name="key-header" content="${keyHeader}">`;
+    return Buffer.from(html.replace("</head>", `  ${meta}\n  </head>`));
   });
-  const compressed = makeOnce(async () => promisify(gzip)(await plain()));
+  const compressed = lazy(async () => promisify(gzip)(await plain()));
   return { type: file.type, plain, compressed };
 }
 
@@ -112,32 +109,32 @@ async function sendFile(
   { type, plain, compressed }: WebFile,
   headers: HeaderList,
 ): Promise<void> {
-  const isCompressed = compressed !== undefined && takesGzip(exchange);
+  const isCompressed = compressed !== undefined && acceptsGzip(exchange);
   const body = await (isCompressed ? compressed() : plain());
-  exchange.isPage = true;
+  exchange.isWebPage = true;
   exchange.send(
     200,
     [
       ...["content-type", type],
       ...(isCompressed ? ["content-encoding", "gzip"] : []),
       ...["vary", "accept-encoding"],
-      ...guessNothing,
+      ...noSniff,
       ...headers,
     ],
     body,
   );
 }
 
-function takesGzip({ headers }: Exchange): boolean {
+function acceptsGzip({ headers }: Exchange): boolean {
   const accepted = String(headers["accept-encoding"] ?? "");
   return /(?:^|,)\s*gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(accepted);
 }
 
-function wantsPage({ headers }: Exchange): boolean {
+function acceptsHtml({ headers }: Exchange): boolean {
   return headers.accept?.includes("text/html") ?? false;
 }
 
-/** A file of the pages, as it is and, where it is worth it, compressed. */
+/** A file, uncompressed and, if the build compressed it, compressed. */
 interface WebFile {
   readonly type: string;
   plain(): Promise<Buffer>;
@@ -151,7 +148,7 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** What the build has made of the pages, by path. */
+/** The built files by path. */
 function findWebFiles(): ReadonlyMap<string, WebFile> {
   const folder = join(packageFolder(), "dist", "web");
   const found = existsSync(folder)
@@ -164,32 +161,26 @@ function findWebFiles(): ReadonlyMap<string, WebFile> {
     if (type !== undefined) {
       const path = join(folder, name);
       const zipped = `${name}.gz`;
-      const compressed = names.has(zipped)
-        ? makeOnce(() => readFile(join(folder, zipped)))
-        : undefined;
-      files.set(`/${name}`, { type, plain: makeOnce(() => readFile(path)), compressed });
+      const compressed = names.has(zipped) ? lazy(() => readFile(join(folder, zipped))) : undefined;
+      files.set(`/${name}`, { type, plain: lazy(() => readFile(path)), compressed });
     }
   }
   return files;
 }
 
-/**
- * Makes bytes when they are first asked for, as most servers are never asked
- * for pages. All answers share them, however many wait to be read. What failed
- * is tried again.
- */
-function makeOnce(make: () => Promise<Buffer>): () => Promise<Buffer> {
-  let made: Promise<Buffer> | undefined;
+/** Loads bytes on first use and shares them between all responses. A failure is retried on the next use. */
+function lazy(load: () => Promise<Buffer>): () => Promise<Buffer> {
+  let loaded: Promise<Buffer> | undefined;
   return () => {
-    made ??= make().catch((reason) => {
-      made = undefined;
+    loaded ??= load().catch((reason) => {
+      loaded = undefined;
       throw reason;
     });
-    return made;
+    return loaded;
   };
 }
 
-/** Sources and what is built of them are at different depths in it. */
+/** The root of the package. Sources and the build are at different depths in it. */
 function packageFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url));
   return here.replace(/(?:[/\\]dist)?[/\\]src[/\\]transport[/\\]system$/, "");

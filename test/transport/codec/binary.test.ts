@@ -29,12 +29,12 @@ import {
 import { services } from "../../../src/contract/methods.js";
 import { createBinaryDecoder } from "../../../src/transport/codec/binary-decoder.js";
 import { createBinaryEncoder } from "../../../src/transport/codec/binary-encoder.js";
-import { isPlain } from "../../../src/transport/codec/message-fields.js";
+import { isSupported } from "../../../src/transport/codec/message-fields.js";
 import { anyDuration, anyInit } from "../../support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "../../support/schema-of.js";
 import { repetitions } from "../../support/suite.js";
 
-// Each property is tried for every message of the contract.
+// Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
 
 const schemas = [
@@ -46,7 +46,7 @@ const hex = (bytes: Buffer) => bytes.toString("hex");
 const libraryBytes = (schema: DescMessage, init: object) =>
   Buffer.from(toBinary(schema, create(schema, init as MessageInitShape<DescMessage>)));
 
-/** Types that the quick codecs do not know, each for another reason, with something to put in them. */
+/** Types that the fast codecs do not support, each for another reason, with sample values. */
 const foreign: [DescMessage, object][] = [
   [FileDescriptorProtoSchema, { name: "a.proto", dependency: ["b.proto"] }],
   [StringValueSchema, { value: "a" }],
@@ -58,15 +58,15 @@ const foreign: [DescMessage, object][] = [
   ],
 ];
 
-it.each(schemas)("the quick codecs understand %s", (schema) => {
-  expect(isPlain(schema)).toBe(true);
+it.each(schemas)("the fast codecs support %s", (schema) => {
+  expect(isSupported(schema)).toBe(true);
 });
 
-it.each(foreign)("the quick codecs leave %s to the library", (schema) => {
-  expect(isPlain(schema)).toBe(false);
+it.each(foreign)("the fast codecs leave %s to the library", (schema) => {
+  expect(isSupported(schema)).toBe(false);
 });
 
-describe("writing binary messages", () => {
+describe("encoding binary messages", () => {
   it.each(schemas)("writes the bytes that the library writes for %s", (schema) => {
     const encode = createBinaryEncoder(schema);
     fc.assert(
@@ -99,7 +99,7 @@ describe("writing binary messages", () => {
     expect((createBinaryDecoder(TimestampSchema)(bytes) as Timestamp).seconds).toBe(seconds);
   });
 
-  it("writes and reads every duration as the library does, also one that should not be", () => {
+  it("writes and reads every duration as the library does, even an invalid one", () => {
     const encode = createBinaryEncoder(DurationSchema);
     const decode = createBinaryDecoder(DurationSchema);
     const seconds = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
@@ -123,7 +123,7 @@ describe("writing binary messages", () => {
     );
   });
 
-  it("writes what is longer than its room", () => {
+  it("writes a message larger than its buffer", () => {
     const encode = createBinaryEncoder(ApplicationSchema);
     const borders = [2 ** 7, 2 ** 14, 2 ** 21];
     const sizes = borders.flatMap((border) => [8, 6, 5, 4, 3, 2, 1, 0].map((it) => border - it));
@@ -134,13 +134,13 @@ describe("writing binary messages", () => {
     }
   });
 
-  it("leaves room in front", () => {
+  it("leaves the requested headroom", () => {
     const encode = createBinaryEncoder(CheckAccessRequestSchema);
     const bytes = encode({ key: "a" }, 5);
     expect(bytes.subarray(5)).toEqual(encode({ key: "a" }));
   });
 
-  it("does not touch again what it handed out", () => {
+  it("does not modify returned buffers", () => {
     const encode = createBinaryEncoder(CheckAccessRequestSchema);
     const first = encode({ key: "first" });
     const before = Buffer.from(first);
@@ -148,14 +148,14 @@ describe("writing binary messages", () => {
     expect(first).toEqual(before);
   });
 
-  it("starts anew after a message that it cannot write", () => {
+  it("recovers after a message that it cannot write", () => {
     const encode = createBinaryEncoder(ApplicationSchema);
     expect(() => encode({ name: "a", rules: [{ priority: 2 ** 31 }] })).toThrow("invalid int32");
     expect(encode({ id: "b" })).toEqual(libraryBytes(ApplicationSchema, { id: "b" }));
   });
 });
 
-describe("reading binary messages", () => {
+describe("decoding binary messages", () => {
   it.each(schemas)("reads the message that the library reads for %s", (schema) => {
     const decode = createBinaryDecoder(schema);
     fc.assert(
@@ -167,7 +167,7 @@ describe("reading binary messages", () => {
     );
   });
 
-  it.each(schemas)("puts together a %s that comes in pieces", (schema) => {
+  it.each(schemas)("merges a %s that is sent in several parts", (schema) => {
     const decode = createBinaryDecoder(schema);
     fc.assert(
       fc.property(anyInit(schema), anyInit(schema), (first, second) => {
@@ -220,7 +220,7 @@ describe("reading binary messages", () => {
     ["a text", write().tag(536_870_911, WireType.LengthDelimited).string("\u0000").finish()],
     ["a group", groups(1)],
     ["a hundred groups, one in the other", groups(99)],
-  ])("passes over %s that it does not know", (_, unknown) => {
+  ])("skips unknown %s", (_, unknown) => {
     const bytes = Buffer.concat([unknown, known, unknown]);
     expect(decode(bytes)).toStrictEqual(
       create(StreamCheckAccessRequestSchema, { correlationId: "a" }),
@@ -234,7 +234,7 @@ describe("reading binary messages", () => {
     ["a text that ends too soon", [0x0a, 5, 0x61]],
     ["a text longer than 4 GB", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
     ["a text that is not UTF-8", [0x0a, 2, 0xc3, 0x28]],
-    ["a text with half of a surrogate pair", [0x0a, 3, 0xed, 0xa0, 0x80]],
+    ["a string with an unpaired surrogate", [0x0a, 3, 0xed, 0xa0, 0x80]],
     ["a text in an overlong spelling", [0x0a, 2, 0xc0, 0x80]],
     ["a text sent as a number", [0x08, 0]],
     ["a message sent as a number", [0x10, 0]],
@@ -267,7 +267,7 @@ describe("reading binary messages", () => {
   });
 });
 
-/** The bytes of a message after somebody changed, cut out or put in a few of them. */
+/** The bytes of a message with some changed, removed or inserted. */
 function spoiled(schema: DescMessage): fc.Arbitrary<Uint8Array> {
   const change = fc.record({
     at: fc.nat(400),
@@ -293,7 +293,7 @@ function attempt<T>(run: () => T): T | undefined {
   }
 }
 
-it("reads one item too many of a list that is too long, and none of the others", () => {
+it("reads one item over the limit of a list and skips the rest", () => {
   const decode = createBinaryDecoder(CreateApplicationRequestSchema);
   const rules = Array.from({ length: 2_000 }, () => ({ priority: 1 }));
   const permissions = Array.from({ length: 60 }, (_, at) => `token:read${at}`);

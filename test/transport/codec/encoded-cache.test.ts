@@ -1,16 +1,16 @@
 import { expect, it } from "@jest/globals";
 import { type ShowsRecord, shownRecord } from "../../../src/store/port/shown-record.js";
-import { keepEncoded } from "../../../src/transport/codec/encoded-cache.js";
+import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
 
-/** An answer that shows a record. */
+/** A response that shows a record. */
 function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord {
   return { [shownRecord]: { id, version, lastUsedAt } };
 }
 
-/** Encodes answers one after the other as 1, 2, 3. */
+/** Encodes successive responses as 1, 2, 3. */
 function counting() {
   const encoded: object[] = [];
-  const encode = keepEncoded((answer) => Buffer.from(`${encoded.push(answer)}`));
+  const encode = cacheEncoded((answer) => Buffer.from(`${encoded.push(answer)}`));
   return { encoded, encode };
 }
 
@@ -20,13 +20,13 @@ function repeat(count: number, work: () => void): void {
   }
 }
 
-it("an answer that is asked for often is soon encoded no more", () => {
+it("encodes a frequently read response only a few times", () => {
   const { encoded, encode } = counting();
   repeat(100, () => encode(answerOf("a", 1)));
   expect(encoded.length).toBeLessThan(10);
 });
 
-it("is kept for its own record and version only", () => {
+it("caches by record and version", () => {
   const { encode } = counting();
   repeat(100, () => encode(answerOf("a", 1)));
   const kept = encode(answerOf("a", 1));
@@ -35,7 +35,7 @@ it("is kept for its own record and version only", () => {
   expect(encode(answerOf("b", 1))).not.toBe(kept);
 });
 
-it("is kept no longer once the record was used again", () => {
+it("does not reuse a cached response after the record was used again", () => {
   const { encode } = counting();
   repeat(100, () => encode(answerOf("a", 1, 5)));
   const kept = encode(answerOf("a", 1, 5));
@@ -43,15 +43,15 @@ it("is kept no longer once the record was used again", () => {
   expect(encode(answerOf("a", 1, 6))).not.toBe(kept);
 });
 
-it("is kept in memory of its own, not with all that was made beside it", () => {
+it("caches a copy that does not retain a shared buffer", () => {
   const { encode } = counting();
   repeat(100, () => encode(answerOf("a", 1)));
   const kept = encode(answerOf("a", 1));
   expect(kept.buffer.byteLength).toBe(kept.length);
 });
 
-it("of many answers, those that were asked for last are kept", () => {
-  const encode = keepEncoded(() => Buffer.alloc(1024 * 1024));
+it("keeps the most recently read responses", () => {
+  const encode = cacheEncoded(() => Buffer.alloc(1024 * 1024));
   const ask = (id: string) => encode(answerOf(id, 1));
   for (let id = 0; id < 40; id++) {
     repeat(10, () => ask(String(id)));
@@ -61,7 +61,7 @@ it("of many answers, those that were asked for last are kept", () => {
   expect(ask("0")).not.toBe(first);
 });
 
-it("an answer that shows no record is encoded each time", () => {
+it("encodes a response without a record each time", () => {
   const { encoded, encode } = counting();
   repeat(100, () => encode({}));
   expect(encoded).toHaveLength(100);

@@ -30,25 +30,24 @@ import { services } from "../../../src/contract/methods.js";
 import {
   createConnectJsonDecoder,
   createConnectJsonEncoder,
-  jsonOptionsFor,
+  createJsonOptions,
 } from "../../../src/transport/codec/connect-json.js";
 import { toTimestamp } from "../../../src/validation/time.js";
 import { anyDuration, anyInit } from "../../support/any-message.js";
 import { fields, recursiveSchema, schemaOf } from "../../support/schema-of.js";
 import { repetitions } from "../../support/suite.js";
 
-// Each property is tried for every message of the contract.
+// Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
 
-const jsonOptionsOf = (jsonDepth: number) =>
-  jsonOptionsFor({ implementations: [], openImplementations: [], jsonDepth });
+const jsonOptionsOf = (jsonDepth: number) => createJsonOptions([], jsonDepth);
 const jsonOptions = jsonOptionsOf(32);
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
 ];
 
-/** Types that the quick codecs leave to the library. */
+/** Types that the fast codecs leave to the library. */
 const foreign: [DescMessage, object][] = [
   [StringValueSchema, { value: "a" }],
   [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
@@ -63,7 +62,7 @@ const written = { alwaysEmitImplicit: true };
 const messageOf = (schema: DescMessage, init: object) =>
   create(schema, init as MessageInitShape<DescMessage>);
 
-/** What a call answers, or what it throws. */
+/** The result of a function, or the error that it throws. */
 function outcomeOf(call: () => unknown): unknown {
   try {
     return call();
@@ -77,7 +76,7 @@ function textWriter(schema: DescMessage): (message: object) => string {
   return (message) => encode(message).toString();
 }
 
-describe("writing the JSON of Connect", () => {
+describe("encoding Connect JSON", () => {
   it.each(schemas)("writes what the library writes for %s", (schema) => {
     const encode = textWriter(schema);
     fc.assert(
@@ -109,7 +108,7 @@ describe("writing the JSON of Connect", () => {
     [{ seconds: 5n }],
     [{ nanos: 5 }],
     [{}],
-  ])("writes and refuses the moment %j as the library does", (moment) => {
+  ])("writes or refuses the timestamp %j as the library does", (moment) => {
     const encode = textWriter(TimestampSchema);
     expect(outcomeOf(() => JSON.parse(encode(moment)))).toStrictEqual(
       outcomeOf(() => toJson(TimestampSchema, create(TimestampSchema, moment))),
@@ -132,7 +131,7 @@ describe("writing the JSON of Connect", () => {
     [{ seconds: 5n }],
     [{ nanos: 5 }],
     [{}],
-  ])("writes and refuses the duration %j as the library does", (duration) => {
+  ])("writes or refuses the duration %j as the library does", (duration) => {
     const encode = textWriter(DurationSchema);
     expect(outcomeOf(() => JSON.parse(encode(duration)))).toStrictEqual(
       outcomeOf(() => toJson(DurationSchema, create(DurationSchema, duration))),
@@ -150,14 +149,14 @@ describe("writing the JSON of Connect", () => {
     );
   });
 
-  it("starts anew after a message that it cannot write", () => {
+  it("recovers after a message that it cannot write", () => {
     const encode = textWriter(CreateApplicationRequestSchema);
     const expected = encode({ name: "a" });
     expect(() => encode({ name: "b", expiresAt: { seconds: 253_402_300_800n } })).toThrow();
     expect(encode({ name: "a" })).toBe(expected);
   });
 
-  it("writes what is longer than its room", () => {
+  it("writes a message larger than its buffer", () => {
     const encode = textWriter(CheckAccessRequestSchema);
     for (const key of ["a", "é", "\u0000", "\n"].map((part) => part.repeat(2_000_000))) {
       expect(JSON.parse(encode({ key })).key === key).toBe(true);
@@ -175,7 +174,7 @@ describe("writing the JSON of Connect", () => {
   });
 });
 
-describe("reading the JSON of Connect", () => {
+describe("decoding Connect JSON", () => {
   const libraryReads = (schema: DescMessage, bytes: Uint8Array) =>
     outcomeOf(() =>
       fromJsonString(schema, new TextDecoder("utf-8", { fatal: true }).decode(bytes), {
@@ -183,9 +182,9 @@ describe("reading the JSON of Connect", () => {
       }),
     );
 
-  /** What is refused of our own accord: the library overlooks what stands behind a duration, and days that are none. */
+  /** Whether the decoder refuses what the library accepts: text after a duration, and days that do not exist. */
   const isStricter = (outcome: unknown) =>
-    / as a duration such as 3600s$|^there is no /.test(
+    / as a duration such as 3600s$| does not exist$/.test(
       (outcome as { refused?: string }).refused ?? "",
     );
 
@@ -216,7 +215,7 @@ describe("reading the JSON of Connect", () => {
     expectSameReading(schema, toJsonString(schema, messageOf(schema, init)));
   });
 
-  it.each(schemas)("reads or refuses a spoiled %s as the library does", (schema) => {
+  it.each(schemas)("reads or refuses a corrupted %s as the library does", (schema) => {
     const part = fc.constantFrom("", '"', "\\", "{", "}", "[", "]", ",", ":", "null", "1", '"1"');
     const change = fc.record({ at: fc.nat(400), take: fc.nat(4), put: part });
     fc.assert(
@@ -258,13 +257,13 @@ describe("reading the JSON of Connect", () => {
     expectSameReading(CheckAccessRequestSchema, text);
   });
 
-  it("refuses what is nested deeper than the limit, before it is parsed", () => {
+  it("refuses JSON over the depth limit before it is parsed", () => {
     const text = `{"token":${"[".repeat(200)}${"]".repeat(200)}}`;
     const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptions);
     expect(() => decode(Buffer.from(text))).toThrow("it is nested deeper than 32 levels");
   });
 
-  it.each([8, 40])("holds a text to a limit of %d levels, and to no other", (limit) => {
+  it.each([8, 40])("enforces a depth limit of exactly %d levels", (limit) => {
     const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptionsOf(limit));
     const nested = (levels: number) =>
       Buffer.from(`{"token":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
@@ -343,7 +342,7 @@ describe("reading the JSON of Connect", () => {
     expectSameReading(schemaOf(fields.durations, {}), JSON.stringify({ value: [gracePeriod] }));
   });
 
-  it("reads or refuses whatever looks like a duration as the library does", () => {
+  it("reads or refuses anything like a duration as the library does", () => {
     const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
     fc.assert(
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
@@ -356,10 +355,10 @@ describe("reading the JSON of Connect", () => {
   });
 
   it.each([
-    ["2030-02-30T12:00:00Z", "there is no 2030-02-30T12"],
-    ["2031-02-29T12:00:00+01:00", "there is no 2031-02-29T12"],
-    ["2030-02-28T24:00:00Z", "there is no 2030-02-28T24"],
-  ])("refuses %s, which the library takes for a day later", (text, message) => {
+    ["2030-02-30T12:00:00Z", "2030-02-30T12 does not exist"],
+    ["2031-02-29T12:00:00+01:00", "2031-02-29T12 does not exist"],
+    ["2030-02-28T24:00:00Z", "2030-02-28T24 does not exist"],
+  ])("refuses %s, which the library reads as a later day", (text, message) => {
     for (const name of ["expiresAt", "expires_at"]) {
       const decode = createConnectJsonDecoder(CreateApplicationRequestSchema, jsonOptions);
       expect(() => decode(Buffer.from(JSON.stringify({ [name]: text })))).toThrow(message);
@@ -367,7 +366,7 @@ describe("reading the JSON of Connect", () => {
   });
 
   it.each(["3600sfoo", "1s ", "1ss", "1s1s"])(
-    "refuses the duration %j, whose end the library overlooks",
+    "refuses the duration %j, with trailing text that the library ignores",
     (text) => {
       const [ours, listed] = [
         RegenerateApplicationKeyRequestSchema,
@@ -387,7 +386,7 @@ describe("reading the JSON of Connect", () => {
     },
   );
 
-  it("refuses a list that is too long, in either spelling, before its items are read", () => {
+  it("refuses a list over its limit, under either field name, before its items are read", () => {
     const decode = createConnectJsonDecoder(UpdateApplicationRequestSchema, jsonOptions);
     const list = `[${"1,".repeat(50)}1]`;
     for (const name of ["allowedOrigins", "allowed_origins"]) {
@@ -411,8 +410,8 @@ describe("reading the JSON of Connect", () => {
   });
 });
 
-describe("moments", () => {
-  it("carries a moment as the library does", () => {
+describe("timestamps", () => {
+  it("converts a timestamp as the library does", () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), (moment) => {
         expect(toTimestamp(moment)).toStrictEqual(timestampFromMs(moment));
@@ -420,7 +419,7 @@ describe("moments", () => {
     );
   });
 
-  it("carries no moment as nothing", () => {
+  it("converts a missing timestamp to undefined", () => {
     expect(toTimestamp(undefined)).toBeUndefined();
   });
 });

@@ -13,11 +13,11 @@ const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 
 interface Upload {
   readonly answer: HttpAnswer;
-  /** How much of the body was written before the server had enough. */
+  /** Bytes of the body that were written before the server stopped reading. */
   readonly sent: number;
 }
 
-/** Sends 100 MB as fast as they are taken, and sees that others are served meanwhile. */
+/** Sends 100 MB as fast as possible and checks that other requests are served meanwhile. */
 async function upload(path: string, type: string, options: UploadOptions = {}): Promise<Upload> {
   const [done, ...others] = await Promise.all([
     (options.http2 ? uploadHttp2 : uploadHttp1)(path, type, options),
@@ -103,12 +103,12 @@ const ways: [name: string, options: UploadOptions][] = [
 ];
 
 describe.each(ways)("a body of 100 MB %s", (_name, options) => {
-  it("is refused with 413 long before its end", async () => {
+  it("is refused with 413 long before it is complete", async () => {
     const { answer } = await upload("/applications", "application/json", options);
     expectProblem(answer, 413, "body_too_large");
   });
 
-  it("is not read for a caller without a key, nor for a path or type that there is not", async () => {
+  it("is not read without a key, or for an unknown path or type", async () => {
     const noKey = await upload("/applications", "application/json", { ...options, key: "x" });
     expectProblem(noKey.answer, 401, "unauthenticated");
     const noPath = await upload("/nothing", "application/json", options);
@@ -119,7 +119,7 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
     expectProblem(noType.answer, 415, "unsupported_media_type");
   });
 
-  it("is refused by Connect as a resource that is exhausted", async () => {
+  it("is refused by Connect as resource_exhausted", async () => {
     const { answer } = await upload(createRpc, "application/json", options);
     expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({
       status: 429,
@@ -129,7 +129,7 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
     });
   });
 
-  it("is refused by gRPC-Web and gRPC as a resource that is exhausted", async () => {
+  it("is refused by gRPC-Web and gRPC as RESOURCE_EXHAUSTED", async () => {
     const web = await upload(createRpc, "application/grpc-web+proto", options);
     expect(web.answer.body).toContain("grpc-status: 8\r\n");
     if (options.http2) {
@@ -139,41 +139,44 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
   });
 });
 
-describe("a caller that waits to be asked for its body", () => {
+describe("a client that expects 100 Continue", () => {
   const wait = (path: string, key: string, length: number) =>
     `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: application/json\r\n` +
     `expect: 100-continue\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\n`;
 
   it.each(["/applications", createRpc])(
-    "is refused without being asked where the body is too large: %s",
+    "is refused without 100 Continue if the body is too large: %s",
     async (path) => {
       const answer = await askRaw(target, wait(path, target.root.key, whole));
       expect([413, 429]).toContain(answer.status);
     },
   );
 
-  it("is refused without being asked where it has no key", async () => {
+  it("is refused without 100 Continue if it has no key", async () => {
     const answer = await askRaw(target, wait("/applications", "x", 2));
     expectProblem(answer, 401, "unauthenticated");
   });
 
-  it.each(["/applications", createRpc])("is asked where the body is welcome: %s", async (path) => {
-    const text = await new Promise<string>((resolve) => {
-      const socket = connect(target.port, "127.0.0.1");
-      let text = "";
-      socket.on("data", (chunk) => {
-        text += chunk;
-        if (text === "HTTP/1.1 100 Continue\r\n\r\n") {
-          socket.write("{}");
-        }
+  it.each(["/applications", createRpc])(
+    "gets 100 Continue if the request is acceptable: %s",
+    async (path) => {
+      const text = await new Promise<string>((resolve) => {
+        const socket = connect(target.port, "127.0.0.1");
+        let text = "";
+        socket.on("data", (chunk) => {
+          text += chunk;
+          if (text === "HTTP/1.1 100 Continue\r\n\r\n") {
+            socket.write("{}");
+          }
+        });
+        socket.on("close", () => resolve(text));
+        socket.write(wait(path, target.root.key, 2));
       });
-      socket.on("close", () => resolve(text));
-      socket.write(wait(path, target.root.key, 2));
-    });
-    expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
-  });
+      expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
+    },
+  );
 
-  it("that goes away while it waits is no fault of the server", async () => {
+  it("causes no server error if it disconnects while it waits", async () => {
     for (const path of ["/applications", createRpc]) {
       await new Promise((resolve) => {
         const socket = connect(target.port, "127.0.0.1");
@@ -184,7 +187,7 @@ describe("a caller that waits to be asked for its body", () => {
     }
   });
 
-  it("is asked over HTTP/2 only where the body is welcome", async () => {
+  it("gets 100 Continue over HTTP/2 only if the request is acceptable", async () => {
     const session = connectHttp2(target.server.url);
     const ask = (path: string, length: number) =>
       new Promise((resolve, reject) => {
@@ -211,7 +214,7 @@ describe("a caller that waits to be asked for its body", () => {
     session.destroy();
   });
 
-  it("and ends its stream at once is no fault of the server", async () => {
+  it("causes no server error if it ends its stream immediately", async () => {
     const session = connectHttp2(target.server.url);
     await new Promise((resolve) => {
       const stream = session.request(
@@ -230,8 +233,8 @@ describe("a caller that waits to be asked for its body", () => {
   });
 });
 
-describe("a body that is cut off", () => {
-  it.each(["/applications", createRpc])("is no fault of the server: %s", async (path) => {
+describe("a truncated body", () => {
+  it.each(["/applications", createRpc])("causes no server error: %s", async (path) => {
     for (const type of ["application/json", "application/grpc", "application/grpc-web+proto"]) {
       await new Promise((resolve) => {
         const socket = connect(target.port, "127.0.0.1");
@@ -245,7 +248,7 @@ describe("a body that is cut off", () => {
     }
   });
 
-  it("by a caller that still listens is told to it", async () => {
+  it("is reported to a client that still reads", async () => {
     const text = await new Promise<string>((resolve) => {
       const socket = connect({ port: target.port, host: "127.0.0.1", allowHalfOpen: true });
       let text = "";

@@ -33,7 +33,7 @@ function corsHeaders({ headers }: HttpAnswer): string[] {
 }
 
 describe("with CORS_ORIGINS", () => {
-  it("a page of a subdomain of a wildcard origin may call, and is told its own origin", async () => {
+  it("allows a subdomain of a wildcard origin and returns its origin", async () => {
     server = await startServer("lmdb", {
       environment: { CORS_ORIGINS: `${app}, https://*.shop.example` },
     });
@@ -47,7 +47,7 @@ describe("with CORS_ORIGINS", () => {
     }
   });
 
-  it("a page of an allowed origin may send every header that the protocols use", async () => {
+  it("allows every request header of the protocols for an allowed origin", async () => {
     server = await startServer("lmdb", {
       environment: { CORS_ORIGINS: `https://other.example.com, ${app}` },
     });
@@ -75,12 +75,12 @@ describe("with CORS_ORIGINS", () => {
     );
   });
 
-  it("a preflight is good for two hours", async () => {
+  it("caches a preflight for two hours", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     expect((await preflight(app)).headers["access-control-max-age"]).toBe("7200");
   });
 
-  it("a preflight is answered on every path and for every method", async () => {
+  it("handles a preflight on every path and for every method", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const path of ["/applications", "/applications/42", createRpc, "/openapi.json"]) {
       for (const method of ["GET", "POST", "PUT", "DELETE"]) {
@@ -90,7 +90,7 @@ describe("with CORS_ORIGINS", () => {
     }
   });
 
-  it("a page may read the headers that the protocols use, of refusals too", async () => {
+  it("exposes the response headers of the protocols, also of errors", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const [path, status] of [
       ["/sessions", 401],
@@ -121,7 +121,7 @@ describe("with CORS_ORIGINS", () => {
     }
   });
 
-  it("a page of another origin is told nothing, and caches are told to tell them apart", async () => {
+  it("sends no CORS headers to another origin, and varies by origin", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const origin of [
       "https://evil.example.com",
@@ -140,19 +140,19 @@ describe("with CORS_ORIGINS", () => {
     }
   });
 
-  it("of * every page may call", async () => {
+  it("allows every origin with *", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: "*" } });
     for (const origin of [app, "null"]) {
       expect((await preflight(origin)).headers["access-control-allow-origin"]).toBe("*");
     }
   });
 
-  it("no page is told that it may send cookies", async () => {
+  it("never allows credentials", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     expect((await preflight(app)).headers).not.toHaveProperty("access-control-allow-credentials");
   });
 
-  it("and KEY_HEADER the preflight names that header", async () => {
+  it("lists the header of KEY_HEADER in the preflight response", async () => {
     server = await startServer("lmdb", {
       environment: { CORS_ORIGINS: app, KEY_HEADER: "X-Latchkey" },
     });
@@ -161,7 +161,7 @@ describe("with CORS_ORIGINS", () => {
     expect(allowed).not.toContain("svc-api-key");
   });
 
-  it("a page opens a session with each protocol of the web", async () => {
+  it("opens a session over each web protocol", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     const root = await server.createTenant();
     const key = keyOf(
@@ -185,7 +185,7 @@ describe("with CORS_ORIGINS", () => {
 });
 
 describe("without CORS_ORIGINS", () => {
-  it("there are no headers about origins, whoever asks", async () => {
+  it("sends no CORS headers to any origin", async () => {
     server = await startServer();
     for (const answer of [
       await preflight(app),
@@ -196,7 +196,7 @@ describe("without CORS_ORIGINS", () => {
     }
   });
 
-  it("OPTIONS that is no preflight is a method that paths do not know", async () => {
+  it("refuses OPTIONS without a preflight as a method that is not allowed", async () => {
     server = await startServer();
     const answer = await send(server, "/sessions", { method: "OPTIONS", headers: { origin: app } });
     expect([answer.status, answer.headers.allow]).toEqual([405, "POST, GET, HEAD"]);

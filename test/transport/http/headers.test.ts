@@ -20,18 +20,18 @@ beforeEach(() => {
 });
 
 describe("the headers of a request", () => {
-  it("are looked up whatever the case of their names", () => {
+  it("are case-insensitive", () => {
     for (const name of ["svc-api-key", "SVC-API-KEY", "Svc-Api-Key"]) {
       expect(view.get(name)).toBe("a");
       expect(view.has(name)).toBe(true);
     }
   });
 
-  it("that are there several times are one, as the web has it", () => {
+  it("that are repeated are joined", () => {
     expect(view.get("x-twice")).toBe("a, b");
   });
 
-  it("that are not there are null", () => {
+  it("are null if absent", () => {
     for (const name of ["nothing", "absent"]) {
       expect(view.get(name)).toBeNull();
       expect(view.has(name)).toBe(false);
@@ -39,14 +39,14 @@ describe("the headers of a request", () => {
   });
 
   it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])(
-    "are not what every object has: %s",
+    "do not include inherited properties: %s",
     (name) => {
       expect(view.get(name)).toBeNull();
       expect(view.has(name)).toBe(false);
     },
   );
 
-  it("are listed without the pseudo-headers of HTTP/2", () => {
+  it("are listed without HTTP/2 pseudo-headers", () => {
     const names = ["content-type", "set-cookie", "svc-api-key", "x-twice"];
     expect([...view.keys()]).toEqual(names);
     expect([...view].map(([name]) => name)).toEqual(names);
@@ -60,8 +60,8 @@ describe("the headers of a request", () => {
   });
 });
 
-describe("a change of the headers", () => {
-  it("is seen by every later look, and leaves the request as it came", () => {
+describe("a change to the headers", () => {
+  it("is visible to every later read and does not change the request", () => {
     view.set("svc-api-key", "b");
     view.append("X-Twice", "c");
     view.delete("Content-Type");
@@ -77,7 +77,7 @@ describe("a change of the headers", () => {
   });
 });
 
-it("whatever a request has, its headers are as the web's own", () => {
+it("HeadersView behaves like Headers for arbitrary requests", () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,12}$/);
   const value = fc.stringMatching(/^[!-~]([ -~]{0,10}[!-~])?$/);
   const headers = fc.dictionary(name, fc.oneof(value, fc.array(value, { minLength: 1 })));

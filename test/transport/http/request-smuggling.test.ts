@@ -7,7 +7,7 @@ import { openRawHttp2 } from "../../support/raw-connection.js";
 
 const target = useBadInputTarget();
 
-describe("a body whose end can be told in two ways", () => {
+describe("a body with ambiguous length", () => {
   const inner = () =>
     `GET /whoami HTTP/1.1\r\nhost: a\r\nconnection: close\r\nsvc-api-key: ${target.root.key}\r\n\r\n`;
 
@@ -23,14 +23,14 @@ describe("a body whose end can be told in two ways", () => {
     ["a coding that is not chunked", () => "transfer-encoding: identity"],
     ["a name with a space", () => "content-length : 0"],
     ["a line without a return", () => "x: 1\ncontent-length: 0"],
-  ])("by %s is refused, and what follows is not answered", async (_name, framing) => {
+  ])("with %s is refused, and the rest is not handled as a request", async (_name, framing) => {
     const head = `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: junk\r\n${framing()}`;
     const answers = await sendRaw(target, `${head}\r\n\r\n${inner()}`);
     expect(answers.map(({ status }) => status)).toEqual([400]);
   });
 });
 
-describe("another method than that of the request", () => {
+describe("a method override", () => {
   it.each(["x-http-method-override", "x-http-method", "x-method-override"])(
     "in %s is not listened to",
     async (name) => {
@@ -83,7 +83,7 @@ describe("two If-Match headers, the second of them right", () => {
     expect(JSON.parse(Buffer.concat(body).toString()).code).toBe("version_mismatch");
   });
 
-  /** Sends a frame on a connection of HTTP/2, and reads until the stream ends. */
+  /** Sends a frame on an HTTP/2 connection and reads until the stream ends. */
   async function answerTo(sent: Buffer): Promise<Frame[]> {
     const { socket, received, ended, write } = openRawHttp2(target.port);
     let frames: Frame[] = [];

@@ -10,7 +10,7 @@ const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 
-describe("every answer", () => {
+describe("every response", () => {
   let server: TestServer;
   let root: Bootstrapped;
 
@@ -48,7 +48,7 @@ describe("every answer", () => {
       headers: { origin: "https://a.example", "access-control-request-method": "POST" },
     });
 
-  it.each(asked)("%s is kept nowhere and taken for no page", async (_what, ask) => {
+  it.each(asked)("%s is not cached and not rendered as a page", async (_what, ask) => {
     const { headers } = await ask();
     expect(headers).toMatchObject({
       "cache-control": "no-store",
@@ -60,14 +60,14 @@ describe("every answer", () => {
     expect(headers).not.toHaveProperty("strict-transport-security");
   });
 
-  it("of gRPC is kept nowhere, and carries nothing for browsers, which cannot read it", async () => {
+  it("of gRPC is not cached and has no browser headers", async () => {
     const { headers } = await callRaw(server, byKeyRpc, { headers: key(), body: envelope("") });
     expect(headers).toMatchObject({ "grpc-status": "0", "cache-control": "no-store" });
     expect(headers).not.toHaveProperty("content-security-policy");
   });
 });
 
-it("with TLS every answer asks browsers to come by nothing else", async () => {
+it("every response over TLS has Strict-Transport-Security", async () => {
   const server = await startServer("lmdb", { environment: tls });
   const session = connectHttp2(server.url, { ca: readFileSync(tls.TLS_CERT) });
   for (const path of ["/healthz", "/nowhere", "/applications/key"]) {

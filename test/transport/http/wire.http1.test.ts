@@ -34,7 +34,7 @@ interface Ask {
   readonly body?: string | Uint8Array;
 }
 
-/** A request as it goes over the wire, with a length where it has a body. */
+/** A raw request, with a content length if it has a body. */
 function wireOf({ method = "POST", path, type, key = root.key, headers = [], body }: Ask): Buffer {
   const lines = [
     `${method} ${path} HTTP/1.1`,
@@ -47,7 +47,7 @@ function wireOf({ method = "POST", path, type, key = root.key, headers = [], bod
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), Buffer.from(body ?? "")]);
 }
 
-/** A connection that a test writes to as it likes. */
+/** A raw connection. */
 function openConnection() {
   const socket: Socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
   let text = "";
@@ -59,7 +59,7 @@ function openConnection() {
   return {
     socket,
     text: () => text,
-    /** All answers, when there are as many. */
+    /** All responses, once there are this many. */
     async answers(count: number): Promise<HttpAnswer[]> {
       await until(async () => wholeAnswersIn(text) >= count);
       return parseAnswers(text);
@@ -67,7 +67,7 @@ function openConnection() {
   };
 }
 
-/** How many answers have come whole. */
+/** The number of complete responses. */
 function wholeAnswersIn(text: string): number {
   const answers = text.includes("\r\n\r\n") ? parseAnswers(text) : [];
   const isWhole = ({ headers, body }: HttpAnswer) =>
@@ -77,8 +77,8 @@ function wholeAnswersIn(text: string): number {
 
 const get: Ask = { method: "GET", path: "/applications/key" };
 
-describe("requests that are sent one upon the other", () => {
-  it("of REST, Connect and gRPC-Web are answered in their order", async () => {
+describe("pipelined requests", () => {
+  it("of REST, Connect and gRPC-Web get their responses in order", async () => {
     const { socket, answers } = openConnection();
     const asks: Ask[] = [
       get,
@@ -109,7 +109,7 @@ describe("requests that are sent one upon the other", () => {
     expect(got[0]?.body).toBe(got.at(-1)?.body);
   });
 
-  it("are answered behind one whose Upgrade is ignored", async () => {
+  it("are served after one whose Upgrade is ignored", async () => {
     const { socket, answers } = openConnection();
     const upgrade = ["connection: upgrade", "upgrade: websocket"];
     const asks: Ask[] = [
@@ -128,7 +128,7 @@ describe("requests that are sent one upon the other", () => {
     expect((await answers(asks.length + 1)).at(-1)?.status).toBe(200);
   });
 
-  it("are answered behind one whose Upgrade is ignored, however they are cut", async () => {
+  it("are served after one whose Upgrade is ignored, however they are split", async () => {
     const one = wireOf({
       ...{ path: byKeyRpc, type: "application/json", body: "{}" },
       headers: ["connection: upgrade", "upgrade: websocket"],
@@ -145,7 +145,7 @@ describe("requests that are sent one upon the other", () => {
     }
   });
 
-  it("may be cut anywhere", async () => {
+  it("may be split anywhere", async () => {
     const one = wireOf({ path: byKeyRpc, type: "application/json", body: "{}" });
     const two = wireOf({ method: "GET", path: "/healthz" });
     const { socket, answers } = openConnection();
@@ -161,7 +161,7 @@ describe("requests that are sent one upon the other", () => {
     expect(got).toHaveLength(count);
   });
 
-  it("in hundreds are all answered", async () => {
+  it("are all served, even hundreds", async () => {
     const { socket, answers } = openConnection();
     const count = 300;
     socket.write(Buffer.concat(Array.from({ length: count }, () => wireOf(get))));
@@ -171,7 +171,7 @@ describe("requests that are sent one upon the other", () => {
   });
 });
 
-describe("a connection that is kept", () => {
+describe("a keep-alive connection", () => {
   const json = "application/json";
   const large = "x".repeat(1024 * 1024 + 1);
   const noKey = { key: "none" };
@@ -203,12 +203,12 @@ describe("a connection that is kept", () => {
       200,
     ],
     [
-      "a call that is compressed in a way that nobody knows",
+      "a call with an unknown compression",
       { path: byKeyRpc, type: json, body: "{}", headers: ["content-encoding: snappy"] },
       501,
     ],
     ["a call of another type", { path: byKeyRpc, type: "text/plain", body: "{}" }, 415],
-  ])("serves the next request after it has refused %s", async (_what, ask, status) => {
+  ])("serves the next request after an error: %s", async (_what, ask, status) => {
     const { socket, answers } = openConnection();
     socket.write(wireOf(ask));
     socket.write(wireOf(get));
@@ -217,7 +217,7 @@ describe("a connection that is kept", () => {
     expect(got[1]?.body).toContain(root.applicationId);
   });
 
-  it("serves the next request after a HEAD, whose answer has no body", async () => {
+  it("serves the next request after a HEAD", async () => {
     const { socket, text } = openConnection();
     socket.write(wireOf({ ...get, method: "HEAD" }));
     socket.write(wireOf({ method: "GET", path: "/healthz" }));
@@ -244,7 +244,7 @@ describe("a connection that is kept", () => {
     expect((await answers(2)).map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  it("serves the next request after one who waited to be asked for its body", async () => {
+  it("serves the next request after one with Expect: 100-continue", async () => {
     const { socket, answers, text } = openConnection();
     const expecting = ["expect: 100-continue", "content-length: 2"];
     for (const path of ["/applications", createRpc]) {
@@ -259,7 +259,7 @@ describe("a connection that is kept", () => {
   });
 });
 
-describe("a body that is empty", () => {
+describe("an empty body", () => {
   it.each<[how: string, ask: Ask, after: string]>([
     ["has a length of nothing", { path: "/sessions", body: "" }, ""],
     ["is not told of", { path: "/sessions" }, ""],
@@ -268,17 +268,17 @@ describe("a body that is empty", () => {
       { path: "/sessions", headers: ["transfer-encoding: chunked"] },
       "0\r\n\r\n",
     ],
-  ])("is as good as none where it %s", async (_how, ask, after) => {
+  ])("counts as none if it %s", async (_how, ask, after) => {
     const { socket, answers } = openConnection();
     socket.write(wireOf(ask));
     socket.write(after);
     socket.write(wireOf(get));
     const [first, second] = await answers(2);
-    // Only a public application opens sessions: what matters is that the body was not waited for.
+    // Only a public application opens sessions. This checks that the server does not wait for a body.
     expect([first?.status, second?.status]).toEqual([403, 200]);
   });
 
-  it("is a message of its own over Connect in binary, and none in JSON", async () => {
+  it("is a valid message over binary Connect, and not in JSON", async () => {
     const { socket, answers } = openConnection();
     for (const type of ["application/proto", "application/json"]) {
       socket.write(wireOf({ path: byKeyRpc, type, body: "" }));

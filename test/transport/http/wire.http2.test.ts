@@ -68,8 +68,8 @@ function typesOf(stream: ClientHttp2Stream): string[] {
   return wire.answerFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
 }
 
-describe("an answer over HTTP/2", () => {
-  it("is headers with its length, and data", async () => {
+describe("a response over HTTP/2", () => {
+  it("consists of headers with a length, and data", async () => {
     const stream = open(get, wire, true);
     const { headers, body } = await answerOf(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-length": String(body.length) });
@@ -78,7 +78,7 @@ describe("an answer over HTTP/2", () => {
     expect(typesOf(stream).at(-1)).toBe("DATA end");
   });
 
-  it("to HEAD is the headers of the answer to GET, and they end it", async () => {
+  it("to HEAD consists of the headers of GET", async () => {
     for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
       const got = await call({ method: "GET", path });
       const stream = open({ method: "HEAD", path }, wire, true);
@@ -91,7 +91,7 @@ describe("an answer over HTTP/2", () => {
     }
   });
 
-  it("of 204 is headers that end it, without a length", async () => {
+  it("with status 204 consists of headers without a length", async () => {
     const { tenantId } = root;
     const { id } = await server.store.applications.create(anApplication({ tenantId }));
     const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
@@ -114,7 +114,7 @@ describe("an answer over HTTP/2", () => {
         ),
       ),
     ],
-  ])("of %s reaches a caller that takes a kilobyte at a time", async (_protocol, ask, body) => {
+  ])("of %s reaches a client that reads a kilobyte at a time", async (_protocol, ask, body) => {
     const whole = await call(ask, body);
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
     const slow = await call(ask, body, narrow);
@@ -125,7 +125,7 @@ describe("an answer over HTTP/2", () => {
 });
 
 describe("a body over HTTP/2", () => {
-  it("may be cut anywhere", async () => {
+  it("may be split anywhere", async () => {
     const body = Buffer.from(JSON.stringify({ id: [root.applicationId] }));
     for (let at = 0; at <= body.length; at++) {
       const stream = open({ path: listRpc, headers: json });
@@ -145,7 +145,7 @@ describe("a body over HTTP/2", () => {
       200,
     ],
     ["Connect in JSON", { path: byKeyRpc, headers: json }, 400],
-  ])("of %s that is empty is so however it ends", async (_protocol, ask, status) => {
+  ])("of %s may be empty, however it ends", async (_protocol, ask, status) => {
     const atOnce = open(ask, wire, true);
     const [soon, late] = [open(ask), open(ask)];
     const answers = [atOnce, soon, late].map(answerOf);
@@ -156,7 +156,7 @@ describe("a body over HTTP/2", () => {
     expect(statuses).toEqual([status, status, status]);
   });
 
-  it("of a GET is let go of, whether it ends or not", async () => {
+  it("of a GET is discarded, whether it ends or not", async () => {
     const [ending, staying] = [open(get), open(get)];
     const answers = [ending, staying].map(answerOf);
     ending.end("nobody asked for this");
@@ -169,13 +169,13 @@ describe("a body over HTTP/2", () => {
   });
 });
 
-describe("a connection of HTTP/2", () => {
+describe("an HTTP/2 connection", () => {
   const large = "x".repeat(1024 * 1024 + 1);
   const noKey = { "svc-api-key": "none" };
   const grpcWeb = { "content-type": "application/grpc-web+proto" };
   const grpc = { "content-type": "application/grpc", te: "trailers" };
 
-  it("serves the next request after each refusal", async () => {
+  it("serves the next request after each error", async () => {
     const refusals: [ask: Ask, body: string | Uint8Array | undefined, status: number][] = [
       [{ ...get, headers: noKey }, undefined, 401],
       [{ path: "/applications", headers: { ...json, ...noKey } }, large, 401],
@@ -202,7 +202,7 @@ describe("a connection of HTTP/2", () => {
     expect(wire.session.closed).toBe(false);
   });
 
-  it("has room for others while callers leave streams open that are answered", async () => {
+  it("has room for new streams while answered ones stay open", async () => {
     const left = times(100, () => open({ path: "/nothing", headers: json }));
     const answers = left.map(answerOf);
     for (const stream of left) {

@@ -1,180 +1,160 @@
-import type { Socket } from "node:net";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from "@jest/globals";
-import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { waitForNextTick } from "../../../src/lib/event-loop.js";
 import {
-  type CallTurns,
-  createTurnsOfAll,
+  type CallScheduler,
+  createCallSchedulers,
 } from "../../../src/transport/listener/call-scheduler.js";
-import type { Connection } from "../../../src/transport/listener/connection.js";
-import {
-  createFlowsOfAll,
-  createReading,
-  type Flow,
-} from "../../../src/transport/listener/flow-control.js";
-import { endOverdue } from "../../../src/transport/listener/stale-connections.js";
-import { createWaitingLine } from "../../../src/transport/listener/waiting-queue.js";
 import { times } from "../../contract/store/fixtures.js";
 import { endHeaders, endStream, frame, frameType, request } from "../../support/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../../support/raw-connection.js";
 import { startServer, type TestServer } from "../../support/server.js";
-import { type StoppedTime, stopTime } from "../../support/stop-time.js";
 import { until } from "../../support/until.js";
 
-describe("turns of calls", () => {
-  /** Takes so many calls of a connection, and notes each that is served under a name. */
-  function take(turns: CallTurns, count: number, name: string, served: string[]): void {
+describe("call scheduler", () => {
+  /** Schedules calls of a connection, and records the name of each that runs. */
+  function schedule(scheduler: CallScheduler, count: number, name: string, ran: string[]): void {
     for (let call = 0; call < count; call++) {
-      if (turns.isFree()) {
-        served.push(name);
+      if (scheduler.canRunNow()) {
+        ran.push(name);
       } else {
-        turns.wait(() => served.push(name));
+        scheduler.enqueue(() => ran.push(name));
       }
     }
   }
 
-  /** Takes longer than a turn should, by a clock that nothing else moves. */
+  /** Advances the clock by more than the budget of a tick. */
   let now = 0;
   const clock = () => now;
   function workLong(): void {
     now += 15;
   }
 
-  describe("calls that come at once", () => {
-    it("are served in the turn in which they come where they are few", () => {
-      const served: string[] = [];
-      take(createTurnsOfAll(clock)(), 16, "a", served);
-      expect(served).toHaveLength(16);
+  describe("calls that arrive together", () => {
+    it("run in the same tick if there are few", () => {
+      const ran: string[] = [];
+      schedule(createCallSchedulers(clock)(), 16, "a", ran);
+      expect(ran).toHaveLength(16);
     });
 
-    it("wait for later turns where they are many on one connection", async () => {
-      const served: string[] = [];
-      take(createTurnsOfAll(clock)(), 100, "a", served);
-      expect(served).toHaveLength(16);
+    it("are queued if there are many on one connection", async () => {
+      const ran: string[] = [];
+      schedule(createCallSchedulers(clock)(), 100, "a", ran);
+      expect(ran).toHaveLength(16);
       await waitForNextTick();
       await waitForNextTick();
-      expect(served.length).toBeGreaterThan(16);
-      expect(served.length).toBeLessThan(100);
+      expect(ran.length).toBeGreaterThan(16);
+      expect(ran.length).toBeLessThan(100);
     });
 
-    it("wait where others have taken the time of a turn, on however many connections", () => {
-      const served: string[] = [];
-      const create = createTurnsOfAll(clock);
+    it("are queued if other connections have used up the budget of the tick", () => {
+      const ran: string[] = [];
+      const create = createCallSchedulers(clock);
       for (let connection = 0; connection < 8; connection++) {
-        take(create(), 1, "early", served);
+        schedule(create(), 1, "early", ran);
       }
       workLong();
-      take(create(), 1, "late", served);
-      expect(served).not.toContain("late");
+      schedule(create(), 1, "late", ran);
+      expect(ran).not.toContain("late");
     });
 
-    it("are all served in the end, those of a connection in their order", async () => {
-      const served: number[] = [];
-      const turns = createTurnsOfAll(clock)();
+    it("all run eventually, in order for each connection", async () => {
+      const ran: number[] = [];
+      const scheduler = createCallSchedulers(clock)();
       for (let call = 0; call < 1_000; call++) {
-        if (turns.isFree()) {
-          served.push(call);
+        if (scheduler.canRunNow()) {
+          ran.push(call);
         } else {
-          turns.wait(() => served.push(call));
+          scheduler.enqueue(() => ran.push(call));
         }
       }
-      while (served.length < 1_000) {
+      while (ran.length < 1_000) {
         await waitForNextTick();
       }
-      expect(served).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
+      expect(ran).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
     });
   });
 
-  describe("whoever comes when many wait", () => {
+  describe("a call that arrives when many are queued", () => {
     it("does not wait for all of them", async () => {
-      const served: string[] = [];
-      const create = createTurnsOfAll(clock);
+      const ran: string[] = [];
+      const create = createCallSchedulers(clock);
       for (let connection = 0; connection < 500; connection++) {
-        const turns = create();
-        turns.wait(() => served.push("many"));
-        turns.wait(() => served.push("many"));
+        const scheduler = create();
+        scheduler.enqueue(() => ran.push("many"));
+        scheduler.enqueue(() => ran.push("many"));
       }
-      create().wait(() => served.push("one"));
-      while (!served.includes("one")) {
+      create().enqueue(() => ran.push("one"));
+      while (!ran.includes("one")) {
         await waitForNextTick();
       }
-      expect(served.length).toBeLessThan(100);
+      expect(ran.length).toBeLessThan(100);
     });
   });
 
-  describe("where a connection is opened with each turn", () => {
-    it("one that takes long is served in it, so that those at the door need not wait for many", async () => {
-      const served: string[] = [];
-      const create = createTurnsOfAll(clock);
-      const turns = create();
+  describe("when a connection is opened in each tick", () => {
+    it("runs one queued call per tick, so that pending connections are accepted soon", async () => {
+      const ran: string[] = [];
+      const create = createCallSchedulers(clock);
+      const scheduler = create();
       for (let call = 0; call < 100; call++) {
-        turns.wait(() => {
+        scheduler.enqueue(() => {
           workLong();
-          served.push("a");
+          ran.push("a");
         });
       }
       await waitForNextTick();
       const counts: number[] = [];
       for (let turn = 0; turn < 10; turn++) {
         create();
-        const before = served.length;
+        const before = ran.length;
         await waitForNextTick();
-        counts.push(served.length - before);
+        counts.push(ran.length - before);
       }
       expect(new Set(counts)).toEqual(new Set([1]));
     });
   });
 
-  describe("where calls take long", () => {
-    it("few are served in a turn", async () => {
-      const served: number[] = [];
-      const turns = createTurnsOfAll(clock)();
+  describe("when calls take long", () => {
+    it("runs few calls per tick", async () => {
+      const ran: number[] = [];
+      const scheduler = createCallSchedulers(clock)();
       let turn = 0;
       for (let call = 0; call < 100; call++) {
-        turns.wait(() => {
+        scheduler.enqueue(() => {
           workLong();
-          served.push(turn);
+          ran.push(turn);
         });
       }
       for (; turn < 6; turn++) {
         await waitForNextTick();
       }
-      const inLast = served.filter((at) => at === 5).length;
+      const inLast = ran.filter((at) => at === 5).length;
       expect(inLast).toBeGreaterThan(0);
       expect(inLast).toBeLessThanOrEqual(4);
     });
   });
 
-  describe("where thousands wait", () => {
-    it("no more should, on whichever connection", () => {
-      const create = createTurnsOfAll(clock);
-      const turns = create();
+  describe("when thousands of calls are queued", () => {
+    it("every connection is full", () => {
+      const create = createCallSchedulers(clock);
+      const scheduler = create();
       for (let call = 0; call < 24_000; call++) {
-        expect(turns.isCrowded()).toBe(false);
-        turns.wait(() => {});
+        expect(scheduler.isFull()).toBe(false);
+        scheduler.enqueue(() => {});
       }
-      expect(create().isCrowded()).toBe(true);
+      expect(create().isFull()).toBe(true);
     });
   });
 
-  describe("what counts for many", () => {
-    it("waits where it is more than a connection may have in a turn", () => {
-      const turns = createTurnsOfAll(clock)();
-      expect([turns.isFree(10), turns.isFree(10)]).toEqual([true, false]);
+  describe("a call of large weight", () => {
+    it("is queued if it exceeds the limit of a connection per tick", () => {
+      const scheduler = createCallSchedulers(clock)();
+      expect([scheduler.canRunNow(10), scheduler.canRunNow(10)]).toEqual([true, false]);
     });
   });
 });
 
-describe("a server to which many calls come at once on one connection", () => {
+describe("a server with many calls at once on one connection", () => {
   let server: TestServer;
 
   beforeAll(async () => {
@@ -193,11 +173,11 @@ describe("a server to which many calls come at once on one connection", () => {
   it.each([
     ["HTTP/1.1", openRaw, http1],
     ["HTTP/2", openRawHttp2, http2],
-  ])("serves another before the last of them, over %s", async (_version, open, call) => {
+  ])("serves another connection before the last of them, over %s", async (_version, open, call) => {
     const { key } = await server.createTenant();
     const [crowded, other] = [open(server.port), open(server.port)];
     const served = () => server.logs.map(({ request_id: id }) => String(id));
-    // Both have been heard before, so that what they send next is read in one turn.
+    // Both have sent data before, so that their next requests are read in one tick.
     crowded.write(call(key, "first", 0));
     other.write(call(key, "second", 0));
     await until(async () => served().includes("first") && served().includes("second"));
@@ -211,399 +191,5 @@ describe("a server to which many calls come at once on one connection", () => {
     crowded.socket.destroy();
     other.socket.destroy();
     server.logs.length = 0;
-  });
-});
-
-describe("flow of connections", () => {
-  const doNothing = () => {};
-  let time: StoppedTime;
-
-  beforeEach(() => {
-    time = stopTime();
-  });
-
-  afterEach(() => {
-    jest.restoreAllMocks();
-  });
-
-  /** The connections of a server, and whether each is read. */
-  function createServer() {
-    const createFlow = createFlowsOfAll();
-    return {
-      open() {
-        let isRead = true;
-        const flow = createFlow({
-          stopReading() {
-            isRead = false;
-          },
-          goOnReading() {
-            isRead = true;
-          },
-        });
-        let hasBegun = false;
-        flow.begin(() => {
-          hasBegun = true;
-        });
-        const readOn = () => {
-          isRead = true;
-        };
-        return { flow, isRead: () => isRead, hasBegun: () => hasBegun, readOn };
-      },
-    };
-  }
-
-  /** Brings calls that wait, and answers with what serves all of them. */
-  function bring(flow: Flow, count: number): () => void {
-    const waiting = Array.from({ length: count }, () => flow.count(doNothing));
-    return () => {
-      for (const serve of waiting) {
-        serve();
-      }
-    };
-  }
-
-  async function turns(count: number): Promise<void> {
-    for (let turn = 0; turn < count; turn++) {
-      await waitForNextTick();
-    }
-  }
-
-  describe("while hundreds of calls without a key wait", () => {
-    it("no more are read, of whoever has shown no key", async () => {
-      const server = createServer();
-      const [flood, other] = [server.open(), server.open()];
-      bring(flood.flow, 499);
-      expect([flood.isRead(), other.isRead()]).toEqual([true, true]);
-      bring(flood.flow, 1);
-      await turns(10);
-      expect([flood.isRead(), other.isRead()]).toEqual([false, false]);
-      expect([flood.flow.isHeld, other.flow.isHeld]).toEqual([true, true]);
-    });
-
-    it("whoever has shown a key is read, and is from the moment when it does", () => {
-      const server = createServer();
-      const [flood, before, later] = [server.open(), server.open(), server.open()];
-      before.flow.noteGoodKey();
-      bring(flood.flow, 500);
-      expect([before.isRead(), later.isRead()]).toEqual([true, false]);
-      later.flow.noteGoodKey();
-      expect(later.isRead()).toBe(true);
-    });
-
-    it("newcomers are not begun with", async () => {
-      const server = createServer();
-      const serve = bring(server.open().flow, 500);
-      const newcomer = server.open();
-      expect(newcomer.hasBegun()).toBe(false);
-      serve();
-      await turns(1);
-      expect([newcomer.hasBegun(), newcomer.isRead()]).toEqual([true, true]);
-    });
-
-    it("one that has gone is not read again", async () => {
-      const server = createServer();
-      const serve = bring(server.open().flow, 500);
-      const newcomer = server.open();
-      newcomer.flow.end();
-      serve();
-      await turns(10);
-      expect([newcomer.hasBegun(), newcomer.isRead()]).toEqual([false, false]);
-    });
-  });
-
-  describe("while some are held back", () => {
-    it("one is read again now and then, however many calls wait", async () => {
-      const server = createServer();
-      const [flood, other] = [server.open(), server.open()];
-      bring(flood.flow, 500);
-      await turns(10);
-      expect(other.isRead()).toBe(false);
-      time.skip(100);
-      await turns(1);
-      expect([flood.isRead(), other.isRead()].filter(Boolean)).toHaveLength(1);
-      time.skip(100);
-      await turns(1);
-      expect(other.isRead()).toBe(true);
-    });
-
-    it("one that Node reads on by itself is stopped with the next call that it brings", () => {
-      const server = createServer();
-      const flood = server.open();
-      bring(flood.flow, 500);
-      flood.readOn();
-      expect(flood.isRead()).toBe(true);
-      bring(flood.flow, 1);
-      expect(flood.isRead()).toBe(false);
-    });
-  });
-
-  describe("when most of them are served", () => {
-    it("all are read again, a few in a turn", async () => {
-      const server = createServer();
-      const connections = Array.from({ length: 20 }, server.open);
-      const serve = bring((connections[0] as (typeof connections)[0]).flow, 500);
-      serve();
-      const read = () => connections.filter(({ isRead }) => isRead()).length;
-      expect(read()).toBe(0);
-      await turns(1);
-      expect(read()).toBe(4);
-      await turns(10);
-      expect(read()).toBe(20);
-    });
-
-    it("one that asks now and then is read before those that bring many calls", async () => {
-      const server = createServer();
-      const flood = Array.from({ length: 100 }, server.open);
-      const modest = server.open();
-      modest.flow.noteCallOver();
-      const serve = flood.map(({ flow }) => bring(flow, 5));
-      expect(modest.isRead()).toBe(false);
-      for (const one of serve) {
-        one();
-      }
-      await turns(1);
-      expect(modest.isRead()).toBe(true);
-      expect(flood.filter(({ isRead }) => isRead()).length).toBeLessThan(5);
-    });
-  });
-
-  describe("while hundreds of calls with a key wait", () => {
-    it("newcomers are begun with one after the other", async () => {
-      const server = createServer();
-      const busy = server.open();
-      busy.flow.noteGoodKey();
-      bring(busy.flow, 500);
-      expect(busy.isRead()).toBe(true);
-      const newcomers = Array.from({ length: 20 }, server.open);
-      const begun = () => newcomers.filter(({ hasBegun }) => hasBegun()).length;
-      expect(begun()).toBe(0);
-      for (let count = 1; count <= 20; count++) {
-        time.skip(10);
-        await turns(3);
-        expect(begun()).toBe(count);
-      }
-    });
-
-    it("calls count for the kind that their connection is of by now", async () => {
-      const server = createServer();
-      const [flood, other] = [server.open(), server.open()];
-      bring(flood.flow, 500);
-      expect(other.isRead()).toBe(false);
-      flood.flow.noteGoodKey();
-      const newcomers = Array.from({ length: 5 }, server.open);
-      expect(newcomers.some(({ hasBegun }) => hasBegun())).toBe(false);
-      for (let released = 0; released < newcomers.length + 1; released++) {
-        time.skip(10);
-        await turns(1);
-      }
-      expect(other.isRead()).toBe(true);
-    });
-  });
-});
-
-describe("the waiting line", () => {
-  it("gives everybody a turn, and each one", () => {
-    fc.assert(
-      fc.property(fc.array(fc.boolean()), (areFirst) => {
-        const line = createWaitingLine<number>();
-        for (const [one, isFirst] of areFirst.entries()) {
-          if (isFirst) {
-            line.join(one);
-          } else {
-            line.joinAgain(one);
-          }
-        }
-        expect(line.length).toBe(areFirst.length);
-        const served = areFirst.map(() => line.next());
-        expect(served.toSorted((a = 0, b = 0) => a - b)).toEqual([...areFirst.keys()]);
-        expect(line.length).toBe(0);
-        expect(line.next()).toBeUndefined();
-      }),
-    );
-  });
-
-  it("keeps the order of those who have had a turn", () => {
-    const line = createWaitingLine<number>();
-    for (let one = 0; one < 10; one++) {
-      line.joinAgain(one);
-    }
-    expect(Array.from({ length: 10 }, () => line.next())).toEqual([...Array(10).keys()]);
-  });
-
-  it("keeps only those who are here", () => {
-    const line = createWaitingLine<number>();
-    for (let one = 0; one < 10; one++) {
-      line.join(one);
-      line.joinAgain(one);
-    }
-    line.keep((one) => one === 3);
-    expect([line.length, line.next(), line.next(), line.next()]).toEqual([2, 3, 3, undefined]);
-  });
-
-  it("lets whoever comes last to a thousand have one of the next four turns", () => {
-    const line = createWaitingLine<string>();
-    for (let one = 0; one < 1_000; one++) {
-      line.join("early");
-      line.joinAgain("again");
-    }
-    for (let turns = 0; turns < 4; turns++) {
-      line.join("late");
-      expect([line.next(), line.next(), line.next(), line.next()]).toContain("late");
-      line.next();
-    }
-  });
-});
-
-describe("reading of a socket", () => {
-  /** A socket of which is told whether it is read, and how much is to be written. */
-  function createSocket() {
-    const handle = {
-      writeQueueSize: 0,
-      isRead: true,
-      readStop() {
-        handle.isRead = false;
-      },
-      readStart() {
-        handle.isRead = true;
-      },
-    };
-    const socket = { _handle: handle as typeof handle | null };
-    return { socket, handle, reading: createReading(socket as unknown as Socket) };
-  }
-
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  describe("a connection that is not to be read for a while", () => {
-    it("is not read until it is again", () => {
-      const { handle, reading } = createSocket();
-      reading.stopReading();
-      expect(handle.isRead).toBe(false);
-      reading.goOnReading();
-      expect(handle.isRead).toBe(true);
-    });
-
-    it("is read again only when its answers are taken", () => {
-      const { handle, reading } = createSocket();
-      reading.stopReading();
-      handle.writeQueueSize = 1;
-      reading.goOnReading();
-      jest.advanceTimersByTime(1_000);
-      expect(handle.isRead).toBe(false);
-      handle.writeQueueSize = 0;
-      jest.advanceTimersByTime(1_000);
-      expect(handle.isRead).toBe(true);
-    });
-
-    it("is not read where it was stopped once more meanwhile, or is gone", () => {
-      const { socket, handle, reading } = createSocket();
-      reading.stopReading();
-      handle.writeQueueSize = 1;
-      reading.goOnReading();
-      reading.stopReading();
-      handle.writeQueueSize = 0;
-      jest.advanceTimersByTime(1_000);
-      expect(handle.isRead).toBe(false);
-      socket._handle = null;
-      reading.goOnReading();
-      expect(jest.getTimerCount()).toBe(0);
-    });
-  });
-});
-
-describe("overdue connections", () => {
-  const interval = 1_000;
-  const limits = { headerTimeout: 2_000, bodyTimeout: 3_600_000, idleTimeout: 3_600_000 };
-  /** After which it is too late for a first call. */
-  const tooLate = limits.headerTimeout + interval + 1;
-
-  let now: number;
-  let connection: Connection;
-  let isDropped: boolean;
-  let isHeld: boolean;
-  let releasedAt: number;
-  let stop: () => void;
-
-  beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ["performance"] });
-    now = 0;
-    jest.spyOn(performance, "now").mockImplementation(() => now);
-    isDropped = false;
-    isHeld = false;
-    releasedAt = Number.NEGATIVE_INFINITY;
-    connection = {
-      ...{ openedAt: 0, requests: 0, streams: new Map() },
-      flow: {
-        get isHeld() {
-          return isHeld;
-        },
-        get releasedAt() {
-          return releasedAt;
-        },
-      },
-      drop: () => {
-        isDropped = true;
-      },
-    } as Partial<Connection> as Connection;
-    stop = endOverdue([connection], limits);
-  });
-
-  afterEach(() => {
-    stop();
-    jest.restoreAllMocks();
-    jest.useRealTimers();
-  });
-
-  /** Has connections looked at when so much time has passed, more than which the process stood still. */
-  function lookAfter(milliseconds: number): void {
-    now += milliseconds;
-    jest.advanceTimersByTime(interval);
-    // What was to be read first is read.
-    jest.advanceTimersByTime(1);
-  }
-
-  describe("a connection that makes no call in time", () => {
-    it("is ended by the next look", () => {
-      while (now + interval < tooLate) {
-        lookAfter(interval);
-        expect(isDropped).toBe(false);
-      }
-      lookAfter(interval);
-      expect(isDropped).toBe(true);
-    });
-
-    it("is not ended while it is held back: its call may be there, and not read", () => {
-      isHeld = true;
-      while (now < 2 * tooLate) {
-        lookAfter(interval);
-      }
-      expect(isDropped).toBe(false);
-      isHeld = false;
-      releasedAt = now;
-      lookAfter(interval);
-      expect(isDropped).toBe(false);
-    });
-
-    it("is not ended by a look that comes late: its call may be there, and not read", () => {
-      lookAfter(tooLate);
-      expect(isDropped).toBe(false);
-      connection.requests++;
-      lookAfter(interval);
-      expect(isDropped).toBe(false);
-    });
-
-    it.each([interval, tooLate])(
-      "is ended by the look after that, which comes after %i ms",
-      (gap) => {
-        lookAfter(tooLate);
-        lookAfter(gap);
-        expect(isDropped).toBe(true);
-      },
-    );
   });
 });

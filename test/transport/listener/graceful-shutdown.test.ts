@@ -29,7 +29,7 @@ import { until } from "../../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 
-// With an hour of grace, a server that waits for what it should not never closes.
+// With an hour of grace, a server that waits for the wrong thing never closes.
 const patient = { SHUTDOWN_GRACE: "1h" };
 
 const read = useReaders();
@@ -55,7 +55,7 @@ afterEach(async () => {
   await server.close().catch(() => {}); // Most tests have closed it already.
 });
 
-/** Starts a call, and comes back when it is under way. */
+/** Starts a call. Resolves when it is in flight. */
 async function begin<T>(call: () => Promise<T>): Promise<{ readonly answer: Promise<T> }> {
   store.shut();
   const arrival = store.arrival();
@@ -75,7 +75,7 @@ async function isRefused(): Promise<boolean> {
   return outcome;
 }
 
-/** Connects to a server, and answers what resolves when it tells its clients that it closes. */
+/** Connects to a server. Returns a promise that resolves when it sends GOAWAY. */
 async function watchGoodbye({ url } = server): Promise<() => Promise<unknown>> {
   const session = connectHttp2(url);
   await once(session, "remoteSettings");
@@ -83,7 +83,7 @@ async function watchGoodbye({ url } = server): Promise<() => Promise<unknown>> {
   return () => heard;
 }
 
-/** Resolves when the next request over HTTP/1.1 has come to any server of this process. */
+/** Resolves when any server of this process receives the next HTTP/1.1 request. */
 function requestSeen(): Promise<void> {
   const channel = "http.server.request.start";
   return new Promise((resolve) => {
@@ -95,8 +95,8 @@ function requestSeen(): Promise<void> {
   });
 }
 
-describe("a server that closes", () => {
-  it("finishes a call over REST that is under way, and takes no new connections", async () => {
+describe("a server that shuts down", () => {
+  it("finishes a REST call in flight and refuses new connections", async () => {
     const { answer } = await begin(() => createRestApi(server.url).getApplicationByKey(root.key));
     const closed = server.close();
     await until(isRefused);
@@ -105,7 +105,7 @@ describe("a server that closes", () => {
     await closed;
   });
 
-  it("finishes a call over gRPC that is under way", async () => {
+  it("finishes a gRPC call in flight", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const { answer } = await begin(() => api.getApplicationByKey(root.key));
     const closed = server.close();
@@ -116,7 +116,7 @@ describe("a server that closes", () => {
     await closed;
   });
 
-  it("finishes a call whose body is still on its way", async () => {
+  it("finishes a call whose body is still arriving", async () => {
     const socket = connect(server.port, "127.0.0.1");
     let text = "";
     socket.on("data", (chunk) => {
@@ -136,7 +136,7 @@ describe("a server that closes", () => {
     await closed;
   });
 
-  it("answers what comes after on the same connection, says that it is stopping, and ends it", async () => {
+  it("serves later requests on an open connection, announces the shutdown and closes it", async () => {
     const ask = (path: string) =>
       `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n\r\n`;
     const socket = connect(server.port, "127.0.0.1");
@@ -159,7 +159,7 @@ describe("a server that closes", () => {
     await closed;
   });
 
-  it("answers what came while it stood still", async () => {
+  it("serves requests that arrived while the process was blocked", async () => {
     const ask = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
     for (let isInTime = false; !isInTime; ) {
       const closing = await startServer("lmdb", { environment: patient, store });
@@ -170,8 +170,8 @@ describe("a server that closes", () => {
       const begun = performance.now();
       const closed = closing.close();
       await goodbye();
-      // It ends idle connections 600 ms after it began to close, while it stands still. A machine
-      // that was too slow to ask before that has to try again.
+      // The server closes idle connections 600 ms after the shutdown starts, while the process is
+      // blocked. A machine that was too slow to send the request before that has to retry.
       await thenStandStill(() => {
         write(ask);
         isInTime = performance.now() - begun < 590;
@@ -184,7 +184,7 @@ describe("a server that closes", () => {
     }
   });
 
-  it("ends connections of HTTP/1.1 that are kept for later", async () => {
+  it("closes idle keep-alive connections", async () => {
     const agent = new Agent({ keepAlive: true });
     const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/healthz", agent });
     outgoing.end();
@@ -197,7 +197,7 @@ describe("a server that closes", () => {
     agent.destroy();
   });
 
-  it("ends connections of HTTP/2 on which nothing is under way", async () => {
+  it("closes idle HTTP/2 connections", async () => {
     const session = connectHttp2(server.url);
     const headers = { ":method": "GET", "content-type": "text/plain" };
     await callRaw(server, "/healthz", { headers }, session);
@@ -206,7 +206,7 @@ describe("a server that closes", () => {
     await ended;
   });
 
-  it("ends connections that have said nothing, and those that hung up", async () => {
+  it("closes silent and half-closed connections", async () => {
     const silent = connect(server.port, "127.0.0.1");
     await once(silent, "connect");
     const session = connectHttp2(server.url);
@@ -224,7 +224,7 @@ describe("a server that closes", () => {
     silent.destroy();
   });
 
-  it("ends connections of HTTP/2 whose clients have said good-bye and stay", async () => {
+  it("closes HTTP/2 connections whose clients sent GOAWAY and stay connected", async () => {
     const goodbye = Buffer.alloc(8);
     const socket = connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
     socket.write(Buffer.concat([preface(), frame(frameType.goaway, 0, 0, goodbye)]));
@@ -233,7 +233,7 @@ describe("a server that closes", () => {
     socket.destroy();
   });
 
-  it("ends the stream of a watch, with its last word", async () => {
+  it("ends a health watch with its final status", async () => {
     const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }));
     const statuses: Status[] = [];
     const ended = (async () => {
@@ -247,7 +247,7 @@ describe("a server that closes", () => {
     expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING]);
   });
 
-  it("ends a stream of reflection that waits for its next question", async () => {
+  it("ends a reflection stream that waits for its next request", async () => {
     const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
     let answers = 0;
     const questions = (async function* () {
@@ -264,7 +264,7 @@ describe("a server that closes", () => {
     await ended;
   });
 
-  it("ends a stream of checks that waits for its next one, once the others are answered", async () => {
+  it("ends a stream of checks after the responses to all received ones", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const outbox = createOutbox<StreamedCheck>();
     const stream = read((signal) => api.streamCheckAccess(root.key, outbox, signal));
@@ -280,7 +280,7 @@ describe("a server that closes", () => {
     api.close();
   });
 
-  it("does not wait for what one still sends to a stream that has ended", async () => {
+  it("does not wait for clients that keep sending to an ended stream", async () => {
     const patient = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "1h" } });
     const admin = await patient.createTenant();
     const api = createRestApi(patient.url);
@@ -308,7 +308,7 @@ describe("a server that closes", () => {
     session.destroy();
   });
 
-  it.each(streamClients)("ends the watch of credentials of a client of %s", async (...row) => {
+  it.each(streamClients)("ends a credential watch over %s", async (...row) => {
     const [, connectTo] = row;
     const api = connectTo(server);
     const heartbeatMs = 60_000;
@@ -330,8 +330,8 @@ describe("a server that closes", () => {
   });
 });
 
-describe("a server that has closed for SHUTDOWN_GRACE", () => {
-  it("cuts off what is still under way", async () => {
+describe("after SHUTDOWN_GRACE", () => {
+  it("closes connections with calls in flight", async () => {
     const hasty = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "30ms" }, store });
     const api = createGrpcApi(`127.0.0.1:${hasty.port}`);
     const rest = await begin(() => createRestApi(hasty.url).getApplicationByKey(root.key));

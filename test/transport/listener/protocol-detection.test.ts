@@ -3,14 +3,14 @@ import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { splitByPreface } from "../../../src/transport/listener/node-server.js";
+import { detectProtocol } from "../../../src/transport/listener/node-server.js";
 import { openRaw } from "../../support/raw-connection.js";
 import { thenStandStill } from "../../support/then-stand-still.js";
 
-const patience = 200;
+const timeoutMs = 200;
 
 const http1 = createHttp1Server((_request, response) => response.end("served"));
-splitByPreface(http1, createHttp2Server(), patience);
+detectProtocol(http1, createHttp2Server(), timeoutMs);
 let port: number;
 
 beforeEach(async () => {
@@ -20,30 +20,30 @@ beforeEach(async () => {
 
 afterEach(() => new Promise((resolve) => http1.close(resolve)));
 
-describe("a connection that is not known yet to be of HTTP/1.1 or of HTTP/2", () => {
-  it.each(["", "P", "PR"])("is ended where no more comes than %j", async (start) => {
+describe("a connection before protocol detection", () => {
+  it.each(["", "P", "PR"])("is closed if it sends only %j", async (start) => {
     const connection = openRaw(port);
     connection.write(start);
     await connection.ended;
     expect(connection.received()).toHaveLength(0);
   });
 
-  it("is served where something came in time, though it is read late", async () => {
+  it("is served if data arrived in time, even if it is read late", async () => {
     const request = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-    let answer = "";
-    // A machine that was too slow to send something in time has to try again.
+    let response = "";
+    // A machine that was too slow to send data in time has to retry.
     for (let isInTime = false; !isInTime; ) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const accepted = once(http1, "connection");
       const connection = openRaw(port);
       await accepted;
       await thenStandStill(() => {
         connection.write(request);
-        isInTime = performance.now() - begun < patience - 10;
-      }, 2 * patience);
+        isInTime = performance.now() - startedAt < timeoutMs - 10;
+      }, 2 * timeoutMs);
       await connection.ended;
-      answer = connection.received().toString();
+      response = connection.received().toString();
     }
-    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
   });
 });

@@ -1,18 +1,19 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
-import { describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import { readSettings } from "../../../src/config/settings.js";
 import type { Connection } from "../../../src/transport/listener/connection.js";
 import {
-  createComesSlowly,
-  createIsUseless,
+  closeStaleConnections,
+  createSlowFrameDetector,
+  createStaleDetector,
 } from "../../../src/transport/listener/stale-connections.js";
 
 const bodyTimeout = 2_000;
-const sizeOfSign = 17;
+const pingAckSize = 17;
 
-/** A connection with a stream over which nothing comes but what its client answers when it is asked. */
-function quietConnection({ isAlive }: { isAlive: boolean }): Connection {
+/** A connection with a silent stream. Its client acknowledges pings if it is alive. */
+function silentConnection({ isAlive }: { isAlive: boolean }): Connection {
   const stream = { readableEnded: false, writableEnded: false } as ServerHttp2Stream;
   const connection = {
     bytesRead: 100,
@@ -22,35 +23,35 @@ function quietConnection({ isAlive }: { isAlive: boolean }): Connection {
   };
   function ping(): boolean {
     if (isAlive) {
-      connection.bytesRead += sizeOfSign;
+      connection.bytesRead += pingAckSize;
     }
     return true;
   }
   return connection as Partial<Connection> as Connection;
 }
 
-/** Looks are a second apart, more or less. */
+/** Checks about a second apart. */
 const times = fc
   .array(fc.integer({ min: 900, max: 1_100 }), { minLength: 8, maxLength: 20 })
   .map((gaps) => gaps.map((_, index) => gaps.slice(0, index).reduce((sum, gap) => sum + gap, 0)));
 
-describe("a connection with a stream that is quiet", () => {
-  it("is of use for as long as its client answers, whenever it is looked at", () => {
+describe("a connection with a silent stream", () => {
+  it("is not stale while its client acknowledges pings, at any check times", () => {
     fc.assert(
-      fc.property(times, (looks) => {
-        const isUseless = createIsUseless({ bodyTimeout });
-        const connection = quietConnection({ isAlive: true });
-        expect(looks.filter((now) => isUseless(connection, now))).toEqual([]);
+      fc.property(times, (checks) => {
+        const isStale = createStaleDetector({ bodyTimeout });
+        const connection = silentConnection({ isAlive: true });
+        expect(checks.filter((now) => isStale(connection, now))).toEqual([]);
       }),
     );
   });
 
-  it("is useless once its client was asked and has not answered for as long as a body may take", () => {
+  it("is stale if its client does not acknowledge a ping within the body timeout", () => {
     fc.assert(
-      fc.property(times, (looks) => {
-        const isUseless = createIsUseless({ bodyTimeout });
-        const connection = quietConnection({ isAlive: false });
-        const end = looks.find((now) => isUseless(connection, now)) ?? Number.POSITIVE_INFINITY;
+      fc.property(times, (checks) => {
+        const isStale = createStaleDetector({ bodyTimeout });
+        const connection = silentConnection({ isAlive: false });
+        const end = checks.find((now) => isStale(connection, now)) ?? Number.POSITIVE_INFINITY;
         expect(end).toBeGreaterThan(1.5 * bodyTimeout);
         expect(end).toBeLessThanOrEqual(1.5 * bodyTimeout + 2 * 1_100);
       }),
@@ -58,12 +59,12 @@ describe("a connection with a stream that is quiet", () => {
   });
 });
 
-/** A connection over which a byte has come between two looks, of which nobody knows whether it ends a frame. */
-function drippingConnection({ answers }: { answers: boolean }) {
+/** A connection that receives one byte between two checks, which may or may not end a frame. */
+function slowConnection({ acknowledges }: { acknowledges: boolean }) {
   const session = {
     destroyed: false,
     ping(take: (error: Error | null) => void) {
-      if (answers) {
+      if (acknowledges) {
         take(null);
       }
       return true;
@@ -76,37 +77,126 @@ function drippingConnection({ answers }: { answers: boolean }) {
   };
 }
 
-describe("a connection over which headers come byte by byte", () => {
+describe("a connection that sends headers byte by byte", () => {
   const { headerTimeout } = readSettings({}).limits;
   const inTime = fc
     .array(fc.integer({ min: 900, max: 1_100 }), { minLength: 20, maxLength: 20 })
     .map((gaps) => gaps.map((_, index) => gaps.slice(0, index + 1).reduce((a, b) => a + b, 0)));
 
-  /** When it is found to come slowly, of all times at which it is looked at. */
-  function findEnd(looks: readonly number[], answers: boolean): number | undefined {
-    const comesSlowly = createComesSlowly({ headerTimeout });
-    const { connection, session } = drippingConnection({ answers });
-    return looks.find((now) => {
+  /** The first check that detects a slow frame. */
+  function findEnd(checks: readonly number[], acknowledges: boolean): number | undefined {
+    const isSlowFrame = createSlowFrameDetector({ headerTimeout });
+    const { connection, session } = slowConnection({ acknowledges });
+    return checks.find((now) => {
       connection.bytesRead++;
-      return comesSlowly(connection, session, now);
+      return isSlowFrame(connection, session, now);
     });
   }
 
-  it("is found to come slowly after the header timeout and within ten seconds", () => {
+  it("is detected as slow after the header timeout and within ten seconds", () => {
     fc.assert(
-      fc.property(inTime, (looks) => {
-        const end = findEnd(looks, false) ?? Number.POSITIVE_INFINITY;
+      fc.property(inTime, (checks) => {
+        const end = findEnd(checks, false) ?? Number.POSITIVE_INFINITY;
         expect(end).toBeGreaterThan(headerTimeout);
         expect(end).toBeLessThan(10_000);
       }),
     );
   });
 
-  it("is let where its client shows that what came was whole", () => {
+  it("is not slow if its client acknowledges a ping", () => {
     fc.assert(
-      fc.property(inTime, (looks) => {
-        expect(findEnd(looks, true)).toBeUndefined();
+      fc.property(inTime, (checks) => {
+        expect(findEnd(checks, true)).toBeUndefined();
       }),
     );
+  });
+});
+
+describe("stale connections", () => {
+  const interval = 1_000;
+  const limits = { headerTimeout: 2_000, bodyTimeout: 3_600_000, idleTimeout: 3_600_000 };
+  /** Milliseconds after which a first call is too late. */
+  const tooLate = limits.headerTimeout + interval + 1;
+
+  let now: number;
+  let connection: Connection;
+  let isDropped: boolean;
+  let isHeld: boolean;
+  let releasedAt: number;
+  let stop: () => void;
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ["performance"] });
+    now = 0;
+    jest.spyOn(performance, "now").mockImplementation(() => now);
+    isDropped = false;
+    isHeld = false;
+    releasedAt = Number.NEGATIVE_INFINITY;
+    connection = {
+      ...{ openedAt: 0, openRequests: 0, streams: new Map() },
+      flow: {
+        get isPaused() {
+          return isHeld;
+        },
+        get resumedAt() {
+          return releasedAt;
+        },
+      },
+      drop: () => {
+        isDropped = true;
+      },
+    } as Partial<Connection> as Connection;
+    stop = closeStaleConnections([connection], limits);
+  });
+
+  afterEach(() => {
+    stop();
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
+  /** Runs a check after this much time. More than one interval means that the process was blocked. */
+  function checkAfter(milliseconds: number): void {
+    now += milliseconds;
+    jest.advanceTimersByTime(interval);
+    // Lets pending I/O run first.
+    jest.advanceTimersByTime(1);
+  }
+
+  describe("a connection without a call in time", () => {
+    it("is closed by the next check", () => {
+      while (now + interval < tooLate) {
+        checkAfter(interval);
+        expect(isDropped).toBe(false);
+      }
+      checkAfter(interval);
+      expect(isDropped).toBe(true);
+    });
+
+    it("is not closed while it is paused: its call may be unread", () => {
+      isHeld = true;
+      while (now < 2 * tooLate) {
+        checkAfter(interval);
+      }
+      expect(isDropped).toBe(false);
+      isHeld = false;
+      releasedAt = now;
+      checkAfter(interval);
+      expect(isDropped).toBe(false);
+    });
+
+    it("is not closed by a late check: its call may be unread", () => {
+      checkAfter(tooLate);
+      expect(isDropped).toBe(false);
+      connection.openRequests++;
+      checkAfter(interval);
+      expect(isDropped).toBe(false);
+    });
+
+    it.each([interval, tooLate])("is closed by the next check, %i ms later", (gap) => {
+      checkAfter(tooLate);
+      checkAfter(gap);
+      expect(isDropped).toBe(true);
+    });
   });
 });

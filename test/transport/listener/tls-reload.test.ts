@@ -17,7 +17,7 @@ import { startServer, type TestServer } from "../../support/server.js";
 import { useServices } from "../../support/service-process.js";
 import { until } from "../../support/until.js";
 
-// All are good for a hundred years. The two of localhost sign themselves and have keys of different kinds.
+// All are valid for a hundred years. The two for localhost are self-signed and have different key types.
 const fixture = (name: string) => join("test/fixtures", name);
 const ca = [readFileSync(fixture("localhost.crt")), readFileSync(fixture("localhost-renewed.crt"))];
 const serialOf = (name: string) =>
@@ -33,7 +33,7 @@ function connected(port: number): Promise<TLSSocket> {
   });
 }
 
-/** The serial number of the certificate that a new connection is shown. */
+/** The serial number of the certificate that a new connection receives. */
 async function shownBy({ port }: { readonly port: number }): Promise<string> {
   const socket = await connected(port);
   const { serialNumber } = socket.getPeerCertificate();
@@ -41,7 +41,7 @@ async function shownBy({ port }: { readonly port: number }): Promise<string> {
   return serialNumber;
 }
 
-/** Asks over HTTP/1.1, and answers with the status and the local port of the connection. */
+/** Sends an HTTP/1.1 request. Returns the status and the local port of the connection. */
 function askHttp1(port: number, options: AgentOptions, agent: Agent | false = false) {
   return new Promise<{ status: number | undefined; from: number | undefined }>(
     (resolve, reject) => {
@@ -61,7 +61,7 @@ function askHttp2(server: { readonly url: string }, session: ClientHttp2Session)
   return callRaw(server, "/healthz", { headers: { ":method": "GET" } }, session);
 }
 
-/** Files as a Kubernetes secret has them: links to links, of which one is replaced. */
+/** Files in the layout of a mounted Kubernetes secret: links to links, one of which is replaced. */
 async function mountSecret(folder: string, name: string) {
   const put = async (version: string, pair: string) => {
     await mkdir(join(folder, version));
@@ -94,8 +94,8 @@ async function withServer(
   }
 }
 
-describe("a certificate that is replaced", () => {
-  it("is shown to new connections, and those that are there go on", () =>
+describe("a replaced certificate", () => {
+  it("is used for new connections, and open ones continue", () =>
     withFolder(async (folder) => {
       const secret = await mountSecret(folder, "localhost");
       await withServer(inFolder(folder), async (server) => {
@@ -118,10 +118,10 @@ describe("a certificate that is replaced", () => {
 
         expect(await askHttp1(server.port, {}, agent)).toEqual({ status: 200, from });
         expect(await askHttp2(server, session)).toMatchObject({ status: 200 });
-        // What a stream goes on to tell is more than its first word.
+        // The stream yields more than its first message.
         expect(await stream.next()).toMatchObject({ done: false });
         expect(server.logs).toContainEqual(
-          expect.objectContaining({ level: 30, msg: "the certificate was replaced" }),
+          expect.objectContaining({ level: 30, msg: "TLS certificate reloaded" }),
         );
         end.abort();
         session.destroy();
@@ -129,7 +129,7 @@ describe("a certificate that is replaced", () => {
       });
     }));
 
-  it("is taken when its key is there as well, and until then the old pair serves", () =>
+  it("is used once its key matches, and the old pair until then", () =>
     withFolder(async (folder) => {
       const { TLS_CERT, TLS_KEY } = inFolder(folder);
       await copyFile(fixture("localhost.crt"), TLS_CERT);
@@ -152,13 +152,13 @@ describe("a certificate that is replaced", () => {
 
         await copyFile(fixture("localhost-renewed.key"), TLS_KEY);
         await until(async () => (await shownBy(server)) === renewed);
-        // Each fault is told once, however often the files are looked at.
+        // Each fault is logged once, however often the files are read.
         expect(told().map(({ level }) => level)).toEqual([40, 40, 40, 30]);
         expect(JSON.stringify(told())).not.toContain("PRIVATE");
       });
     }));
 
-  it("is taken by each worker", () =>
+  it("is reloaded by each worker", () =>
     withFolder(async (folder) => {
       const secret = await mountSecret(folder, "localhost");
       const service = await start({
@@ -166,7 +166,7 @@ describe("a certificate that is replaced", () => {
         ...{ DATA_DIR: join(folder, "store"), WORKERS: "2" },
       });
       await secret.put("2", "localhost-renewed");
-      await service.process.until(/certificate was replaced(.|\n)*certificate was replaced/);
+      await service.process.until(/certificate reloaded(.|\n)*certificate reloaded/);
       for (let connection = 0; connection < 4; connection++) {
         expect(await shownBy(service)).toBe(renewed);
       }
@@ -175,7 +175,7 @@ describe("a certificate that is replaced", () => {
     }));
 });
 
-describe("where clients have to show a certificate", () => {
+describe("with client certificates required", () => {
   const pair = (name: string) => ({
     cert: readFileSync(fixture(`${name}.crt`)),
     key: readFileSync(fixture(`${name}.key`)),
@@ -210,17 +210,19 @@ describe("where clients have to show a certificate", () => {
     ],
   ];
 
-  it.each(callers)("one of their authority is served over %s, others are not", (_name, call) =>
-    withServer(environment, async (server) => {
-      const { key } = await server.createTenant();
-      await call(server, key, known);
-      await expect(call(server, key, {})).rejects.toThrow();
-      await expect(call(server, key, stranger)).rejects.toThrow();
-      await call(server, key, known);
-    }),
+  it.each(callers)(
+    "accepts a certificate of the configured CA over %s and refuses others",
+    (_name, call) =>
+      withServer(environment, async (server) => {
+        const { key } = await server.createTenant();
+        await call(server, key, known);
+        await expect(call(server, key, {})).rejects.toThrow();
+        await expect(call(server, key, stranger)).rejects.toThrow();
+        await call(server, key, known);
+      }),
   );
 
-  it("another authority takes its place when its file is replaced", () =>
+  it("reloads the CA when its file is replaced", () =>
     withFolder(async (folder) => {
       const authority = join(folder, "clients.crt");
       await copyFile(fixture("client-ca.crt"), authority);
@@ -242,7 +244,7 @@ describe("where clients have to show a certificate", () => {
     }));
 });
 
-it("a connection of less than TLS 1.2 is refused", () =>
+it("refuses TLS versions before 1.2", () =>
   withServer(
     { TLS_CERT: fixture("localhost.crt"), TLS_KEY: fixture("localhost.key") },
     async ({ port }) => {

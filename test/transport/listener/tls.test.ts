@@ -19,7 +19,7 @@ import { callRaw, envelope } from "../../support/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/server.js";
 import { until } from "../../support/until.js";
 
-// A certificate for localhost that signs itself, good for a hundred years.
+// A self-signed certificate for localhost, valid for a hundred years.
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 const ca = readFileSync(tls.TLS_CERT);
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -37,7 +37,7 @@ describe("with a certificate", () => {
 
   const key = () => ({ "svc-api-key": root.key });
 
-  /** Sends text over TLS, offering these protocols, and answers with what came back. */
+  /** Sends text over TLS with these ALPN protocols. Returns everything received. */
   function ask(text: string, offered: string[] = ["http/1.1"]): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connectTls({
@@ -56,7 +56,7 @@ describe("with a certificate", () => {
     });
   }
 
-  it("the client's word decides between HTTP/1.1 and HTTP/2", async () => {
+  it("ALPN selects HTTP/1.1 or HTTP/2", async () => {
     for (const [offered, chosen] of [
       [["h2", "http/1.1"], "h2"],
       [["http/1.1"], "http/1.1"],
@@ -113,7 +113,7 @@ describe("with a certificate", () => {
     expect(id).toBe(root.applicationId);
   });
 
-  it("gRPC works for a client that shares no code with the server", async () => {
+  it("gRPC works for an independent client", async () => {
     const client = new Client(`localhost:${server.port}`, credentials.createSsl(ca));
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
@@ -127,9 +127,9 @@ describe("with a certificate", () => {
     expect(answer?.toString()).toContain(root.applicationId);
   });
 
-  it("requests in several TLS records are answered while earlier answers are being sent", async () => {
+  it("requests in several TLS records are served while earlier responses are being sent", async () => {
     const requests = 100;
-    // Each is padded, as a record holds 16 kB: all of them take several.
+    // A TLS record holds 16 kB, so the padded requests take several.
     const padding = "a".repeat(500);
     const one = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
     const text = `${one}\r\n`.repeat(requests - 1);
@@ -137,7 +137,7 @@ describe("with a certificate", () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(requests).fill(200));
   });
 
-  it("requests behind one whose Upgrade is ignored are answered", async () => {
+  it("requests after one whose Upgrade is ignored are served", async () => {
     const one = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
     const upgrade = `${one}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
     const text = `${one}\r\n${upgrade}${upgrade}${one}connection: close\r\n\r\n`;
@@ -155,16 +155,16 @@ describe("with a certificate", () => {
       "headers_too_large",
     ],
     [
-      "a large body that waits to be asked for",
+      "a large body with Expect: 100-continue",
       "POST /nothing HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 100000000\r\n\r\n",
       404,
       "path_not_found",
     ],
-  ])("refusals are as without one: %s", async (_what, text, status, code) => {
+  ])("errors are the same as without TLS: %s", async (_what, text, status, code) => {
     expectProblem(parseAnswers(await ask(text))[0] as HttpAnswer, status, code);
   });
 
-  it("a caller without TLS is refused, and harms nobody", async () => {
+  it("a client without TLS is refused and does not affect others", async () => {
     const socket = connectTcp(server.port, "127.0.0.1");
     const closed = new Promise((resolve) => socket.on("close", resolve));
     socket.on("error", () => {});
@@ -176,8 +176,8 @@ describe("with a certificate", () => {
   });
 });
 
-describe("closing a server with a certificate", () => {
-  it("ends connections that only wait, and refuses new ones", async () => {
+describe("shutting down a server with TLS", () => {
+  it("closes idle connections and refuses new ones", async () => {
     const server = await startServer("lmdb", { environment: { ...tls, SHUTDOWN_GRACE: "1h" } });
     const agent = new Agent({ keepAlive: true, ca });
     await new Promise<void>((resolve, reject) => {
@@ -206,14 +206,14 @@ describe("closing a server with a certificate", () => {
   });
 });
 
-describe("a certificate that cannot be used", () => {
-  it("is a setting that is told by its name", () => {
+describe("an invalid certificate", () => {
+  it("is reported with the name of its setting", () => {
     expect(() => readSettings({ ...tls, TLS_KEY: "test/fixtures/nothing.key" })).toThrow("TLS_KEY");
     expect(() => readSettings({ TLS_CERT: tls.TLS_CERT })).toThrow("TLS_CERT and TLS_KEY");
   });
 });
 
-it("without a certificate there is no TLS", async () => {
+it("serves no TLS without a certificate", async () => {
   const server = await startServer();
   const socket = connectTls({ port: server.port, host: "127.0.0.1", ca });
   await new Promise((resolve) => socket.on("error", resolve));

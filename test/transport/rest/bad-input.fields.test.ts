@@ -23,7 +23,7 @@ const sessionRule = {
   ...grants,
 };
 
-/** The requests with a body, each with a body that has every field and is good. */
+/** The requests with a body, each with a valid body that has every field. */
 const operations = {
   create: {
     method: "POST",
@@ -70,7 +70,7 @@ function call({ method, path, key }: Operation, body: unknown): Promise<HttpAnsw
   return send(target, path(), { method, headers, body: JSON.stringify(body) });
 }
 
-/** A copy of a JSON value with one more member in the object at one of its places. */
+/** A copy of a JSON value with one more member in one of its objects. */
 function extended(value: unknown, path: Path, name: string, member: unknown): unknown {
   const object = path.reduce<unknown>((inner, at) => (inner as never)[at], value);
   const copy = structuredClone(object) as object;
@@ -95,7 +95,7 @@ const hostile = [
 describe.each(named)("in every field of %s", (_name, operation) => {
   const places = placesIn(operation.body);
 
-  it("an operator, a prototype, or a value of another kind is refused", async () => {
+  it("refuses operators, prototype names and values of the wrong type", async () => {
     for (const place of places) {
       for (const value of hostile) {
         const body = replaced(operation.body, place, value);
@@ -121,12 +121,12 @@ describe.each(named)("in every field of %s", (_name, operation) => {
     },
   );
 
-  it("whatever JSON is put there, the answer is a clear one", async () => {
+  it("returns a well-formed response for arbitrary JSON", async () => {
     const place = fc.constantFrom(...places);
     await fc.assert(
       fc.asyncProperty(place, fc.jsonValue({ maxDepth: 4 }), async (path, value) => {
         const body = replaced(operation.body, path, value);
-        // An application that is not there and a nonce that nobody has: nothing can succeed.
+        // The application and the nonce do not exist, so nothing can succeed.
         const elsewhere =
           operation === operations.authorize
             ? operation
@@ -144,7 +144,7 @@ describe("text", () => {
   const separators = ["\u2028", "\u2029"];
   const halves = ["\ud83d", "\udd11", "\udd11\ud83d"];
 
-  it.each([...controls, ...separators, ...halves])("with %j in a name is refused", async (bad) => {
+  it.each([...controls, ...separators, ...halves])("refuses a name with %j", async (bad) => {
     const { create, update } = operations;
     for (const operation of [create, update]) {
       for (const name of [bad, `a${bad}`, `${bad}a`, `a${bad}b`]) {
@@ -184,21 +184,21 @@ describe("text", () => {
     },
   );
 
-  it("with half of a surrogate pair is told what is wrong with it", async () => {
+  it("explains an unpaired surrogate", async () => {
     for (const name of halves) {
       const answer = await call(operations.create, { ...operations.create.body, name });
-      expect(expectProblem(answer, 400, "invalid_request").detail).toContain("surrogate pair");
+      expect(expectProblem(answer, 400, "invalid_request").detail).toContain("unpaired surrogate");
     }
   });
 
-  it("of 201 characters is too long for a name, whatever their size", async () => {
+  it("refuses a name of 201 characters of any byte length", async () => {
     for (const name of ["a".repeat(201), "🗝".repeat(201), "é".repeat(201)]) {
       const answer = await call(operations.create, { ...operations.create.body, name });
       expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("name");
     }
   });
 
-  it("that is no nonce is one that nobody has", async () => {
+  it("treats a malformed nonce as unknown", async () => {
     for (const nonce of ["\u0000", "'; drop table", "🗝", "a".repeat(100), "__proto__"]) {
       const answer = await call(operations.authorize, { ...operations.authorize.body, nonce });
       expectProblem(answer, 404, "nonce_not_found");
@@ -217,7 +217,7 @@ describe("a duration", () => {
     ["0.000000001s", "must be at least 1s, or 0s to end the key at once"],
     ["0.999999999s", "must be at least 1s, or 0s to end the key at once"],
     ["2592000.000000001s", "must be less than or equal to 2592000s"],
-  ])("of %j is refused: it %s", async (grace_period, complaint) => {
+  ])("refuses %j: it %s", async (grace_period, complaint) => {
     const answer = await call(operations.regenerate, { grace_period });
     expect(expectProblem(answer, 400, "invalid_request").errors).toEqual({
       grace_period: [complaint],
@@ -243,7 +243,7 @@ describe("in the path and the query", () => {
     "{0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a}",
     "0198c8a27f3e7c1d9b5a2f4e6d8c0b1a",
     "%200198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-  ])("%s is no id", async (id) => {
+  ])("%s is not a valid id", async (id) => {
     expect(expectProblem(await get(`/applications/${id}`), 400, "invalid_request").errors).toEqual({
       id: ["must be a valid UUID"],
     });
@@ -284,13 +284,13 @@ describe("in the path and the query", () => {
     ["size=101", "size"],
     ["size=NaN", "size"],
     [Array.from({ length: 101 }, () => `id=${newId(0)}`).join("&"), "id"],
-  ])("?%s is refused by the name of the parameter", async (query, field) => {
+  ])("refuses ?%s and names the parameter", async (query, field) => {
     const answer = await get(`/applications?${query}`);
     const { errors } = expectProblem(answer, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
   });
 
-  it("a parameter is refused on every path that knows none", async () => {
+  it("refuses query parameters on every path without any", async () => {
     const id = target.privateId;
     for (const [method, path] of [
       ["GET", "/applications/key"],
@@ -308,7 +308,7 @@ describe("in the path and the query", () => {
     }
   });
 
-  it("an id in capitals is the same id", async () => {
+  it("accepts an id in upper case", async () => {
     const id = target.privateId.toUpperCase();
     const one = await get(`/applications/${id}`);
     expect(JSON.parse(one.body)).toMatchObject({ id: target.privateId });
@@ -316,7 +316,7 @@ describe("in the path and the query", () => {
     expect(data).toEqual([expect.objectContaining({ id: target.privateId })]);
   });
 
-  it("the last page that can be asked for is empty", async () => {
+  it("returns an empty last page", async () => {
     const { status, body } = await get("/applications?page=2147483647&size=100");
     expect({ status, ...JSON.parse(body) }).toMatchObject({ status: 200, data: [] });
   });

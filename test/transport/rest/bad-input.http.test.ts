@@ -7,12 +7,12 @@ import { askRaw, expectProblem, type HttpAnswer, parseAnswers, send } from "../.
 const target = useBadInputTarget();
 const close = "host: a\r\nconnection: close\r\n";
 
-/** Sends a request line and headers as they are. */
+/** Sends a raw request line and headers. */
 function ask(line: string, headers = close, body = "") {
   return askRaw(target, `${line}\r\nsvc-api-key: ${target.root.key}\r\n${headers}\r\n${body}`);
 }
 
-describe("a path that there is not", () => {
+describe("an unknown path", () => {
   it.each([
     "/",
     "/application",
@@ -41,22 +41,22 @@ describe("a path that there is not", () => {
     "/latchkey.v1.ApplicationService",
     "/latchkey.v1.ApplicationService/Nothing",
     "/grpc.health.v1.Health/constructor",
-  ])("is not found: %s", async (path) => {
+  ])("returns 404: %s", async (path) => {
     expectProblem(await ask(`GET ${path} HTTP/1.1`), 404, "path_not_found");
   });
 
-  it("is not found before the key is looked at", async () => {
+  it("returns 404 before the key is checked", async () => {
     expectProblem(await send(target, "/nothing"), 404, "path_not_found");
   });
 
-  it("is the same with its letters encoded, and with a trailing slash", async () => {
+  it("a path matches with percent-encoding and with a trailing slash", async () => {
     for (const path of ["/%61pplications/k%65y", "/applications/key/", "/healthz/", "/readyz/"]) {
       expect((await ask(`GET ${path} HTTP/1.1`)).status).toBe(200);
     }
   });
 });
 
-describe("a method that a path does not know", () => {
+describe("a method that a path does not allow", () => {
   const allowed: [path: string, allow: string][] = [
     ["/applications", "POST, GET, HEAD"],
     ["/applications/key", "GET, HEAD"],
@@ -73,7 +73,7 @@ describe("a method that a path does not know", () => {
     ["/grpc.health.v1.Health/Watch", "POST"],
   ];
 
-  it.each(allowed)("on %s is refused with 405 and Allow: %s", async (path, allow) => {
+  it.each(allowed)("%s returns 405 with Allow: %s", async (path, allow) => {
     const known = allow.split(", ");
     const methods = ["PATCH", "TRACE", "OPTIONS", "PROPFIND", "POST", "PUT", "DELETE", "GET"];
     for (const method of methods.filter((it) => !known.includes(it))) {
@@ -83,13 +83,13 @@ describe("a method that a path does not know", () => {
     }
   });
 
-  it("is not HTTP where nobody has heard of it", async () => {
+  it("an unknown HTTP method is malformed", async () => {
     for (const method of ["FETCH", "get", "GET\t", "GÉT"]) {
       expectProblem(await ask(`${method} /applications HTTP/1.1`), 400, "invalid_request");
     }
   });
 
-  it("is HEAD where there is a GET: the same headers, and no body", async () => {
+  it("HEAD returns the headers of GET without a body", async () => {
     const headers = { "svc-api-key": target.root.key };
     for (const path of ["/applications/key", "/healthz", "/openapi.json"]) {
       const got = await send(target, path, { headers });
@@ -104,7 +104,7 @@ describe("a method that a path does not know", () => {
   });
 });
 
-describe("what is not HTTP", () => {
+describe("malformed HTTP", () => {
   it.each<[what: string, bytes: string | Uint8Array]>([
     ["nonsense", "hello\r\n\r\n"],
     ["bytes", Buffer.from([0, 1, 2, 3, 255, 254, 13, 10, 13, 10])],
@@ -130,11 +130,11 @@ describe("what is not HTTP", () => {
       "chunks that are not the last encoding",
       "POST /sessions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, gzip\r\n\r\n",
     ],
-  ])("is told so with a problem body, and the connection ends: %s", async (_what, bytes) => {
+  ])("gets a problem body and the connection closes: %s", async (_what, bytes) => {
     expectProblem(await askRaw(target, bytes), 400, "invalid_request");
   });
 
-  it("in the middle of a body is told so too", async () => {
+  it("gets a problem body in the middle of a request body", async () => {
     const answer = await ask(
       "POST /applications HTTP/1.1",
       "host: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n",
@@ -143,7 +143,7 @@ describe("what is not HTTP", () => {
     expectProblem(answer, 400, "invalid_request");
   });
 
-  it("does not break into an answer that is under way", async () => {
+  it("does not interrupt a response in progress", async () => {
     const question = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
     const socket = connect(target.port, "127.0.0.1");
     let text = "";
@@ -163,23 +163,23 @@ describe("what is not HTTP", () => {
     expect(text).not.toContain("HTTP/1.1 400");
   });
 
-  it("is an expectation that nobody knows, which is no reason to refuse", async () => {
+  it("an unknown Expect header is ignored", async () => {
     const headers = `${close}expect: miracles\r\n`;
     expect((await ask("GET /applications/key HTTP/1.1", headers)).status).toBe(200);
   });
 
-  it("is an upgrade that nobody offers, which is no reason to refuse", async () => {
+  it("an Upgrade header is ignored", async () => {
     const headers = "host: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n";
     expect((await ask("GET /applications/key HTTP/1.1", headers)).status).toBe(200);
   });
 });
 
-describe("too much", () => {
+describe("size limits", () => {
   it.each<[what: string, line: string, headers: string]>([
     ["a long header", "GET /healthz HTTP/1.1", `${close}x: ${"a".repeat(20_000)}\r\n`],
     ["a long header name", "GET /healthz HTTP/1.1", `${close}${"a".repeat(20_000)}: x\r\n`],
     ["many headers", "GET /healthz HTTP/1.1", `${close}${"a: bbbbbbb\r\n".repeat(4_000)}`],
-  ])("of the headers is refused with 431: %s", async (_what, line, headers) => {
+  ])("refuse large headers with 431: %s", async (_what, line, headers) => {
     expectProblem(await ask(line, headers), 431, "headers_too_large");
   });
 
@@ -203,7 +203,7 @@ describe("too much", () => {
       "a request before it",
       ["GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", `GET /${"a".repeat(20_000)}`],
     ],
-  ])("of a URL is refused with 414, with %s", async (_what, packets) => {
+  ])("refuse a long URL with 414, with %s", async (_what, packets) => {
     const socket = connect({ port: target.port, host: "127.0.0.1", noDelay: true });
     let text = "";
     socket.on("data", (chunk) => {
@@ -220,13 +220,13 @@ describe("too much", () => {
     expectProblem(parseAnswers(text).at(-1) as HttpAnswer, 414, "url_too_long");
   });
 
-  it("is not a path of 8 kB, which is only not found", async () => {
+  it("allow a path of 8 kB, which returns 404", async () => {
     const answer = await ask(`GET /${"a".repeat(8_000)} HTTP/1.1`);
     expectProblem(answer, 404, "path_not_found");
   });
 });
 
-describe("the header of the key", () => {
+describe("the key header", () => {
   it.each(["SVC-API-KEY", "svc-api-key", "Svc-Api-Key", "sVC-aPI-kEY"])(
     "is %s as much as any other spelling",
     async (name) => {
@@ -251,29 +251,29 @@ describe("the header of the key", () => {
     ["the key is an object", () => 'svc-api-key: {"$gt":""}\r\n'],
     ["the key is not ASCII", () => "svc-api-key: ключ\r\n"],
     ["the key is long", () => `svc-api-key: ${"a".repeat(10_000)}\r\n`],
-  ])("carries no key where %s", async (_what, headers) => {
+  ])("is refused if %s", async (_what, headers) => {
     const bytes = `GET /applications/key HTTP/1.1\r\n${close}${headers(target.root.key)}\r\n`;
     const answer = await askRaw(target, bytes);
     expectProblem(answer, 401, "unauthenticated");
     expect(answer.body).not.toContain(target.root.key);
   });
 
-  it("may have spaces around the key, which are none of it", async () => {
+  it("may have spaces around the key", async () => {
     const bytes = `GET /applications/key HTTP/1.1\r\n${close}svc-api-key: \t ${target.root.key} \r\n\r\n`;
     expect((await askRaw(target, bytes)).status).toBe(200);
   });
 
-  it("is not the query", async () => {
+  it("cannot be sent in the query", async () => {
     const answer = await send(target, `/applications/key?svc-api-key=${target.root.key}`);
     expectProblem(answer, 401, "unauthenticated");
   });
 });
 
-describe("the host", () => {
+describe("the Host header", () => {
   const connectPath = "/latchkey.v1.ApplicationService/GetApplicationByKey";
   const json = "connection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n";
 
-  it("is required of HTTP/1.1 and not of HTTP/1.0", async () => {
+  it("is required for HTTP/1.1 and optional for HTTP/1.0", async () => {
     for (const path of ["/healthz", "/applications/key", "/readyz"]) {
       const refused = await ask(`GET ${path} HTTP/1.1`, "connection: close\r\n");
       expect(expectProblem(refused, 400, "invalid_request").errors).toHaveProperty("host");
@@ -281,7 +281,7 @@ describe("the host", () => {
     }
   });
 
-  it.each(["1.1", "1.0"])("is named once in a request of HTTP/%s", async (version) => {
+  it.each(["1.1", "1.0"])("must not be repeated over HTTP/%s", async (version) => {
     for (const hosts of ["host: a\r\nhost: a\r\n", "Host: a\r\nx: y\r\nHOST: b\r\n"]) {
       for (const path of ["/healthz", "/applications/key"]) {
         const answer = await ask(`GET ${path} HTTP/${version}`, `${hosts}connection: close\r\n`);
@@ -292,7 +292,7 @@ describe("the host", () => {
     }
   });
 
-  it("is required by Connect as by REST", async () => {
+  it("is required for Connect as for REST", async () => {
     const answer = await ask(`POST ${connectPath} HTTP/1.1`, json, "{}");
     expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("host");
     expect((await ask(`POST ${connectPath} HTTP/1.0`, json, "{}")).status).toBe(200);

@@ -45,7 +45,7 @@ describe("every row of the error table", () => {
     expect(Object.keys(errors ?? {})).toContain(field);
   });
 
-  it("refuses an id that is no UUID with 400", async () => {
+  it("refuses an id that is not a UUID with 400", async () => {
     const answer = await send(target, "/applications/42", { headers: { ...target.json } });
     expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("id");
   });
@@ -86,7 +86,7 @@ describe("every row of the error table", () => {
     expect(detail).toContain("not authorized yet");
   });
 
-  it("finds no application that another tenant has, nor one that nobody has: 404", async () => {
+  it("returns 404 for another tenant's application and for an unknown one", async () => {
     const { applicationId } = await target.server.createTenant();
     for (const id of [applicationId, newId(0)]) {
       for (const method of ["GET", "DELETE"]) {
@@ -99,7 +99,7 @@ describe("every row of the error table", () => {
     }
   });
 
-  it("finds no nonce that is unknown, or whose session has expired: 404", async () => {
+  it("returns 404 for an unknown nonce and for one of an expired session", async () => {
     const madeUp = await authorize(target.privateKey, { nonce: makeKey("non", newId(0)) });
     expectProblem(madeUp, 404, "nonce_not_found");
     const { nonce } = await openSession();
@@ -107,7 +107,7 @@ describe("every row of the error table", () => {
     expectProblem(await authorize(target.privateKey, { nonce }), 404, "nonce_not_found");
   });
 
-  it("refuses a nonce that was used with 409", async () => {
+  it("refuses a used nonce with 409", async () => {
     const { nonce } = await openSession();
     expect((await authorize(target.privateKey, { nonce })).status).toBe(204);
     expectProblem(await authorize(target.privateKey, { nonce }), 409, "nonce_used");
@@ -120,22 +120,22 @@ describe("every row of the error table", () => {
   });
 });
 
-describe("the key is looked at before the body", () => {
+describe("the key is checked before the body", () => {
   it.each<[what: string, body: string, type: string]>([
     ["malformed JSON", "{", "application/json"],
     ["another content type", "{}", "text/plain"],
     ["a body over the limit", "x".repeat(2 * 1024 * 1024), "application/json"],
-  ])("401 comes before %s", async (_what, body, type) => {
+  ])("401 takes precedence over %s", async (_what, body, type) => {
     expectProblem(await create(body, { "content-type": type }), 401, "unauthenticated");
   });
 
-  it("403 comes before a body that cannot be read", async () => {
+  it("403 takes precedence over an unreadable body", async () => {
     const headers = { "svc-api-key": target.privateKey, "content-type": "application/json" };
     expectProblem(await create("{", headers), 403, "permission_denied");
   });
 });
 
-describe("a body of JSON that is not as it should be", () => {
+describe("an invalid JSON body", () => {
   const good = JSON.stringify(application);
   const nested = (levels: number) => '{"a":'.repeat(levels) + good + "}".repeat(levels);
   const bytes = (name: string) => Buffer.from(good.replace('"a"', `"${name}"`), "latin1");
@@ -172,7 +172,7 @@ describe("a body of JSON that is not as it should be", () => {
     expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(complaint);
   });
 
-  it("of many mistakes tells the first ten, and that there are more", async () => {
+  it("with many violations reports the first ten and that there are more", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const answer = await create(JSON.stringify({ ...application, rules }));
     const { detail, errors } = expectProblem(answer, 400, "invalid_request");
@@ -180,7 +180,7 @@ describe("a body of JSON that is not as it should be", () => {
     expect(detail).toMatch(/; and more$/);
   });
 
-  it("is told of a long name only its beginning", async () => {
+  it("with a long name is reported with the start of the name only", async () => {
     const answer = await create(`{"${"🗝".repeat(100_000)}":1}`);
     expect(expectProblem(answer, 400, "invalid_request").detail.length).toBeLessThan(500);
   });
@@ -211,7 +211,7 @@ describe("content types", () => {
     "json",
     "text/plain; application/json",
     "application/proto",
-  ])("with a body, %j is refused with 415", async (type) => {
+  ])("refuses a body of type %j with 415", async (type) => {
     expectProblem(await authorizeAs(type), 415, "unsupported_media_type");
   });
 
@@ -221,7 +221,7 @@ describe("content types", () => {
     "application/json; charset=utf-8",
     "application/json;charset=UTF-8",
     "application/json ; charset=utf-8",
-  ])("%j is taken", async (type) => {
+  ])("accepts %j", async (type) => {
     expectProblem(await authorizeAs(type), 404, "nonce_not_found");
   });
 
@@ -242,7 +242,7 @@ describe("content types", () => {
     },
   );
 
-  it("an empty object opens a session too, and any field in it is refused", async () => {
+  it("opens a session with an empty object and refuses any field in it", async () => {
     const headers = { "svc-api-key": target.publicKey, "content-type": "application/json" };
     const open = (body: string) => send(target, "/sessions", { method: "POST", headers, body });
     expect((await open("{}")).status).toBe(201);
@@ -251,7 +251,7 @@ describe("content types", () => {
     expect(errors).toHaveProperty("ttl");
   });
 
-  it("a key is regenerated without a body, whatever its type, and with one", async () => {
+  it("regenerates a key with and without a body", async () => {
     const { applicationId, key } = await target.server.createTenant();
     let current = key;
     for (const [type, body] of [
@@ -271,7 +271,7 @@ describe("content types", () => {
     }
   });
 
-  it("a create or an update without a body is told which fields are missing", async () => {
+  it("reports the missing fields of a create or update without a body", async () => {
     for (const [method, path] of [
       ["POST", "/applications"],
       ["PUT", `/applications/${target.privateId}`],

@@ -24,7 +24,7 @@ function tagIn(text: string): string | undefined {
   return message.ifMatch;
 }
 
-/** What stands between the quotes of an entity tag. */
+/** The text between the quotes of an entity tag. */
 const visible = fc
   .array(
     fc.integer({ min: 0x21, max: 0x7e }).filter((code) => code !== 0x22),
@@ -32,8 +32,8 @@ const visible = fc
   )
   .map((codes) => String.fromCharCode(...codes));
 
-describe("a field that a header carries", () => {
-  it("is read as it was written, whatever it is", () => {
+describe("a header field", () => {
+  it("round-trips any value", () => {
     fc.assert(
       fc.property(visible, (version) => {
         const [type, json, name, tag = ""] = write(create(ApplicationSchema, { version }));
@@ -43,13 +43,13 @@ describe("a field that a header carries", () => {
     );
   });
 
-  it("is absent where the header is", () => {
+  it("is absent if the header is absent", () => {
     const message = create(DeleteApplicationRequestSchema, { id: "42" });
     read(message, none);
     expect(message).toEqual(create(DeleteApplicationRequestSchema, { id: "42" }));
   });
 
-  it("is read with or without quotes where the message has it itself", () => {
+  it("is read with or without quotes from the message", () => {
     fc.assert(
       fc.property(visible, (version) => {
         for (const ifMatch of [version, `"${version}"`]) {
@@ -64,7 +64,7 @@ describe("a field that a header carries", () => {
     );
   });
 
-  it("makes of any text one tag, nothing, or a problem that names the header", () => {
+  it("any text is one tag, nothing, or a problem that names the header", () => {
     const pieces = fc.constantFrom('"', "W/", "*", ",", " ", "1", "a", "\\", "\u00fc", "\n");
     const text = fc.oneof(
       fc.string(),
@@ -83,7 +83,7 @@ describe("a field that a header carries", () => {
     );
   });
 
-  it("leaves alone what has no such field", () => {
+  it("leaves messages without such a field unchanged", () => {
     const message = create(GetApplicationRequestSchema, { id: "42" });
     const readNothing = createHeaderReader(GetApplicationRequestSchema);
     readNothing(message, headersOf("nonsense"));
@@ -92,7 +92,7 @@ describe("a field that a header carries", () => {
     expect(createHeaderWriter(GetApplicationRequestSchema, headers)(message)).toBe(headers);
   });
 
-  it("that is no text stops the server", () => {
+  it("must be a string; otherwise the server does not start", () => {
     const [id] = ApplicationSchema.fields;
     const version = ApplicationSchema.field.version;
     const rules = Object.create(ApplicationSchema.field.rules, {

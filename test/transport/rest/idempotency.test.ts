@@ -32,8 +32,8 @@ const newName = () => ({ "Idempotency-Key": newId(Date.now()) });
 const create = (headers: OutgoingHttpHeaders) =>
   call("POST", "/applications", headers, application);
 
-describe("an answer that is given again", () => {
-  it("has the status, the body and the ETag of the first, and says what it is", async () => {
+describe("a replayed response", () => {
+  it("has the status, body and ETag of the first one, and a replay header", async () => {
     const made = await create(newName());
     const path = `/applications/${JSON.parse(made.body).id}`;
     const { name, permissions } = application;
@@ -59,7 +59,7 @@ describe("an answer that is given again", () => {
     }
   });
 
-  it("has no body where the first had none", async () => {
+  it("has no body if the first one had none", async () => {
     const shop = await call("POST", "/applications", {}, { ...application, type: "public" });
     const backend = await call("POST", "/applications", {}, application);
     const opened = await call("POST", "/sessions", { "svc-api-key": JSON.parse(shop.body).key });
@@ -72,12 +72,12 @@ describe("an answer that is given again", () => {
     }
   });
 
-  it("is given over other protocols, too, for the same message", async () => {
+  it("is replayed over other protocols for the same message", async () => {
     const headers = newName();
     const first = JSON.parse((await create(headers)).body);
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
     const plain = Buffer.from(JSON.stringify(application));
-    // What is compressed is served by the library of the protocol.
+    // The protocol library handles compressed requests.
     for (const [encoding, body] of [
       ["identity", plain],
       ["gzip", gzipSync(plain)],
@@ -95,7 +95,7 @@ describe("an answer that is given again", () => {
 });
 
 describe("Idempotency-Key over REST", () => {
-  it("with another body is refused with 422", async () => {
+  it("refuses another body with 422", async () => {
     const headers = newName();
     await create(headers);
     const other = { ...application, name: "other" };
@@ -104,7 +104,7 @@ describe("Idempotency-Key over REST", () => {
     expect(answer.headers).not.toHaveProperty("idempotent-replayed");
   });
 
-  it("with another If-Match is another request", async () => {
+  it("treats another If-Match as another request", async () => {
     const made = await create({});
     const path = `/applications/${JSON.parse(made.body).id}/disable`;
     const headers = { ...newName(), "If-Match": made.headers.etag };
@@ -120,7 +120,7 @@ describe("Idempotency-Key over REST", () => {
     ["the same text twice", ["a", "a"]],
     ["letters beyond ASCII", "\u00fc"],
     ["a tab", "a\tb"],
-  ])("with %s is refused", async (_what, name) => {
+  ])("refuses a key with %s", async (_what, name) => {
     const answer = await create({ "Idempotency-Key": name });
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.body).errors).toEqual({
@@ -128,7 +128,7 @@ describe("Idempotency-Key over REST", () => {
     });
   });
 
-  it("is looked at after all that is wrong with the request", async () => {
+  it("is checked after validation", async () => {
     const headers = { "Idempotency-Key": "" };
     const answer = await call("POST", "/applications", headers, { ...application, name: "" });
     expect(Object.keys(JSON.parse(answer.body).errors)).toEqual(["name"]);

@@ -32,7 +32,7 @@ const none = new URLSearchParams();
 const deepest = 32;
 const parse = (text: string) => parseJson(Buffer.from(text), deepest);
 
-/** The complaints, by field, of a call that must be refused. */
+/** The violations, by field, of a call that must be refused. */
 function complaintsOf(run: () => unknown): Record<string, string> {
   try {
     run();
@@ -54,7 +54,7 @@ describe("parsing a body", () => {
     );
   });
 
-  it("throws nothing but problems, whatever the bytes", () => {
+  it("throws only problems for arbitrary bytes", () => {
     const bytes = fc.oneof(
       fc.uint8Array(),
       fc.string().map((text) => Buffer.from(text)),
@@ -70,12 +70,12 @@ describe("parsing a body", () => {
     );
   });
 
-  it("refuses a name given twice, also when it is spelled with escapes", () => {
+  it("refuses a duplicate name, even with escapes", () => {
     expect(complaintsOf(() => parse('{"name":1,"name":2}'))).toHaveProperty("name");
     expect(complaintsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
   });
 
-  it("refuses names given twice, and nothing else", () => {
+  it("refuses duplicate names and nothing else", () => {
     const name = fc.constantFrom("a", "b", "", "\\u0061", '\\"');
     const value = fc.json({ maxDepth: 2 });
     fc.assert(
@@ -98,7 +98,7 @@ describe("parsing a body", () => {
     );
   });
 
-  it("reads what is nested as deep as can be, and nothing deeper", () => {
+  it("reads JSON up to the depth limit and refuses deeper nesting", () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
     expect(parse(nested(32))).toEqual(JSON.parse(nested(32)));
     expect(complaintsOf(() => parse(nested(33)))).toEqual({
@@ -106,20 +106,20 @@ describe("parsing a body", () => {
     });
   });
 
-  it("lets the same name stand in different objects", () => {
+  it("allows the same name in different objects", () => {
     expect(parse('[{"a":{"a":"a"}},{"a":"\\"a\\":{"}]')).toEqual([
       { a: { a: "a" } },
       { a: '"a":{' },
     ]);
   });
 
-  it("refuses deep nesting, however deep", () => {
+  it("refuses nesting of any depth over the limit", () => {
     expect(complaintsOf(() => parse("[".repeat(500_000) + "]".repeat(500_000)))).toEqual({
       request: "is nested deeper than 32 levels",
     });
   });
 
-  it("takes no longer for what is made to be slow", () => {
+  it("parses adversarial input in linear time", () => {
     const escapes = `"${'\\"'.repeat(500_000)}`;
     expect(complaintsOf(() => parse(escapes))).toHaveProperty("request");
     expect(parse(`${escapes}"`)).toHaveLength(500_000);
@@ -130,7 +130,7 @@ describe("parsing a body", () => {
     ["a list in another", `{"a":[1,[${"{},".repeat(5_000)}{}]]}`],
     ["an object", `{${Array.from({ length: 5_001 }, (_, at) => `"${at}":1`).join()}}`],
     ["a list that never ends", `[${"1,".repeat(5_000)}`],
-  ])("refuses %s of more than 5000 members before it is parsed", (_, text) => {
+  ])("refuses %s with more than 5000 members before it is parsed", (_, text) => {
     const parsing = jest.spyOn(JSON, "parse");
     try {
       expect(complaintsOf(() => parse(text))).toEqual({
@@ -142,7 +142,7 @@ describe("parsing a body", () => {
     }
   });
 
-  it("takes many commas that are in texts, or in many lists", () => {
+  it("accepts many commas in strings and in many lists", () => {
     for (const text of [`"${",".repeat(9_000)}"`, `[${"[1,1,1],".repeat(4_999)}[1]]`]) {
       expect(parse(text)).toEqual(JSON.parse(text));
     }
@@ -160,7 +160,7 @@ describe("decoding a request", () => {
   const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
   const decode = (body: unknown) => decoder.decode(body, {}, none);
 
-  it("refuses a list that is too long without a look at its items", () => {
+  it("refuses a list over its limit without checking its items", () => {
     const untouchable = new Proxy({}, { get: () => expect("an item").toBe("not looked at") });
     const rules = Array.from({ length: 1_001 }, () => untouchable);
     expect(complaintsOf(() => decode({ name: 1, rules }))).toEqual({
@@ -186,7 +186,7 @@ describe("decoding a request", () => {
     expect(looked).toBeLessThan(50);
   });
 
-  it("reads every field by its documented name", () => {
+  it("reads every field under its documented name", () => {
     const body = {
       name: "a",
       type: "private",
@@ -217,13 +217,13 @@ describe("decoding a request", () => {
     },
   );
 
-  it("takes null for absent", () => {
+  it("treats null as absent", () => {
     expect(decode({ name: "a", rules: null, expires_at: null })).toEqual(
       create(CreateApplicationRequestSchema, { name: "a" }),
     );
   });
 
-  it("names every field that is unknown or of the wrong type, at once", () => {
+  it("reports every unknown field and every wrong type in one response", () => {
     const body = {
       nam: "a",
       name: { $gt: "" },
@@ -246,7 +246,7 @@ describe("decoding a request", () => {
     ]);
   });
 
-  it("does not tell back a key that was sent as the name of a field", () => {
+  it("does not echo a key that was sent as a field name", () => {
     const key = makeKey("prv", newId(0));
     expect(JSON.stringify(complaintsOf(() => decode({ [key]: 1 })))).not.toContain(key);
   });
@@ -257,17 +257,17 @@ describe("decoding a request", () => {
     ["2030-01-31"],
     ["2030-01-31T12:00:00"],
     [1_900_000_000],
-  ])("refuses %j for a moment", (expires_at) => {
+  ])("refuses %j as a timestamp", (expires_at) => {
     expect(complaintsOf(() => decode({ expires_at }))).toHaveProperty("expires_at");
   });
 
-  it("reads a moment in small letters", () => {
+  it("reads a timestamp in lower case", () => {
     expect(decode({ expires_at: "2030-01-31t12:00:00z" })).toMatchObject({
       expiresAt: timestampFromMs(Date.UTC(2030, 0, 31, 12)),
     });
   });
 
-  it("reads a duration in seconds and parts of a second", () => {
+  it("reads a duration with a fraction of a second", () => {
     const decoder = createDecoder(RegenerateApplicationKeyRequestSchema, ["id"], true);
     const period = (grace_period: unknown) => decoder.decode({ grace_period }, { id: "42" }, none);
     expect(period("3600s")).toEqual(
@@ -313,7 +313,7 @@ describe("decoding a request", () => {
     [true],
     [{ seconds: 1 }],
     [["1s"]],
-  ])("refuses %j for a duration, at its path", (value) => {
+  ])("refuses %j as a duration and names its path", (value) => {
     const message = "must be a duration such as 3600s";
     const alone = createDecoder(schemaOf(fields.duration, {}), [], true);
     expect(complaintsOf(() => alone.decode({ value }, {}, none))).toEqual({ value: message });
@@ -322,7 +322,7 @@ describe("decoding a request", () => {
     expect(complaintsOf(() => listed.decode(body, {}, none))).toEqual({ "value[1]": message });
   });
 
-  it("reads no text for a duration that the library reads otherwise", () => {
+  it("reads every accepted duration as the library does", () => {
     const { decode } = createDecoder(schemaOf(fields.duration, {}), [], true);
     const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
     fc.assert(
@@ -339,7 +339,7 @@ describe("decoding a request", () => {
     );
   });
 
-  it("treats names that objects inherit as unknown", () => {
+  it("treats names of inherited properties as unknown", () => {
     const body = JSON.parse('{"__proto__":{"name":"a"},"constructor":1,"toString":2}');
     expect(Object.keys(complaintsOf(() => decode(body)))).toEqual([
       "__proto__",
@@ -349,7 +349,7 @@ describe("decoding a request", () => {
     expect(({} as { name?: string }).name).toBeUndefined();
   });
 
-  it("refuses half of a surrogate pair", () => {
+  it("refuses an unpaired surrogate", () => {
     expect(complaintsOf(() => decode({ name: "\ud83d" }))).toHaveProperty("name");
   });
 
@@ -357,7 +357,7 @@ describe("decoding a request", () => {
     expect(complaintsOf(() => decode(body))).toEqual({ request: "must be an object" });
   });
 
-  it("throws nothing but problems, whatever the JSON", () => {
+  it("throws only problems for arbitrary JSON", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (body) => {
         try {
@@ -371,7 +371,7 @@ describe("decoding a request", () => {
 });
 
 describe("decoding a path and a query", () => {
-  it("takes the fields of the path from there and not from the body", () => {
+  it("reads path fields from the path and not from the body", () => {
     const decoder = createDecoder(UpdateApplicationRequestSchema, ["id"], true);
     expect(decoder.decode({ name: "a" }, { id: "42" }, none)).toMatchObject({
       id: "42",
@@ -382,7 +382,7 @@ describe("decoding a path and a query", () => {
     );
   });
 
-  it("takes no field from there that a header carries", () => {
+  it("does not read header fields from the path or the query", () => {
     const decoder = createDecoder(DeleteApplicationRequestSchema, ["id"], false);
     const parameters = new URLSearchParams("if_match=17");
     expect(complaintsOf(() => decoder.decode({}, { id: "42" }, parameters))).toEqual({
@@ -397,11 +397,11 @@ describe("decoding a path and a query", () => {
     expect(query("id=a&page=2&id=b")).toMatchObject({ id: ["a", "b"], page: 2 });
   });
 
-  it("takes a parameter without a value for absent", () => {
+  it("treats a parameter without a value as absent", () => {
     expect(query("id=&page=&size=&start=")).toEqual(create(ListApplicationsRequestSchema));
   });
 
-  it("reads a duration, and refuses what is none", () => {
+  it("reads a valid duration and refuses an invalid one", () => {
     const { decode } = createDecoder(schemaOf(fields.duration, {}), [], false);
     expect(decode({}, {}, new URLSearchParams("value=1.5s"))).toMatchObject({
       value: { seconds: 1n, nanos: 500_000_000 },
@@ -410,12 +410,12 @@ describe("decoding a path and a query", () => {
     expect(complaintsOf(() => decode({}, {}, bad))).toHaveProperty("value");
   });
 
-  it("refuses what it does not know, what is given twice and what is no number", () => {
+  it("refuses unknown, repeated and non-numeric parameters", () => {
     const complaints = complaintsOf(() => query("pag=1&size=2&size=3&page=1e3"));
     expect(Object.keys(complaints).sort()).toEqual(["pag", "page", "size"]);
   });
 
-  it("refuses parameters where there is a body", () => {
+  it("refuses query parameters on methods with a body", () => {
     const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
     const parameters = new URLSearchParams("name=b");
     expect(complaintsOf(() => decoder.decode({ name: "a" }, {}, parameters))).toEqual({
@@ -423,18 +423,18 @@ describe("decoding a path and a query", () => {
     });
   });
 
-  it("refuses a field of the path that the request does not have", () => {
+  it("refuses a path field that the request message does not have", () => {
     expect(() => createDecoder(UpdateApplicationRequestSchema, ["ID"], true)).toThrow(
       "no field ID",
     );
   });
 });
 
-describe("encoding an answer", () => {
+describe("encoding a response", () => {
   const encoder = createEncoder(ApplicationSchema);
   const encode = (message: object) => encoder(message).toString();
 
-  it("writes arrays always, absent optional fields never, dates with milliseconds", () => {
+  it("always writes arrays, omits absent optional fields, and writes dates with milliseconds", () => {
     const application = create(ApplicationSchema, {
       id: "1",
       tenantId: "2",
@@ -460,7 +460,7 @@ describe("encoding an answer", () => {
     });
   });
 
-  it("writes what the library writes, but for names and moments", () => {
+  it("writes the same as the library, except names and timestamps", () => {
     fc.assert(
       fc.property(anyInit(ApplicationSchema), (init) => {
         const { createdAt, modifiedAt, expiresAt, lastUsedAt, ...others } = init;
@@ -491,7 +491,7 @@ describe("encoding an answer", () => {
     [{ seconds: -1n, nanos: 999_000_000 }, "1969-12-31T23:59:59.999Z"],
     [{ seconds: 1n, nanos: 999_999_999 }, "1970-01-01T00:00:02.000Z"],
     [{ seconds: 253_402_300_799n, nanos: 0 }, "9999-12-31T23:59:59.000Z"],
-  ])("writes the moment %j as %s", (createdAt, text) => {
+  ])("writes the timestamp %j as %s", (createdAt, text) => {
     expect(JSON.parse(encode({ createdAt }))).toMatchObject({ created_at: text });
   });
 });

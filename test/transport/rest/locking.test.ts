@@ -20,7 +20,7 @@ interface Asked {
   readonly body?: object;
 }
 
-/** Sends a request with a key, and answers it with its body read. */
+/** Sends a request with a key. Returns the response and its parsed body. */
 async function call(method: string, path: string, { headers = {}, body }: Asked = {}) {
   const answer = await send(server, path, {
     method,
@@ -39,8 +39,8 @@ const create = () =>
 
 const read = (id: string) => call("GET", `/applications/${id}`);
 
-describe("an answer with an application", () => {
-  it("carries its version as an entity tag, on every method", async () => {
+describe("a response with an application", () => {
+  it("has its version as the ETag, for every method", async () => {
     const created = await create();
     const path = `/applications/${created.json.id}`;
     const answers = [
@@ -60,14 +60,14 @@ describe("an answer with an application", () => {
     expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBeGreaterThan(4);
   });
 
-  it("carries it however often it was read before", async () => {
+  it("has the ETag when the response is cached", async () => {
     const { json } = await create();
     for (let time = 0; time < 20; time++) {
       expect((await read(json.id)).headers.etag).toBe(`"${json.version}"`);
     }
   });
 
-  it("carries it over HTTP/2, and where only the headers are asked for", async () => {
+  it("has the ETag over HTTP/2 and for HEAD", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     expect((await call("HEAD", path)).headers.etag).toBe(`"${json.version}"`);
@@ -75,7 +75,7 @@ describe("an answer with an application", () => {
     expect(headers.etag).toBe(`"${json.version}"`);
   });
 
-  it("has none where it is a list of them, nothing, or an error", async () => {
+  it("has no ETag for a list, an empty response or an error", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     for (const answer of [
@@ -91,7 +91,7 @@ describe("an answer with an application", () => {
 });
 
 describe("If-Match", () => {
-  it("takes the ETag of an answer as it is", async () => {
+  it("accepts the ETag of a response unchanged", async () => {
     const { json, headers } = await create();
     const path = `/applications/${json.id}`;
     const asked = { headers: { "If-Match": headers.etag }, body: update };
@@ -102,7 +102,7 @@ describe("If-Match", () => {
     expect(second.json.detail).toContain(`version ${first.json.version}`);
   });
 
-  it("of * takes whatever there is, and nothing where there is nothing", async () => {
+  it("* matches any existing application and returns 404 for a missing one", async () => {
     const { json } = await create();
     const asked = { headers: { "If-Match": "*" } };
     expect((await call("POST", `/applications/${json.id}/disable`, asked)).status).toBe(200);
@@ -122,7 +122,7 @@ describe("If-Match", () => {
     ["a space between its quotes", '"1 2"'],
     ["nothing at all", ""],
     ["a letter beyond ASCII", '"\u00fc"'],
-  ])("with %s is refused, with the words to say what to send", async (_what, tag) => {
+  ])("refuses %s and explains what to send", async (_what, tag) => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     const headers = { "If-Match": tag };
@@ -138,14 +138,14 @@ describe("If-Match", () => {
     expect((await read(json.id)).json).toMatchObject({ name: "one", version: json.version });
   });
 
-  it("that is longer than any version is refused", async () => {
+  it("refuses a tag longer than any version", async () => {
     const { json } = await create();
     const headers = { "If-Match": `"${"1".repeat(101)}"` };
     const answer = await call("DELETE", `/applications/${json.id}`, { headers });
     expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
   });
 
-  it("is read over HTTP/2 too", async () => {
+  it("works over HTTP/2", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     const refuse = (tag: string) =>
@@ -155,7 +155,7 @@ describe("If-Match", () => {
     expect((await refuse(`"${json.version}"`)).headers[":status"]).toBe(204);
   });
 
-  it("is a header, and no field of a body or a query", async () => {
+  it("is a header and not a field of the body or the query", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     const if_match = json.version;
@@ -171,14 +171,14 @@ describe("If-Match", () => {
     expect((await read(json.id)).json.version).toBe(json.version);
   });
 
-  it("means nothing to methods that do not ask for it", async () => {
+  it("is ignored by methods that do not support it", async () => {
     const headers = { "If-Match": "nonsense" };
     expect((await call("GET", "/applications/key", { headers })).status).toBe(200);
     expect((await call("GET", "/applications", { headers })).status).toBe(200);
   });
 });
 
-/** Sends a request over HTTP/2, and answers the headers that came back. */
+/** Sends a request over HTTP/2. Returns the response headers. */
 async function callByHttp2(
   headers: OutgoingHttpHeaders,
 ): Promise<{ readonly headers: IncomingHttpHeaders }> {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { createRouter, parseTemplate, splitPath } from "../../../src/transport/rest/router.js";
 
 describe("a path template", () => {
-  it("is words and fields between slashes", () => {
+  it("consists of literals and fields between slashes", () => {
     expect(parseTemplate("/applications/{id}/regenerate")).toEqual([
       { literal: "applications" },
       { field: "id" },
@@ -19,16 +19,16 @@ describe("a path template", () => {
   );
 });
 
-describe("a requested path", () => {
-  it("is the same with a trailing slash", () => {
+describe("a request path", () => {
+  it("ignores a trailing slash", () => {
     expect(splitPath("/applications/")).toEqual(splitPath("/applications"));
   });
 
-  it("is decoded after it is split, so that an encoded slash is no separator", () => {
+  it("is decoded after it is split, so that an encoded slash does not separate segments", () => {
     expect(splitPath("/a%2Fb/c")).toEqual(["a/b", "c"]);
   });
 
-  it("that cannot be decoded is no path", () => {
+  it("is undefined if it cannot be decoded", () => {
     expect(splitPath("/%E0%A4%A")).toBeUndefined();
     expect(splitPath("*")).toBeUndefined();
   });
@@ -63,20 +63,20 @@ describe("the router", () => {
     });
   });
 
-  it("prefers a word to a field", () => {
+  it("prefers a literal to a field", () => {
     expect(match("GET", "/applications/key")).toMatchObject({ route: "GET /applications/key" });
     expect(match("GET", "/applications/keys")).toMatchObject({ fields: { id: "keys" } });
   });
 
-  it("tries the field where the word leads nowhere", () => {
+  it("falls back to the field if the literal does not match further down", () => {
     expect(match("POST", "/applications/key/regenerate")).toMatchObject({ fields: { id: "key" } });
   });
 
-  it("names the verbs of a path that does not know the one asked for", () => {
+  it("returns the allowed verbs of a path for any other verb", () => {
     expect(match("PATCH", "/applications")).toEqual({ allow: ["GET", "POST"] });
   });
 
-  it("finds nothing where there is nothing", () => {
+  it("finds nothing for unknown paths", () => {
     for (const path of [
       "/",
       "/application",

@@ -23,32 +23,38 @@ async function call(method: string, path: string, body: object) {
   return { status: answer.status, json: JSON.parse(answer.body) };
 }
 
-/** Creates an application with restrictions, and answers its path. */
+/** Creates an application with restrictions. Returns its path. */
 async function restricted(): Promise<string> {
   const body = { name: "one", type: "public", permissions: ["token:use"], ...restrictions };
   return `/applications/${(await call("POST", "/applications", body)).json.id}`;
 }
 
 describe("PUT /applications/{id}", () => {
-  it("leaves restrictions unchanged that the body does not name", async () => {
+  it("leaves restrictions that are not in the body unchanged", async () => {
     const { status, json } = await call("PUT", await restricted(), update);
     expect([status, json]).toMatchObject([200, { ...update, rules: [], ...restrictions }]);
   });
 
-  it.each(["allowed_origins", "allowed_cidrs"])("clears %s by [] and by null", async (field) => {
-    for (const empty of [[], null]) {
-      const { status, json } = await call("PUT", await restricted(), { ...update, [field]: empty });
-      expect([status, json]).toMatchObject([200, { ...restrictions, [field]: [] }]);
-    }
-  });
+  it.each(["allowed_origins", "allowed_cidrs"])(
+    "clears %s with [] and with null",
+    async (field) => {
+      for (const empty of [[], null]) {
+        const { status, json } = await call("PUT", await restricted(), {
+          ...update,
+          [field]: empty,
+        });
+        expect([status, json]).toMatchObject([200, { ...restrictions, [field]: [] }]);
+      }
+    },
+  );
 
-  it("replaces a restriction that the body gives, and leaves the other", async () => {
+  it("replaces a restriction in the body and leaves the other", async () => {
     const allowed_cidrs = ["10.0.0.0/8"];
     const { json } = await call("PUT", await restricted(), { ...update, allowed_cidrs });
     expect(json).toMatchObject({ ...restrictions, allowed_cidrs });
   });
 
-  it("refuses update_mask, which is for other protocols", async () => {
+  it("refuses update_mask in a REST body", async () => {
     const body = { ...update, update_mask: "allowedCidrs" };
     const { status, json } = await call("PUT", await restricted(), body);
     expect([status, json.errors]).toEqual([

@@ -5,16 +5,16 @@ import { useService } from "../../support/service-for-file.js";
 import { repetitions } from "../../support/suite.js";
 import { watchMemory } from "../../support/watch-memory.js";
 
-// In a process of its own, as its memory is what matters, and as jest's
-// sandbox keeps the protocol library from telling the errors of zlib apart.
+// In a separate process, because its memory is measured, and because the library
+// cannot distinguish zlib errors in jest's sandbox.
 const megabyte = 1024 * 1024;
-/** What becomes of the message. The limit is one megabyte. */
+/** The decompressed message. The limit is one megabyte. */
 const size = 256 * megabyte;
 const rounds = repetitions({ quick: 1, full: 4 });
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
-describe("a small message that grows without end when it is decompressed", () => {
+describe("a decompression bomb", () => {
   const service = useService();
 
   async function call(type: string, headers: object, body: Uint8Array) {
@@ -25,7 +25,7 @@ describe("a small message that grows without end when it is decompressed", () =>
   it.each<[encoding: string, bomb: () => Uint8Array]>([
     ["gzip", () => gzipSync(Buffer.alloc(size))],
     ["br", () => brotliCompressSync(Buffer.alloc(size), quality)],
-  ])("is stopped at the limit, on every protocol: %s", async (encoding, bomb) => {
+  ])("is refused at the limit, over every protocol: %s", async (encoding, bomb) => {
     const bytes = bomb();
     expect(bytes.length).toBeLessThan(megabyte);
     const memory = await watchMemory(service.process.child.pid);

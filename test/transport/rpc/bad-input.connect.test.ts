@@ -25,7 +25,7 @@ function call(
   });
 }
 
-/** Checks that Connect refused a call, with all the facts, and answers with what it said. */
+/** Expects an error response of Connect with all details. Returns its message. */
 function expectError(answer: HttpAnswer, status: number, code: string): string {
   expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
   const error = JSON.parse(answer.body);
@@ -45,7 +45,7 @@ function expectError(answer: HttpAnswer, status: number, code: string): string {
   return error.message;
 }
 
-describe("a message of JSON over Connect that is not as it should be", () => {
+describe("an invalid JSON message over Connect", () => {
   it.each<[what: string, body: string | Uint8Array]>([
     ["nothing", ""],
     ["half an object", "{"],
@@ -63,8 +63,8 @@ describe("a message of JSON over Connect that is not as it should be", () => {
     ["a fraction for a whole number", '{"rules":[{"priority":1.5}]}'],
     ["a number over 32 bits", '{"rules":[{"priority":2147483648}]}'],
     ["words for a date", '{"expiresAt":"tomorrow"}'],
-    ["half of a surrogate pair", JSON.stringify({ ...application, name: "a\ud83d" })],
-    ["half of a surrogate pair in a name", '{"\\ud800":1}'],
+    ["an unpaired surrogate", JSON.stringify({ ...application, name: "a\ud83d" })],
+    ["an unpaired surrogate in a name", '{"\\ud800":1}'],
     ["a control character", JSON.stringify({ ...application, name: "a\u0000" })],
     [
       "bytes that are not UTF-8",
@@ -79,13 +79,13 @@ describe("a message of JSON over Connect that is not as it should be", () => {
     expect(message.length).toBeLessThan(3_000);
   });
 
-  it("is refused in the same way whatever the caller can decompress", async () => {
+  it("is refused in the same way for every Accept-Encoding", async () => {
     const body = `{"${"a".repeat(10_000)}":1}`;
     const answer = await call("application/json", body, { "accept-encoding": "gzip, br" });
     expect(answer.status).toBe(400);
   });
 
-  it("is refused with its unknown field by name", async () => {
+  it("is refused with the name of its unknown field", async () => {
     const body = JSON.stringify({ ...application, expire: "never" });
     const answer = await call("application/json", body);
     expect(expectError(answer, 400, "invalid_argument")).toContain("expire");
@@ -109,7 +109,7 @@ describe("a duration over Connect", () => {
   );
 });
 
-describe("a message of protobuf over Connect that is not one", () => {
+describe("an invalid binary message over Connect", () => {
   it.each<[what: string, body: Uint8Array]>([
     ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],
     ["a string longer than the message", Buffer.from([0x0a, 0x7f, 0x61])],
@@ -121,25 +121,25 @@ describe("a message of protobuf over Connect that is not one", () => {
 });
 
 describe("compression over Connect", () => {
-  it("that cannot be undone is refused as invalid_argument", async () => {
+  it("refuses corrupt data as invalid_argument", async () => {
     for (const body of [Buffer.from("nonsense"), gzipSync("{}".repeat(50)).subarray(0, 15)]) {
       const answer = await call("application/json", body, { "content-encoding": "gzip" });
       expectError(answer, 400, "invalid_argument");
     }
   });
 
-  it("that is unknown is refused as unimplemented", async () => {
+  it("refuses an unknown encoding as unimplemented", async () => {
     const answer = await call("application/json", "{}", { "content-encoding": "snappy" });
     expect(expectError(answer, 501, "unimplemented")).toContain("gzip");
   });
 
-  it("of a good message is fine", async () => {
+  it("accepts a valid message", async () => {
     const answer = await call("application/json", gzipSync("{}"), { "content-encoding": "gzip" });
     expect(expectError(answer, 400, "invalid_argument")).toContain("name: value is required");
   });
 });
 
-describe("a call by GET over Connect", () => {
+describe("a GET call over Connect", () => {
   const get = (query: string, path = `${service}/GetApplication`) =>
     send(target, `${path}?${query}`, { headers: { "svc-api-key": target.root.key } });
 
@@ -156,7 +156,7 @@ describe("a call by GET over Connect", () => {
     },
   );
 
-  it("without a known encoding is refused with 415, and where there is no GET with 405", async () => {
+  it("is refused with 415 without a known encoding, and with 405 on methods without GET", async () => {
     expectProblem(await get("encoding=xml"), 415, "unsupported_media_type");
     expectProblem(await get(""), 415, "unsupported_media_type");
     expectProblem(await get("encoding=json", createRpc), 405, "method_not_allowed");
@@ -187,7 +187,7 @@ describe("gRPC-Web", () => {
     expect(info?.metadata.request_id).toBe(answer.headers["x-request-id"]);
   });
 
-  it("as text is refused with 415, as is anything that is no protocol", async () => {
+  it("refuses the text format and unknown content types with 415", async () => {
     for (const type of ["application/grpc-web-text", "application/grpc-webx", "text/html", ""]) {
       const answer = await call(type, "AAAAAAA=");
       expectProblem(answer, 415, "unsupported_media_type");

@@ -51,22 +51,25 @@ function call(headers: object, body: Uint8Array = envelope("")) {
 }
 
 describe("a deadline", () => {
-  it.each(["0n", "0S"])("that has passed before the call is found so: %s", async (timeout) => {
+  it.each(["0n", "0S"])("that has already passed fails the call: %s", async (timeout) => {
     const answer = await call({ "grpc-timeout": timeout });
     expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
   });
 
-  it.each(["1n", "1u", "1m", "30m"])("that passes during the call ends it: %s", async (timeout) => {
-    store.shut();
-    const answer = await call({ "grpc-timeout": timeout });
-    expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
-    expect(detailsOf(answer).info).toMatchObject({
-      reason: "DEADLINE_EXCEEDED",
-      metadata: { request_id: answer.headers["x-request-id"] },
-    });
-  });
+  it.each(["1n", "1u", "1m", "30m"])(
+    "that passes during the call cancels it: %s",
+    async (timeout) => {
+      store.shut();
+      const answer = await call({ "grpc-timeout": timeout });
+      expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+      expect(detailsOf(answer).info).toMatchObject({
+        reason: "DEADLINE_EXCEEDED",
+        metadata: { request_id: answer.headers["x-request-id"] },
+      });
+    },
+  );
 
-  it("of Connect ends the call as well", async () => {
+  it("of Connect cancels the call, too", async () => {
     store.shut();
     for (const timeout of ["0", "1", "30"]) {
       const answer = await call(
@@ -90,7 +93,7 @@ describe("a deadline", () => {
     ["grpc-timeout", "99999999H"],
     ["grpc-timeout", "2147484S"],
     ["connect-timeout-ms", "9999999999"],
-  ])("that lies further ahead than timers reach changes nothing: %s %s", async (name, far) => {
+  ])("beyond the range of timers is ignored: %s %s", async (name, far) => {
     const lists = gated(base.store, "list");
     const other = await startServer("lmdb", { store: lists });
     lists.shut();
@@ -112,7 +115,7 @@ describe("a deadline", () => {
     await other.close();
   });
 
-  it("that a gRPC client sets is kept by the server too", async () => {
+  it("of a gRPC client is enforced by the server", async () => {
     store.shut();
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
     const metadata = new Metadata();
@@ -126,7 +129,7 @@ describe("a deadline", () => {
         client.makeUnaryRequest(byKeyRpc, bytes, bytes, nothing, metadata, options, resolve);
       });
     let hasArrived = false;
-    // A slow machine needs longer to bring the call to the server.
+    // A slow machine needs longer to send the call.
     for (let milliseconds = 50; !hasArrived; milliseconds *= 2) {
       server.logs.length = 0;
       void store.arrival().then(() => {
@@ -139,12 +142,12 @@ describe("a deadline", () => {
   });
 });
 
-describe("a caller that goes away", () => {
+describe("a client that disconnects", () => {
   const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_NO_ERROR } =
     constants;
   const codes = [NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_NO_ERROR];
 
-  it.each(codes)("while its call is under way is not our fault: RST_STREAM %d", async (code) => {
+  it.each(codes)("during its call causes no server error: RST_STREAM %d", async (code) => {
     store.shut();
     const arrival = store.arrival();
     const stream = open(byKeyRpc);
@@ -155,15 +158,18 @@ describe("a caller that goes away", () => {
     await untilLogged("canceled");
   });
 
-  it.each(codes)("in the middle of its message is not our fault: RST_STREAM %d", async (code) => {
-    const stream = open(createRpc);
-    stream.write(envelope("abc", 0, 100));
-    await new Promise((resolve) => session.ping(resolve));
-    stream.close(code);
-    await new Promise((resolve) => session.ping(resolve));
-  });
+  it.each(codes)(
+    "in the middle of its message causes no server error: RST_STREAM %d",
+    async (code) => {
+      const stream = open(createRpc);
+      stream.write(envelope("abc", 0, 100));
+      await new Promise((resolve) => session.ping(resolve));
+      stream.close(code);
+      await new Promise((resolve) => session.ping(resolve));
+    },
+  );
 
-  it("by its connection is not our fault", async () => {
+  it("by closing its connection causes no server error", async () => {
     store.shut();
     const arrival = store.arrival();
     open(byKeyRpc).end(envelope(""));
@@ -173,7 +179,7 @@ describe("a caller that goes away", () => {
     await untilLogged("canceled");
   });
 
-  it("over HTTP/1.1 is not our fault", async () => {
+  it("over HTTP/1.1 causes no server error", async () => {
     store.shut();
     for (const path of ["/applications/key", byKeyRpc]) {
       const arrival = store.arrival();
@@ -192,7 +198,7 @@ describe("a caller that goes away", () => {
     }
   });
 
-  it("again and again, hundreds of times, harms nobody else", async () => {
+  it("hundreds of times does not affect other clients", async () => {
     const other = connect(server.url);
     for (let round = 0; round < 5 && !session.destroyed; round++) {
       for (let i = 0; i < 100 && !session.destroyed; i++) {

@@ -23,7 +23,7 @@ function call(body: Uint8Array, headers: object = {}, path = createRpc): Promise
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
 
-/** Checks that a call was refused with this code and with the facts about it. */
+/** Expects an error response with this code and its details. */
 function expectRefusal(answer: StreamAnswer, code: Code, reason: string) {
   expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
   expect(answer.headers["grpc-message"]).toMatch(/./);
@@ -36,7 +36,7 @@ function expectRefusal(answer: StreamAnswer, code: Code, reason: string) {
   expect(badRequest === undefined).toBe(code !== Code.InvalidArgument);
 }
 
-/** A field of protobuf that holds bytes. */
+/** A protobuf field of bytes. */
 function field(number: number, bytes: Uint8Array | string): Buffer {
   const value = Buffer.from(bytes as Uint8Array);
   return Buffer.concat([Buffer.from([(number << 3) | 2, value.length]), value]);
@@ -86,12 +86,12 @@ describe("every row of the error table", () => {
       Code.ResourceExhausted,
       (api) => api.createApplication(target.root.key, { name: "a".repeat(bodyLimit) }),
     ],
-  ])("answers %s with code %d", async (reason, code, run) => {
+  ])("%s returns code %d", async (reason, code, run) => {
     expect(await failureOf(run)).toEqual({ reason, code, requestId: expect.stringMatching(/./) });
   });
 });
 
-describe("a frame that is not one", () => {
+describe("a malformed gRPC frame", () => {
   it.each<[what: string, body: Uint8Array]>([
     ["half of a prefix", Buffer.from([0, 0, 0])],
     ["a prefix and none of the message that it tells of", envelope("", 0, 10)],
@@ -112,7 +112,7 @@ describe("a frame that is not one", () => {
     expectRefusal(await call(body), Code.ResourceExhausted, "BODY_TOO_LARGE");
   });
 
-  it("is none at all, or one too many: UNIMPLEMENTED, as gRPC says", async () => {
+  it("that is missing or repeated is refused as UNIMPLEMENTED", async () => {
     const two = Buffer.concat([envelope(""), envelope("")]);
     for (const body of [Buffer.alloc(0), two]) {
       expectRefusal(await call(body), Code.Unimplemented, "UNIMPLEMENTED");
@@ -125,14 +125,14 @@ describe("compression", () => {
     toBinary(CreateApplicationRequestSchema, create(CreateApplicationRequestSchema)),
   );
 
-  it("that is flagged and not named is refused as INVALID_ARGUMENT", async () => {
+  it("refuses a compressed flag without an encoding as INVALID_ARGUMENT", async () => {
     for (const encoding of [{}, { "grpc-encoding": "identity" }]) {
       const answer = await call(envelope(gzipSync(good), 1), encoding);
       expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
     }
   });
 
-  it("that is unknown is refused as UNIMPLEMENTED, with those that are known", async () => {
+  it("refuses an unknown encoding as UNIMPLEMENTED and lists the known ones", async () => {
     const answer = await call(envelope("a", 1), { "grpc-encoding": "snappy" });
     expectRefusal(answer, Code.Unimplemented, "UNIMPLEMENTED");
     expect(answer.headers["grpc-message"]).toContain("gzip");
@@ -144,12 +144,12 @@ describe("compression", () => {
     ["a gzip with a wrong sum", "gzip", flipped(gzipSync("abc"))],
     ["half of a brotli", "br", brotliCompressSync("a".repeat(100)).subarray(0, 4)],
     ["nonsense", "br", Buffer.from("nonsense")],
-  ])("that cannot be undone is refused: %s as %s", async (_what, encoding, bytes) => {
+  ])("refuses corrupt data: %s as %s", async (_what, encoding, bytes) => {
     const answer = await call(envelope(bytes, 1), { "grpc-encoding": encoding });
     expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
-  it("of a good message is fine", async () => {
+  it("accepts a valid message", async () => {
     const answer = await call(envelope(gzipSync(good), 1), { "grpc-encoding": "gzip" });
     expect(answer.headers["grpc-message"]).toContain("name: value is required");
   });
@@ -160,7 +160,7 @@ describe("compression", () => {
   }
 });
 
-describe("a message that is not one", () => {
+describe("an invalid message", () => {
   it.each<[what: string, message: Uint8Array]>([
     ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],
     ["a tag of field 0", Buffer.from([0x02, 0x00])],
@@ -171,7 +171,7 @@ describe("a message that is not one", () => {
     ["a group that ends without a start", Buffer.from([0x7c])],
     ["a number where a string should be", Buffer.from([0x0d, 1, 2, 3, 4])],
     ["bytes that are not UTF-8 in a string", field(1, Buffer.from([0xc3, 0x28]))],
-    ["half of a surrogate pair in a string", field(1, Buffer.from([0xed, 0xa0, 0x80]))],
+    ["an unpaired surrogate in a string", field(1, Buffer.from([0xed, 0xa0, 0x80]))],
     ["not UTF-8 in a list", field(3, Buffer.from([0xff]))],
     ["not UTF-8 deep inside", field(4, field(3, Buffer.from([0xff])))],
   ])("is refused as INVALID_ARGUMENT: %s", async (_what, message) => {
@@ -179,7 +179,7 @@ describe("a message that is not one", () => {
     expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
-  it("whatever its bytes are, is refused with a code that blames the caller", async () => {
+  it("of arbitrary bytes is refused with a client error", async () => {
     const session = connect(target.server.url);
     const headers = { "svc-api-key": target.root.key };
     await fc.assert(
@@ -203,7 +203,7 @@ describe("a message that is not one", () => {
     }
   });
 
-  it("of very many mistakes still fits in the trailers", async () => {
+  it("with very many violations fits in the trailers", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const message = create(CreateApplicationRequestSchema, { rules });
     const answer = await call(envelope(toBinary(CreateApplicationRequestSchema, message)));
@@ -212,7 +212,7 @@ describe("a message that is not one", () => {
   });
 });
 
-describe("a call to what there is not", () => {
+describe("a call of an unknown method", () => {
   it.each([
     "/latchkey.v1.ApplicationService/Nothing",
     "/latchkey.v1.Nothing/CreateApplication",
@@ -225,7 +225,7 @@ describe("a call to what there is not", () => {
   ])("is refused as UNIMPLEMENTED: %s", async (path) => {
     const { status, headers } = await call(envelope(""), {}, path);
     expect({ status, code: headers["grpc-status"] }).toEqual({ status: 200, code: "12" });
-    expect(headers["grpc-message"]).toContain("there is no method");
+    expect(headers["grpc-message"]).toContain("unknown method");
   });
 
   it.each([
@@ -240,7 +240,7 @@ describe("a call to what there is not", () => {
     expect(headers["content-type"]).toBe("application/problem+json");
   });
 
-  it("by another method than POST is refused with 405", async () => {
+  it("other HTTP methods than POST are refused with 405", async () => {
     for (const method of ["PUT", "PATCH"]) {
       const { status, headers } = await call(envelope(""), { ":method": method });
       expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: "POST" });

@@ -29,7 +29,7 @@ afterAll(() => server.close());
 const key = () => ({ "svc-api-key": root.key });
 
 describe("one port", () => {
-  it.each(["1.1", "2"] as const)("speaks REST over HTTP/%s", async (version) => {
+  it.each(["1.1", "2"] as const)("serves REST over HTTP/%s", async (version) => {
     const answer = await (version === "1.1" ? restOverHttp1 : restOverHttp2)("/applications/key");
     expect(JSON.parse(answer)).toMatchObject({ id: root.applicationId });
   });
@@ -46,7 +46,7 @@ describe("one port", () => {
     },
   );
 
-  it("speaks gRPC over HTTP/2", async () => {
+  it("serves gRPC over HTTP/2", async () => {
     const transport = createGrpcTransport({ baseUrl: server.url });
     const client = createClient(ApplicationService, transport);
     const { id } = await client.getApplicationByKey({}, { headers: key() });
@@ -57,19 +57,22 @@ describe("one port", () => {
     ["Connect", createConnectTransport],
     ["gRPC-Web", createGrpcWebTransport],
     ["gRPC", createGrpcTransport],
-  ])("takes one version of if_match and If-Match over %s", async (_name, createTransport) => {
-    const transport = createTransport({ baseUrl: server.url, httpVersion: "2" });
-    const client = createClient(ApplicationService, transport);
-    const request = { name: "one", type: "private", permissions: ["token:read"] };
-    const { id, version } = await client.createApplication(request, { headers: key() });
-    const disable = (ifMatch: string, tag: string) =>
-      client.disableApplication({ id, ifMatch }, { headers: { ...key(), "if-match": tag } });
-    await expect(disable(version, '"other"')).rejects.toThrow("differs from the If-Match header");
-    await expect(disable(`W/"${version}"`, `"${version}"`)).rejects.toThrow("one entity tag");
-    await expect(disable(`"${version}"`, `"${version}"`)).resolves.toMatchObject({ id });
-  });
+  ])(
+    "accepts the same version as if_match and If-Match over %s",
+    async (_name, createTransport) => {
+      const transport = createTransport({ baseUrl: server.url, httpVersion: "2" });
+      const client = createClient(ApplicationService, transport);
+      const request = { name: "one", type: "private", permissions: ["token:read"] };
+      const { id, version } = await client.createApplication(request, { headers: key() });
+      const disable = (ifMatch: string, tag: string) =>
+        client.disableApplication({ id, ifMatch }, { headers: { ...key(), "if-match": tag } });
+      await expect(disable(version, '"other"')).rejects.toThrow("differs from the If-Match header");
+      await expect(disable(`W/"${version}"`, `"${version}"`)).rejects.toThrow("one entity tag");
+      await expect(disable(`"${version}"`, `"${version}"`)).resolves.toMatchObject({ id });
+    },
+  );
 
-  it("speaks everything at once on one connection of HTTP/2", async () => {
+  it("serves all protocols on one HTTP/2 connection", async () => {
     const session = connectHttp2(server.url);
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, at) => {
@@ -92,7 +95,7 @@ describe("one port", () => {
     }
   });
 
-  it("answers every method of REST over HTTP/2 as over HTTP/1.1", async () => {
+  it("serves every REST method over HTTP/2 as over HTTP/1.1", async () => {
     const json = { ...key(), "content-type": "application/json" };
     const call = (method: string, path: string, body?: string) =>
       callRaw(server, path, {
@@ -113,7 +116,7 @@ describe("one port", () => {
     expectProblem(problem, 404, "application_not_found");
   });
 
-  it("tells HTTP/2 from HTTP/1.1 by a preface that comes byte by byte", async () => {
+  it("detects HTTP/2 by a preface that arrives byte by byte", async () => {
     const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     const goAway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -125,12 +128,12 @@ describe("one port", () => {
     ["GET /healthz HTTP/1.1", 200],
     ["PUT /healthz HTTP/1.1", 405],
     ["PR /healthz HTTP/1.1", 400],
-  ])("takes a request of HTTP/1.1 that comes byte by byte: %s", async (line, status) => {
+  ])("accepts an HTTP/1.1 request that arrives byte by byte: %s", async (line, status) => {
     const answer = await drip(Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`));
     expect(parseAnswers(answer.toString())[0]?.status).toBe(status);
   });
 
-  it("lets go of one that hangs up before it has said what it speaks", async () => {
+  it("releases a connection that closes before its protocol is known", async () => {
     for (const start of ["", "P", "PR"]) {
       const socket = connect(server.port, "127.0.0.1");
       const closed = new Promise((resolve) => socket.on("close", resolve));
@@ -140,8 +143,8 @@ describe("one port", () => {
   });
 });
 
-describe("a connection of HTTP/1.1", () => {
-  it("is kept for the next request", async () => {
+describe("an HTTP/1.1 connection", () => {
+  it("is reused for the next request", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number | undefined>();
     for (let i = 0; i < 5; i++) {
@@ -160,7 +163,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(ports.size).toBe(1);
   });
 
-  it("takes requests one upon the other, and answers them in order", async () => {
+  it("accepts pipelined requests and responds in order", async () => {
     const ask = (path: string, extra = "") =>
       `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n${extra}\r\n`;
     const socket = connect(server.port, "127.0.0.1");
@@ -181,7 +184,7 @@ describe("a connection of HTTP/1.1", () => {
   });
 });
 
-/** Sends bytes one by one, and answers with what came back until the server hung up. */
+/** Sends bytes one by one. Returns everything received until the server closes the connection. */
 async function drip(bytes: Buffer): Promise<Buffer> {
   const socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
   const chunks: Buffer[] = [];
@@ -207,7 +210,7 @@ async function restOverHttp2(path: string): Promise<string> {
   return body.toString();
 }
 
-describe("an answer in the JSON of Connect", () => {
+describe("a response in Connect JSON", () => {
   async function call(key: string, method: string, request: object) {
     const response = await fetch(`${server.url}/latchkey.v1.AccessService/${method}`, {
       method: "POST",
@@ -217,7 +220,7 @@ describe("an answer in the JSON of Connect", () => {
     return response.json();
   }
 
-  it("says that something is not allowed, and leaves it not to be guessed", async () => {
+  it("writes false values", async () => {
     const { key } = await server.createTenant();
     const unknown = makeKey("prv", newId(Date.now()));
     expect(
@@ -231,8 +234,8 @@ describe("an answer in the JSON of Connect", () => {
   });
 });
 
-describe("a caller without a good key is refused before its message has come", () => {
-  /** Sends headers, and a body that never ends, and answers what comes back. */
+describe("a caller without a valid key is refused before its message arrives", () => {
+  /** Sends headers and a body that never ends. Returns the response. */
   async function ask(path: string, type: string): Promise<Record<string, unknown>> {
     const session = connectHttp2(server.url);
     const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });

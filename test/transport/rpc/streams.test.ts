@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => base.close());
 
-// Each test has a log of its own.
+// Each test has its own log.
 beforeEach(async () => {
   find = base.store.applications.find;
   const store = changed(base.store, { applications: { find: (id) => find(id) } });
@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 afterEach(() => server.close());
 
-/** The lines about a method, when there is one, and a later request has its own too. */
+/** The log lines of a method, once there is one and a later request has been logged too. */
 async function linesOf(method: string): Promise<Record<string, unknown>[]> {
   const isOfMethod = (line: Record<string, unknown>) => line.method === method;
   await until(async () => server.logs.some(isOfMethod));
@@ -54,7 +54,7 @@ function openChecks(api: StreamingApi, key: string) {
   return { ...stream, ...outbox, end: stream.end, hangUp: outbox.end };
 }
 
-describe.each(duplexClients)("a stream of checks by a client of %s", (_client, connect) => {
+describe.each(duplexClients)("a stream of checks over %s", (_client, connect) => {
   let api: StreamingApi;
 
   beforeEach(() => {
@@ -63,7 +63,7 @@ describe.each(duplexClients)("a stream of checks by a client of %s", (_client, c
 
   afterEach(() => api.close());
 
-  it("is logged when it ends, once, and not before", async () => {
+  it("is logged once, when it ends", async () => {
     const stream = openChecks(api, root.key);
     stream.send({ check: { key: root.key, permission } }, {});
     await stream.next();
@@ -75,7 +75,7 @@ describe.each(duplexClients)("a stream of checks by a client of %s", (_client, c
     expect(lines).toMatchObject([{ level: 30, code: "ok", application_id: root.applicationId }]);
   });
 
-  it("is logged once where its caller leaves, and as no failure", async () => {
+  it("is logged once, and not as a failure, when its client cancels", async () => {
     const stream = openChecks(api, root.key);
     stream.send({ check: { key: root.key, permission } });
     await stream.next();
@@ -85,7 +85,7 @@ describe.each(duplexClients)("a stream of checks by a client of %s", (_client, c
     ]);
   });
 
-  it("is logged with what ended it", async () => {
+  it("is logged with the reason of its end", async () => {
     const request = { name: "brief", type: "private", permissions: [permission] };
     const caller = await api.createApplication(root.key, request);
     const stream = openChecks(api, keyOf(caller));
@@ -98,7 +98,7 @@ describe.each(duplexClients)("a stream of checks by a client of %s", (_client, c
     expect(await linesOf(checkMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
   });
 
-  it("ends as UNAVAILABLE where the store does not answer, and says nothing of why", async () => {
+  it("ends as UNAVAILABLE without details if the store does not respond", async () => {
     const stream = openChecks(api, root.key);
     const check = { key: root.key, permission };
     stream.send({ check });
@@ -111,7 +111,7 @@ describe.each(duplexClients)("a stream of checks by a client of %s", (_client, c
     expect(await linesOf(checkMethod)).toMatchObject([{ level: 40, code: "store_unavailable" }]);
   });
 
-  it("ends as INTERNAL where the server fails, and says nothing of why", async () => {
+  it("ends as INTERNAL without details if the server fails", async () => {
     const stream = openChecks(api, root.key);
     const check = { key: root.key, permission };
     stream.send({ check });
@@ -125,7 +125,7 @@ describe.each(duplexClients)("a stream of checks by a client of %s", (_client, c
   });
 });
 
-describe.each(streamClients)("a watch by a client of %s", (_client, connect) => {
+describe.each(streamClients)("a watch over %s", (_client, connect) => {
   let api: StreamingApi;
 
   beforeEach(() => {
@@ -139,7 +139,7 @@ describe.each(streamClients)("a watch by a client of %s", (_client, connect) => 
     return read((signal) => api.watchCredentials(key, { heartbeatMs }, signal));
   }
 
-  it("is logged as canceled where its caller leaves, once, and not before", async () => {
+  it("is logged once as canceled when its client cancels", async () => {
     const watcher = watch(root.key);
     await watcher.next();
     expect(server.logs).toEqual([]);
@@ -149,7 +149,7 @@ describe.each(streamClients)("a watch by a client of %s", (_client, connect) => 
     ]);
   });
 
-  it("is logged with what ended it", async () => {
+  it("is logged with the reason of its end", async () => {
     const request = { name: "brief", type: "private", permissions: [permission] };
     const caller = await api.createApplication(root.key, request);
     const watcher = watch(keyOf(caller));
@@ -159,7 +159,7 @@ describe.each(streamClients)("a watch by a client of %s", (_client, connect) => 
     expect(await linesOf(watchMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
   });
 
-  it("that is refused is logged once, with why", async () => {
+  it("is logged once with the reason if it is refused", async () => {
     expect(await watch("secret").end()).toMatchObject({ status: Code.Unauthenticated });
     expect(await linesOf(watchMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
   });

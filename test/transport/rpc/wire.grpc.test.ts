@@ -86,8 +86,8 @@ async function untilLogged(...codes: string[]): Promise<void> {
   await until(async () => server.logs.some(({ code }) => codes.includes(String(code))));
 }
 
-describe("a good answer", () => {
-  it("is headers, a message, and trailers that end it", async () => {
+describe("a successful response", () => {
+  it("consists of headers, a message and trailers", async () => {
     const stream = open(byKeyRpc);
     stream.end(envelope(""));
     const { headers, trailers, body } = await answerOf(stream);
@@ -101,7 +101,7 @@ describe("a good answer", () => {
     expect(frames.map(({ isLast }) => isLast)).toEqual([false, false, true]);
   });
 
-  it("of hundreds of kilobytes reaches a caller that takes a kilobyte at a time", async () => {
+  it("of hundreds of kilobytes reaches a client that reads a kilobyte at a time", async () => {
     const whole = await call(listRpc, listAll());
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
     const stream = open(listRpc, {}, narrow);
@@ -115,7 +115,7 @@ describe("a good answer", () => {
   });
 });
 
-describe("a refusal", () => {
+describe("an error response", () => {
   const noKey = { "svc-api-key": "none" };
 
   it.each<[what: string, path: string, code: Code, headers: OutgoingHttpHeaders, body: Uint8Array]>(
@@ -135,14 +135,14 @@ describe("a refusal", () => {
         envelope(""),
       ],
       [
-        "of a compression that nobody knows",
+        "with an unknown compression",
         byKeyRpc,
         Code.Unimplemented,
         { "grpc-encoding": "snappy" },
         envelope("", 1),
       ],
     ],
-  )("%s is one frame of headers, which ends it", async (_what, path, code, headers, body) => {
+  )("%s consists of one HEADERS frame", async (_what, path, code, headers, body) => {
     const stream = open(path, headers);
     stream.end(body);
     const answer = await answerOf(stream);
@@ -155,7 +155,7 @@ describe("a refusal", () => {
     expect(wire.answerFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
 
-  it("comes before the caller has sent its message, which it may go on sending", async () => {
+  it("is sent before the message arrives, and the client may keep sending", async () => {
     const stream = open(listRpc, noKey);
     const answer = answerOf(stream);
     stream.write(envelope("a", 0, 100));
@@ -168,11 +168,11 @@ describe("a refusal", () => {
 });
 
 describe("a message", () => {
-  it("of nearly the limit arrives in many small frames", async () => {
+  it("just below the limit arrives in many small frames", async () => {
     const id = root.applicationId;
     const named = { id, name: "a", permissions: ["token:read"] };
     const empty = framed(UpdateApplicationRequestSchema, named).length;
-    // Too long for a name, which is told only when all of it has been read.
+    // Too long for a name, which is reported only after all of it has been read.
     const name = "x".repeat(bodyLimit - empty - 10);
     const body = framed(UpdateApplicationRequestSchema, { ...named, name });
     expect(body.length).toBeGreaterThan(bodyLimit - 50);
@@ -191,7 +191,7 @@ describe("a message", () => {
     expect(badRequest?.fieldViolations.map(({ field }) => field)).toEqual(["name"]);
   });
 
-  it("may be cut in two anywhere, and into single bytes", async () => {
+  it("may be split anywhere, even into single bytes", async () => {
     const id = [root.applicationId];
     const body = framed(ListApplicationsRequestSchema, { id, size: 3 });
     const cuts = times(body.length + 1, (at) => [body.subarray(0, at), body.subarray(at)]);
@@ -204,7 +204,7 @@ describe("a message", () => {
     }
   });
 
-  it("is none where the headers end the call, or nothing comes after them", async () => {
+  it("is missing if the call ends after its headers", async () => {
     const atOnce = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
     const soon = open(byKeyRpc);
     const late = open(byKeyRpc);
@@ -218,7 +218,7 @@ describe("a message", () => {
     }
   });
 
-  it("is sent only when it is asked for by a caller that waits for that", async () => {
+  it("is sent after 100 Continue if the client expects it", async () => {
     const ask = (headers: object) =>
       new Promise<string>((resolve) => {
         const stream = open(byKeyRpc, { expect: "100-continue", ...headers });
@@ -241,7 +241,7 @@ describe("a message", () => {
 describe("compression", () => {
   const gzipped = (message: Buffer) => envelope(gzipSync(message.subarray(5)), 1);
 
-  it("of a request is undone, and of a long answer done where its caller can undo it", async () => {
+  it("works for requests, and for long responses if the client accepts it", async () => {
     const plain = await call(listRpc, listAll());
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "gzip" };
     const answer = await call(listRpc, gzipped(listAll()), headers);
@@ -252,7 +252,7 @@ describe("compression", () => {
     expect(gunzipSync(answer.body.subarray(5)).equals(plain.body.subarray(5))).toBe(true);
   });
 
-  it("of a request gets a plain answer where its caller cannot undo another", async () => {
+  it("of a request does not compress the response if the client does not accept it", async () => {
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
     const answer = await call(listRpc, gzipped(listAll()), headers);
     expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
@@ -260,12 +260,12 @@ describe("compression", () => {
     expect(messagesIn(answer.body).map(listedIn)).toHaveLength(1);
   });
 
-  it("that was named need not be used", async () => {
+  it("may be announced and not used", async () => {
     const answer = await call(listRpc, listAll(), { "grpc-encoding": "gzip" });
     expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
   });
 
-  it("works for a client that shares no code with the server", async () => {
+  it("works for an independent client", async () => {
     const plain = await call(listRpc, listAll());
     const gzip = 2;
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure(), {
@@ -276,7 +276,7 @@ describe("compression", () => {
     expect(answer?.equals(plain.body.subarray(5))).toBe(true);
   });
 
-  it("of Connect gives the answer that there is without", async () => {
+  it("does not change the responses of Connect", async () => {
     const request = { method: "POST", body: '{"size":100}' };
     const headers = { "svc-api-key": root.key, "content-type": "application/json" };
     const plain = await send(server, listRpc, { ...request, headers });
@@ -287,7 +287,7 @@ describe("compression", () => {
       body: gzipSync(request.body),
     });
     expect(JSON.parse(packed.body)).toEqual(JSON.parse(plain.body));
-    // Takes care of the compression by itself.
+    // Handles the compression itself.
     const both = await fetch(`${server.url}${listRpc}`, {
       method: "POST",
       headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "gzip" },
@@ -298,7 +298,7 @@ describe("compression", () => {
   });
 });
 
-/** Makes a call by a client that shares no code with the server, and hears all of the answer. */
+/** Makes a call with an independent client and collects the whole response. */
 function callWith(client: Client, path: string, request: Buffer, given: [string, string][] = []) {
   const metadata = new Metadata();
   metadata.set("svc-api-key", root.key);
@@ -332,7 +332,7 @@ describe("metadata", () => {
 
   afterAll(() => client.close());
 
-  it("that nobody knows, in bytes or twice, is no reason to refuse a call", async () => {
+  it("ignores unknown, binary and repeated metadata", async () => {
     const { answer } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
       ["x-twice", "a"],
       ["x-twice", "b"],
@@ -342,13 +342,13 @@ describe("metadata", () => {
     expect(answer?.toString()).toContain(root.applicationId);
   });
 
-  it("with two keys is that of nobody", async () => {
+  it("with two keys is unauthenticated", async () => {
     const again: [string, string] = ["svc-api-key", root.key];
     const { error } = await callWith(client, byKeyRpc, Buffer.alloc(0), [again]);
     expect(error?.code).toBe(Code.Unauthenticated);
   });
 
-  it("of an answer comes before its message, and of a refusal with its details in bytes", async () => {
+  it("is sent before the message, and with binary details in an error response", async () => {
     const named: [string, string] = ["x-request-id", "my-own-name"];
     const good = await callWith(client, byKeyRpc, Buffer.alloc(0), [named]);
     expect(good.first?.get("x-request-id")).toEqual(["my-own-name"]);
@@ -360,7 +360,7 @@ describe("metadata", () => {
 });
 
 describe("a connection that is reset", () => {
-  it("during a call takes that with it, and the process goes on", async () => {
+  it("cancels its call and does not affect the process", async () => {
     store.shut();
     const arrival = store.arrival();
     open(byKeyRpc).end(envelope(""));
@@ -374,7 +374,7 @@ describe("a connection that is reset", () => {
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 
-  it("in the middle of a message or of an answer is no fault of the server", async () => {
+  it("in the middle of a message or response is not logged as a server error", async () => {
     open(updateRpc).write(envelope("abc", 0, 100));
     await wire.arrival();
     wire.reset();
@@ -392,7 +392,7 @@ describe("a connection that is reset", () => {
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 
-  it("that says goodbye first is answered before it ends", async () => {
+  it("gets its responses before it closes if the client sent GOAWAY first", async () => {
     store.shut();
     const arrival = store.arrival();
     const stream = open(byKeyRpc);

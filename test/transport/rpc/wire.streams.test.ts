@@ -59,7 +59,7 @@ function bytesOf(request: MessageInitShape<typeof StreamCheckAccessRequestSchema
   return toBinary(StreamCheckAccessRequestSchema, message);
 }
 
-/** A check of the root's own key, which holds this permission. */
+/** A check of the root key, which has this permission. */
 function checkNamed(correlationId: string): Uint8Array {
   return bytesOf({ correlationId, check: { key: root.key, permission: "access:check" } });
 }
@@ -68,7 +68,7 @@ const namesOf = (count: number) => times(count, (index) => `check ${index}`);
 const checksNamed = (names: readonly string[]) =>
   Buffer.concat(names.map((name) => envelope(checkNamed(name))));
 
-/** The names of the checks that were answered, all of them well. */
+/** The names of the checks in the responses. All of them must have succeeded. */
 function answeredIn({ body }: Pick<WireAnswer, "body">): string[] {
   return messagesIn(body).map((bytes) => {
     const { correlationId, result } = fromBinary(StreamCheckAccessResponseSchema, bytes);
@@ -77,7 +77,7 @@ function answeredIn({ body }: Pick<WireAnswer, "body">): string[] {
   });
 }
 
-/** Reads answers as they come. */
+/** Reads responses as they arrive. */
 function follow(stream: ClientHttp2Stream) {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk) => chunks.push(chunk));
@@ -90,7 +90,7 @@ function follow(stream: ClientHttp2Stream) {
   };
 }
 
-/** The line about a stream, when it has ended. */
+/** The log line of a stream, after it has ended. */
 async function lineOf({ sentHeaders }: ClientHttp2Stream) {
   const id = sentHeaders?.["x-request-id"];
   const find = () => server.logs.find(({ request_id }) => request_id === id);
@@ -98,8 +98,8 @@ async function lineOf({ sentHeaders }: ClientHttp2Stream) {
   return find();
 }
 
-describe("checks in a stream of gRPC", () => {
-  it("may be cut anywhere, and into single bytes", async () => {
+describe("checks in a gRPC stream", () => {
+  it("may be split anywhere, even into single bytes", async () => {
     const names = ["a", "b"];
     const body = checksNamed(names);
     const cuts = times(body.length + 1, (at) => [body.subarray(0, at), body.subarray(at)]);
@@ -112,7 +112,7 @@ describe("checks in a stream of gRPC", () => {
     }
   });
 
-  it("may come in one frame, more of them than are taken at a time, and are answered in order", async () => {
+  it("may arrive in one frame in large numbers, and get their responses in order", async () => {
     const names = namesOf(1_000);
     const stream = open();
     const answer = answerOf(stream);
@@ -121,7 +121,7 @@ describe("checks in a stream of gRPC", () => {
     expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
   });
 
-  it("are answered before the caller has sent all of them", async () => {
+  it("get their responses before the client has sent all of them", async () => {
     const stream = open();
     const answers = follow(stream);
     const [one, two] = [checksNamed(["a"]), checksNamed(["b", "c"])];
@@ -132,7 +132,7 @@ describe("checks in a stream of gRPC", () => {
     stream.end();
   });
 
-  it("that come together are answered in fewer frames than there are answers", async () => {
+  it("that arrive together get their responses in fewer frames", async () => {
     const names = namesOf(200);
     const stream = open();
     const answer = answerOf(stream);
@@ -145,7 +145,7 @@ describe("checks in a stream of gRPC", () => {
     expect(types.length).toBeLessThan(names.length / 2);
   });
 
-  it("are answered to a caller that takes little at a time, all of them and in order", async () => {
+  it("all get their responses in order, even if the client reads slowly", async () => {
     const names = namesOf(1_500);
     const narrow = openSession(server, { settings: { initialWindowSize: 500 } });
     const stream = open({}, narrow);
@@ -157,7 +157,7 @@ describe("checks in a stream of gRPC", () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
   });
 
-  it("may be nearly as large as the limit, in many small frames", async () => {
+  it("may be just below the limit, in many small frames", async () => {
     const long = envelope(bytesOf({ correlationId: "x".repeat(bodyLimit - 10) }));
     const body = Buffer.concat([checksNamed(["a"]), long, checksNamed(["b"])]);
     const stream = open();
@@ -179,14 +179,14 @@ describe("checks in a stream of gRPC", () => {
     expect(told.map(({ correlationId }) => correlationId.slice(0, 3))).toEqual(["a", "xxx", "b"]);
   });
 
-  it("are asked for where the caller waits for that", async () => {
+  it("are requested with 100 Continue if the client expects it", async () => {
     const stream = open({ expect: "100-continue" });
     const answer = answerOf(stream);
     stream.on("continue", () => stream.end(checksNamed(["a"])));
     expect(answeredIn(await answer)).toEqual(["a"]);
   });
 
-  it("are none where the headers end the stream, and nothing but the status is answered", async () => {
+  it("are absent if the headers end the stream, and the response is only the status", async () => {
     const atOnce = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
     const { headers } = await answerOf(atOnce);
     expect(headers).toMatchObject({ "grpc-status": "0" });
@@ -204,8 +204,8 @@ describe("checks in a stream of gRPC", () => {
   });
 });
 
-describe("a stream of gRPC", () => {
-  it("ends with its connection when that is reset, and the process goes on", async () => {
+describe("a gRPC stream", () => {
+  it("ends when its connection is reset, and the process is not affected", async () => {
     const stream = open();
     const answers = follow(stream);
     stream.write(Buffer.concat([checksNamed(["a"]), Buffer.from([0, 0])]));
@@ -217,21 +217,21 @@ describe("a stream of gRPC", () => {
     expect(answeredIn(await answerOf(other))).toEqual(["b"]);
   });
 
-  it("ends when its caller leaves it, and other streams of the connection go on", async () => {
+  it("ends when its client cancels it, and other streams of the connection continue", async () => {
     const [left, staying] = [open(), open()];
     const answers = follow(staying);
     const others = follow(left);
     left.write(checksNamed(["a"]));
     await others.untilAnswered("a");
     left.close(constants.NGHTTP2_CANCEL);
-    // The client may end what it sends before it leaves.
+    // The client may end its request before it cancels.
     expect((await lineOf(left))?.code).toMatch(/^(canceled|ok)$/);
     staying.write(checksNamed(["b"]));
     await answers.untilAnswered("b");
     staying.end();
   });
 
-  it("goes on after its caller has said that it opens no others", async () => {
+  it("continues after its client has sent GOAWAY", async () => {
     const stream = open();
     const answers = follow(stream);
     stream.write(checksNamed(["a"]));
@@ -248,7 +248,7 @@ describe("a stream of gRPC", () => {
 
   it("ends as DEADLINE_EXCEEDED while it waits for its next check", async () => {
     let answered: string[] = [];
-    // A slow machine needs longer to answer the first check.
+    // A slow machine needs longer to respond to the first check.
     for (let milliseconds = 250; answered.length === 0; milliseconds *= 2) {
       const stream = open({ "grpc-timeout": `${milliseconds}m` });
       const answer = answerOf(stream);
@@ -271,7 +271,7 @@ describe("a stream of gRPC", () => {
     expect(await lineOf(stream)).toMatchObject({ code: "deadline_exceeded" });
   });
 
-  it("is not cut off where its caller hangs up long before all is answered", async () => {
+  it("is not aborted when its client stops sending long before the last response", async () => {
     const names = namesOf(300);
     const stream = open();
     const answer = answerOf(stream);
@@ -281,7 +281,7 @@ describe("a stream of gRPC", () => {
     expect((await answer).code).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
-  it("takes its only message in two parts, as any other", async () => {
+  it("accepts its only message in two parts", async () => {
     const message = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     const body = envelope(toBinary(WatchCredentialsRequestSchema, message));
     const stream = open({}, wire, watchRpc);
@@ -293,7 +293,7 @@ describe("a stream of gRPC", () => {
   });
 });
 
-describe("a client that shares no code with the server", () => {
+describe("an independent client", () => {
   const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
   const ca = readFileSync(tls.TLS_CERT);
   const gzip = { "grpc.default_compression_algorithm": 2 };
@@ -303,7 +303,7 @@ describe("a client that shares no code with the server", () => {
     ["in clear, compressed", {}, gzip],
     ["over TLS", tls, {}],
     ["over TLS, compressed", tls, gzip],
-  ])("has its checks answered %s", async (_how, environment, options) => {
+  ])("gets responses to its checks %s", async (_how, environment, options) => {
     const other = await startServer("lmdb", { environment, store: server.store });
     const isSecure = "TLS_CERT" in environment;
     const client = new Client(

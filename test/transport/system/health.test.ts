@@ -42,7 +42,7 @@ afterEach(() => server.close());
 const health = () => createClient(Health, createGrpcTransport({ baseUrl: server.url }));
 
 describe("/healthz", () => {
-  it("says that the process is alive, without a key and whatever the store does", async () => {
+  it("returns 200 without a key, whatever the state of the store", async () => {
     isReachable = false;
     const { status, headers, body } = await send(server, "/healthz");
     expect([status, headers["content-type"], body]).toEqual([
@@ -55,12 +55,12 @@ describe("/healthz", () => {
 });
 
 describe("/readyz", () => {
-  it("says that the store answers", async () => {
+  it("returns 200 while the store responds", async () => {
     const { status, body } = await send(server, "/readyz");
     expect([status, body]).toEqual([200, '{"status":"ready"}']);
   });
 
-  it("says that it does not, with 503 and when to ask again, and not why", async () => {
+  it("returns 503 with Retry-After and without details while the store does not respond", async () => {
     isReachable = false;
     const answer = await send(server, "/readyz");
     expectProblem(answer, 503, "store_unavailable");
@@ -71,11 +71,11 @@ describe("/readyz", () => {
   it("does not let callers make the store work", async () => {
     const begun = performance.now();
     await Promise.all(Array.from({ length: 50 }, () => send(server, "/readyz")));
-    // An answer of the store is good for half a second.
+    // A ping result is reused for half a second.
     expect(pings).toBeLessThanOrEqual(1 + (performance.now() - begun) / 499);
   });
 
-  it("says so when the store itself is closed", async () => {
+  it("returns 503 when the store is closed", async () => {
     const other = await startServer();
     await other.store.close();
     expectProblem(await send(other, "/readyz"), 503, "store_unavailable");
@@ -91,7 +91,7 @@ describe("grpc.health.v1.Health/Check", () => {
     },
   );
 
-  it("says NOT_SERVING while the store does not answer", async () => {
+  it("returns NOT_SERVING while the store does not respond", async () => {
     isReachable = false;
     expect((await health().check({})).status).toBe(Status.NOT_SERVING);
   });
@@ -106,7 +106,7 @@ describe("grpc.health.v1.Health/Check", () => {
 });
 
 describe("grpc.health.v1.Health/Watch", () => {
-  /** Watches, and notes every status as it comes. */
+  /** Watches and records every status. */
   function watch(service = "") {
     const statuses: Status[] = [];
     const abort = new AbortController();
@@ -121,7 +121,7 @@ describe("grpc.health.v1.Health/Watch", () => {
   const seen = (statuses: Status[], ...expected: Status[]) =>
     until(async () => JSON.stringify(statuses) === JSON.stringify(expected));
 
-  it("says SERVING, and then each change", async () => {
+  it("yields SERVING and then each change", async () => {
     const { statuses, ended, stop } = watch();
     await seen(statuses, Status.SERVING);
     isReachable = false;
@@ -132,7 +132,7 @@ describe("grpc.health.v1.Health/Watch", () => {
     await expect(ended).rejects.toThrow();
   });
 
-  it("says SERVICE_UNKNOWN of a service that is not there, and stays", async () => {
+  it("yields SERVICE_UNKNOWN for an unknown service and stays open", async () => {
     const { statuses, ended, stop } = watch("latchkey.v1.Nothing");
     await seen(statuses, Status.SERVICE_UNKNOWN);
     stop();

@@ -14,7 +14,7 @@ describe("the pages for people", () => {
 
   afterAll(() => server.close());
 
-  /** The scripts, styles and pictures that a page names. */
+  /** The scripts, styles and images that a page references. */
   async function assetsOf(path: string): Promise<string[]> {
     const { body } = await send(server, path);
     const named = body.matchAll(/<(?:script|link|img)\b[^>]* (?:src|href)="([^"]+)"/g);
@@ -50,7 +50,7 @@ describe("the pages for people", () => {
       });
     });
 
-    it("is told the header that keys are sent in", async () => {
+    it("contains the configured key header", async () => {
       const { body } = await send(server, `/${name}`);
       expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
     });
@@ -63,7 +63,7 @@ describe("the pages for people", () => {
       expect(assets.filter((asset) => !asset.startsWith("/assets/"))).toEqual([]);
     });
 
-    it("names files that are there, to be kept for good, compressed for who takes that", async () => {
+    it("references existing assets that are cacheable forever and compressed on request", async () => {
       for (const asset of await assetsOf(`/${name}`)) {
         const plain = await fetch(server.url + asset, {
           headers: { "accept-encoding": "identity" },
@@ -87,7 +87,7 @@ describe("the pages for people", () => {
       }
     });
 
-    it("comes compressed to who takes that, and is the same then", async () => {
+    it("is compressed on request, with the same content", async () => {
       const plain = await send(server, `/${name}`);
       const zipped = await callRaw(server, `/${name}`, {
         headers: { ":method": "GET", "content-type": "text/plain", "accept-encoding": "gzip" },
@@ -102,7 +102,7 @@ describe("the pages for people", () => {
       expect(headers.allow).toBe("GET, HEAD");
     });
 
-    it("answers HEAD without a body", async () => {
+    it("responds to HEAD without a body", async () => {
       const { status, headers, body } = await send(server, `/${name}`, { method: "HEAD" });
       expect(status).toBe(200);
       expect(Number(headers["content-length"])).toBeGreaterThan(100);
@@ -138,7 +138,7 @@ describe("the pages for people", () => {
     expect(headers["content-encoding"]).toBe(isZipped ? "gzip" : undefined);
   });
 
-  it("brings a browser that asks for nothing in particular to the console", async () => {
+  it("redirects a browser from / to the console", async () => {
     const browser = await send(server, "/", { headers: { accept: "text/html,*/*" } });
     expect([browser.status, browser.headers.location]).toEqual([302, "/console"]);
     const program = await send(server, "/", { headers: { accept: "*/*" } });

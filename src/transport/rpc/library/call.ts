@@ -19,49 +19,49 @@ import { bodyTooLarge, type Problem, unreadable } from "../../../errors.js";
 import type { Interceptor } from "../../../middleware/interceptor.js";
 import { chain, type NextUnary } from "../../../middleware/interceptor.js";
 import type { Exchange } from "../../http/exchange.js";
-import { limitTime, timeoutOf } from "../fast-path.js";
+import { parseTimeout, startTimeout } from "../fast-path.js";
 import { envelopeSize } from "../protocols/protocol.js";
 
-interface RpcCallOptions {
+interface LibraryMethodOptions {
   readonly handler: UniversalHandler;
   readonly observe: Interceptor;
-  /** Run on the headers alone, before anything of the message is read. */
+  /** Interceptors that need only the headers and run before the message is read. */
   readonly admission: readonly Interceptor[];
-  /** Run on them again while a stream goes on. */
+  /** Those of them that run again while a stream is open. */
   readonly readmission: readonly Interceptor[];
   readonly bodyLimit: number;
 }
 
-/** A method of gRPC, gRPC-Web and Connect. */
-export interface RpcCall {
+/** A method that the protocol library serves. */
+export interface LibraryMethod {
   readonly handler: UniversalHandler;
-  /** Whether its callers send one message, and that is that. */
+  /** Whether the request is a single message. */
   readonly isOneMessage: boolean;
-  /** How many bytes a message may have. */
+  /** The message limit in bytes. */
   readonly bodyLimit: number;
   serve(exchange: Exchange, request: UniversalServerRequest): Promise<UniversalServerResponse>;
 }
 
 /**
- * Creates a method around the handler of the protocol library. The library
- * reads a message before it asks any interceptor, so callers are let in here;
- * and what it would refuse by itself is refused in our own words.
+ * Wraps a handler of the protocol library. The library reads a message before it
+ * runs any interceptor, so admission runs here. Errors of the library are replaced
+ * by problems of our own.
  */
-export function createRpcCall(options: RpcCallOptions): RpcCall {
+export function createLibraryMethod(options: LibraryMethodOptions): LibraryMethod {
   const { handler, observe, admission, readmission, bodyLimit } = options;
   const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
   const pass: NextUnary = (request) => request as unknown as UnaryResponse;
   const admit = chain(admission, pass);
   const admitAgain = chain(readmission, pass);
 
-  /** Throws where the caller may not make the call, or its time for it runs out. */
+  /** Throws if the caller may not make the call, or its timeout expires. */
   async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {
-    if (timeoutOf(exchange.headers) === undefined) {
-      // The library would try to set a timer to a time that none can be set to.
+    if (parseTimeout(exchange.headers) === undefined) {
+      // The library would set a timer with a delay that timers do not support.
       request.header.delete("grpc-timeout");
       request.header.delete("connect-timeout-ms");
     }
-    limitTime(exchange);
+    startTimeout(exchange);
     try {
       await admit(request);
     } finally {
@@ -69,8 +69,8 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
     }
   }
 
-  /** Writes the line about a call that never began, and answers what its caller may see. */
-  async function note(reason: unknown, request: UnaryRequest): Promise<Problem> {
+  /** Logs a call that was refused before it started. Returns the error for the caller. */
+  async function logRefusal(reason: unknown, request: UnaryRequest): Promise<Problem> {
     const fail = observe(() => {
       throw reason;
     });
@@ -88,47 +88,47 @@ export function createRpcCall(options: RpcCallOptions): RpcCall {
 
     async serve(exchange, request) {
       const { call } = exchange;
-      const asked = withoutMessage(handler, request);
-      const refuseFor = async (reason: unknown) => {
-        const problem = await note(reason, asked);
+      const opening = withoutMessage(handler, request);
+      const refuse = async (reason: unknown) => {
+        const problem = await logRefusal(reason, opening);
         call.refusal = problem;
-        return refuse(handler, request, problem);
+        return respondWithError(handler, request, problem);
       };
 
       try {
-        await admitInTime(asked, exchange);
+        await admitInTime(opening, exchange);
       } catch (reason) {
-        return refuseFor(reason);
+        return refuse(reason);
       }
       if (Number(request.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
-        return refuseFor(bodyTooLarge(bodyLimit));
+        return refuse(bodyTooLarge(bodyLimit));
       }
-      exchange.askForBody();
+      exchange.sendContinue();
       if (isOneMessage) {
-        exchange.cutOffSlowBody();
+        exchange.startBodyTimeout();
       }
       if (handler.method.methodKind !== "unary") {
         const readmit = async () => {
-          await admitAgain(asked);
+          await admitAgain(opening);
         };
         call.readmit = readmit;
       }
       try {
-        const answer = await handler(request);
-        return call.logged || answer.status === unsupportedMediaType
-          ? answer
-          : refuseFor(unreadable(await readError(answer), bodyLimit));
+        const response = await handler(request);
+        return call.logged || response.status === unsupportedMediaType
+          ? response
+          : refuse(unreadable(await readError(response), bodyLimit));
       } catch (reason) {
         if (call.logged) {
           throw reason;
         }
-        return refuseFor(unreadable(reason, bodyLimit));
+        return refuse(unreadable(reason, bodyLimit));
       }
     },
   };
 }
 
-/** A request as interceptors see it that look at headers only. */
+/** A request without its message, for interceptors that need only the headers. */
 function withoutMessage(
   { method, service }: UniversalHandler,
   { header, signal, url, method: requestMethod, contextValues }: UniversalServerRequest,
@@ -146,11 +146,11 @@ function withoutMessage(
   };
 }
 
-/** The status of the library's answer to a content type that is of no protocol. */
+/** The library's status for an unknown content type. */
 export const unsupportedMediaType = 415;
 
-/** Refuses a call in its own protocol: the library tells what goes wrong while it reads a body. */
-export function refuse(
+/** Responds with an error in the caller's protocol: the library reports errors that a body throws. */
+export function respondWithError(
   handler: UniversalHandler,
   { method, header, ...request }: UniversalServerRequest,
   problem: Problem,
@@ -164,7 +164,7 @@ export function refuse(
   });
 }
 
-/** The error that the library gave as an answer, in whichever protocol. */
+/** Reads the error in a response of the library, in any protocol. */
 export async function readError({
   header,
   body,

@@ -5,15 +5,15 @@ import { overloaded } from "../../../errors.js";
 import { waitForNextTick } from "../../../lib/event-loop.js";
 import { createSemaphore } from "../../../lib/semaphore.js";
 
-/** Up to how many bytes a message is small: it is there sooner than another thread could be asked for it. */
-const small = 16 * 1024;
+/** Up to this size, decompressing in this thread is faster than in another. */
+const maxSyncBytes = 16 * 1024;
 
-/** How many of the others are decompressed at once, and for how many milliseconds another may be expected to wait. */
-const mostAtOnce = 2;
-const longestWait = 500;
+/** Larger messages that are decompressed at the same time, and the maximum expected wait in milliseconds. */
+const maxConcurrent = 2;
+const maxWaitMs = 500;
 
-/** How many milliseconds one is expected to take before any has been seen. */
-const expected = 5;
+/** The initial estimate of the duration of one, in milliseconds. */
+const initialEstimateMs = 5;
 
 const decompressSync: Readonly<Record<string, typeof gunzipSync>> = {
   gzip: gunzipSync,
@@ -21,27 +21,26 @@ const decompressSync: Readonly<Record<string, typeof gunzipSync>> = {
 };
 
 /**
- * Decompresses small messages at once, and of the others a few at a time:
- * nobody knows what becomes of a few bytes before it is there, and many such
- * messages at once would take all memory. Those for which the wait would be
- * long are refused at once: who waits in vain takes the turn of another.
+ * Decompresses small messages synchronously, and only a few larger ones at a time:
+ * the decompressed size is unknown in advance, and many at once would exhaust the
+ * memory. If the expected wait is too long, the message is rejected immediately.
  */
-export function decompressInTurn(compressions: readonly Compression[]): Compression[] {
-  const inTurn = createSemaphore(mostAtOnce);
+export function limitDecompression(compressions: readonly Compression[]): Compression[] {
+  const limitConcurrency = createSemaphore(maxConcurrent);
   let pending = 0;
-  let usual = expected;
+  let averageMs = initialEstimateMs;
 
   function decompressLarge<T>(decompress: () => Promise<T>): Promise<T> {
-    if (((pending - mostAtOnce) * usual) / mostAtOnce > longestWait) {
+    if (((pending - maxConcurrent) * averageMs) / maxConcurrent > maxWaitMs) {
       throw overloaded();
     }
     pending++;
     return new Promise((resolve, reject) => {
-      void inTurn(async () => {
-        const begun = performance.now();
+      void limitConcurrency(async () => {
+        const startedAt = performance.now();
         await decompress().then(resolve, reject);
-        usual += (performance.now() - begun - usual) / 8;
-        // What has been decompressed is read first, and others get a word in.
+        averageMs += (performance.now() - startedAt - averageMs) / 8;
+        // Lets the decompressed message be parsed, and other work run, before the next one.
         await waitForNextTick();
         pending--;
       });
@@ -56,17 +55,17 @@ export function decompressInTurn(compressions: readonly Compression[]): Compress
   }));
 }
 
-/** Decompresses a message if it is small, and so is what becomes of it. One that is broken is refused. */
+/** Decompresses a message if it is small before and after. Throws if it is corrupt. */
 function decompressSmall(
   name: string,
   bytes: Uint8Array,
   limit: number,
 ): Uint8Array<ArrayBuffer> | undefined {
-  if (bytes.length === 0 || bytes.length > small) {
+  if (bytes.length === 0 || bytes.length > maxSyncBytes) {
     return undefined;
   }
   try {
-    return decompressSync[name]?.(bytes, { maxOutputLength: Math.min(small, limit) });
+    return decompressSync[name]?.(bytes, { maxOutputLength: Math.min(maxSyncBytes, limit) });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
       return undefined;

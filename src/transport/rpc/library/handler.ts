@@ -17,53 +17,50 @@ import { forConnect, type Interceptor } from "../../../middleware/interceptor.js
 import { createReadStreamInterceptor } from "../../../middleware/message-stream.js";
 import type { Interceptors } from "../../../middleware/pipeline.js";
 import type { JsonOptions } from "../../codec/connect-json.js";
-import { type Door, type Exchange, type Served, served } from "../../http/exchange.js";
+import { type Door, type Exchange, type Handled, handled } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "../implementation.js";
-import { encodeMessage, grpcMessage, withReadableMessage } from "../protocols/grpc.js";
-import { createRpcCall, type RpcCall, unsupportedMediaType } from "./call.js";
-import { decompressInTurn } from "./decompression.js";
-import { cutOffSlowMessages, holdBody } from "./request-body.js";
-import { deliverStream, dropBodyWhenAnswered, sendWhole } from "./response-body.js";
+import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
+import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./call.js";
+import { limitDecompression } from "./decompression.js";
+import { abortSlowMessages, limitBodyMemory } from "./request-body.js";
+import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 
-/**
- * Serves gRPC, gRPC-Web and Connect by the library of the protocol: streams,
- * and unary calls that are out of the ordinary. Takes nothing else.
- */
-export function createRpc(options: RpcOptions, jsonOptions: JsonOptions): Door {
-  const calls = createCalls(options, jsonOptions);
+/** Serves all RPC calls that the fast paths do not support with the Connect library. */
+export function createLibraryHandler(options: RpcOptions, jsonOptions: JsonOptions): Door {
+  const methods = createMethods(options, jsonOptions);
 
-  async function serve(call: RpcCall, exchange: Exchange): Promise<Served> {
+  async function handle(call: LibraryMethod, exchange: Exchange): Promise<Handled> {
     if (!call.handler.allowedMethods.includes(exchange.method)) {
       throw methodNotAllowed(call.handler.allowedMethods);
     }
     const { response } = exchange.native();
     exchange.call.protocol = protocolOf(exchange);
-    const answer = await call.serve(exchange, toUniversal(exchange, call));
-    if (answer.status === unsupportedMediaType) {
+    const result = await call.serve(exchange, toUniversal(exchange, call));
+    if (result.status === unsupportedMediaType) {
       throw new Problem(
         "unsupported_media_type",
-        "Send a message of gRPC, gRPC-Web or Connect, or see /openapi.json for the paths of REST.",
+        "Send a gRPC, gRPC-Web or Connect message, or see /openapi.json for the REST paths.",
       );
     }
     if (call.handler.method.methodKind === "unary" || exchange.call.refusal) {
-      exchange.dropBody();
-      await sendWhole(exchange, withReadableMessage(answer));
-      return served;
+      exchange.discardBody();
+      await sendBuffered(exchange, withGrpcMessageEncoding(result));
+      return handled;
     }
-    dropBodyWhenAnswered(exchange);
-    const delivered = deliverStream(exchange, answer, options.patience);
-    await universalResponseToNodeResponse(withReadableMessage(delivered), response);
-    return served;
+    discardBodyAfterResponse(exchange);
+    const streamed = sendStream(exchange, result, options.patience);
+    await universalResponseToNodeResponse(withGrpcMessageEncoding(streamed), response);
+    return handled;
   }
 
   return (exchange) => {
-    const call = calls.get(exchange.path);
-    return call ? serve(call, exchange) : refuseGrpc(exchange, options.withoutSecrets);
+    const call = methods.get(exchange.path);
+    return call ? handle(call, exchange) : refuseUnknownMethod(exchange, options.withoutSecrets);
   };
 }
 
-/** The library opens a stream before it reads its body, so that no error in there would refuse it. */
+/** Refuses streams. The library opens a stream before it reads the body, so a body that throws does not refuse it. */
 const refuseFirst: Interceptor = (next) => (request) => {
   const { refusal } = request.contextValues.get(callKey);
   if (refusal) {
@@ -72,8 +69,8 @@ const refuseFirst: Interceptor = (next) => (request) => {
   return next(request);
 };
 
-/** The library tells by a signal of its own that a call is given up. */
-const endWithSignal: Interceptor = (next) => (request) => {
+/** Links the library's cancellation of a call to ours. */
+const linkCancellation: Interceptor = (next) => (request) => {
   const { signal, stream, contextValues } = request;
   if (!stream) {
     const { cancellation } = contextValues.get(callKey);
@@ -82,8 +79,11 @@ const endWithSignal: Interceptor = (next) => (request) => {
   return next(request);
 };
 
-/** The calls that are served, by their paths. */
-function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap<string, RpcCall> {
+/** Creates the methods by path. */
+function createMethods(
+  options: RpcOptions,
+  jsonOptions: JsonOptions,
+): ReadonlyMap<string, LibraryMethod> {
   const { implementations, openImplementations, interceptors, bodyLimit } = options;
   const { deadline, admission, readmission, inspection } = interceptors;
   return new Map([
@@ -91,7 +91,7 @@ function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap
       implementations,
       router: {
         readMaxBytes: bodyLimit,
-        acceptCompression: decompressInTurn([compressionGzip, compressionBrotli]),
+        acceptCompression: limitDecompression([compressionGzip, compressionBrotli]),
         jsonOptions,
       },
       first: [refuseFirst],
@@ -101,7 +101,7 @@ function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap
     }),
     ...mount(options, {
       implementations: openImplementations,
-      // Anyone may call them, so nothing is decompressed for that.
+      // No decompression for unauthenticated callers.
       router: { readMaxBytes: openBodyLimit, acceptCompression: [], jsonOptions },
       first: [],
       admission: [],
@@ -114,71 +114,82 @@ function createCalls(options: RpcOptions, jsonOptions: JsonOptions): ReadonlyMap
 interface Mounting extends Pick<Interceptors, "admission" | "readmission" | "inspection"> {
   readonly implementations: readonly Implementation[];
   readonly router: ConnectRouterOptions & { readonly readMaxBytes: number };
-  /** Those that go before all others. */
+  /** Interceptors that run before all others. */
   readonly first: readonly Interceptor[];
 }
 
-function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, RpcCall][] {
+function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, LibraryMethod][] {
   const { observe, limitStreams, deadline } = interceptors;
   const { implementations, first, admission, readmission, inspection } = mounting;
   const bodyLimit = mounting.router.readMaxBytes;
   const readStream = createReadStreamInterceptor(bodyLimit);
-  const all = [...first, endWithSignal, observe, limitStreams, deadline, readStream, ...inspection];
+  const all = [
+    ...first,
+    linkCancellation,
+    observe,
+    limitStreams,
+    deadline,
+    readStream,
+    ...inspection,
+  ];
   const router = createConnectRouter(mounting.router);
   for (const { service, handlers } of implementations) {
     router.service(service, handlers, { interceptors: all.map(forConnect) });
   }
   return router.handlers.map((handler) => {
-    const call = createRpcCall({ handler, observe, admission, readmission, bodyLimit });
+    const call = createLibraryMethod({ handler, observe, admission, readmission, bodyLimit });
     return [handler.requestPath, call];
   });
 }
 
-/** The address of a request is the caller's own words and may make no sense. */
-function toUniversal(exchange: Exchange, { isOneMessage, bodyLimit }: RpcCall) {
+/** Converts a request for the library. Fails if the URL is invalid. */
+function toUniversal(exchange: Exchange, { isOneMessage, bodyLimit }: LibraryMethod) {
   const { request, response } = exchange.native();
   try {
     const { call } = exchange;
     const values = createContextValues().set(callKey, call);
     const universal = universalRequestFromNodeRequest(request, response, undefined, values);
-    hideOddType(universal.header);
-    // What is not read of a refused body is dropped by us.
+    hideInvalidContentType(universal.header);
+    // The rest of a refused body is discarded by the exchange.
     const parts = request.iterator({ destroyOnReturn: false });
-    const body = holdBody(parts, exchange, bodyLimit);
+    const body = limitBodyMemory(parts, exchange, bodyLimit);
     const mayBeSlow = !isOneMessage && exchange instanceof Http2Exchange;
-    return { ...universal, body: mayBeSlow ? cutOffSlowMessages(body, exchange) : body };
+    return { ...universal, body: mayBeSlow ? abortSlowMessages(body, exchange) : body };
   } catch {
     throw invalidRequest({ field: "host", message: "is missing or is not a valid host" });
   }
 }
 
-/** The form of all types of content that the library knows. */
-const typeForm = /^application\/[a-z-]+(\+[a-z]+)?(; ?charset=[a-z\d-]+)?$/i;
+/** Matches every content type that the library supports. */
+const contentTypePattern = /^application\/[a-z-]+(\+[a-z]+)?(; ?charset=[a-z\d-]+)?$/i;
 
-/** The library remembers the types that it was asked for, and one that is none may be a key, or very long. */
-function hideOddType(headers: Headers): void {
+/** The library caches unknown content types, and an invalid one may be a key or very long. */
+function hideInvalidContentType(headers: Headers): void {
   const type = headers.get("content-type");
-  if (type !== null && !typeForm.test(type)) {
+  if (type !== null && !contentTypePattern.test(type)) {
     headers.set("content-type", "unknown");
   }
 }
 
-/** The protocol of what the library takes, by its content type. */
+/** The protocol of a request, by its content type. */
 function protocolOf({ headers }: Exchange): ProtocolName {
   const [, kind] = /^application\/(grpc-web|grpc)\b/i.exec(headers["content-type"] ?? "") ?? [];
   return (kind?.toLowerCase() as ProtocolName | undefined) ?? "connect";
 }
 
-/** A gRPC client must be told in its own terms that there is no such method. */
-function refuseGrpc(exchange: Exchange, withoutSecrets: WithoutSecrets): Served | undefined {
+/** gRPC clients need a gRPC status if a method does not exist. */
+function refuseUnknownMethod(
+  exchange: Exchange,
+  withoutSecrets: WithoutSecrets,
+): Handled | undefined {
   const { headers, path } = exchange;
   const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {
     return undefined;
   }
-  const message = encodeMessage(`there is no method ${withoutSecrets(path)}`);
+  const message = encodeMessage(`unknown method ${withoutSecrets(path)}`);
   exchange.call.protocol = "grpc";
-  exchange.code = "unimplemented";
+  exchange.problemCode = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
-  return served;
+  return handled;
 }

@@ -1,54 +1,53 @@
 import { overloaded } from "../../../errors.js";
 import { compact } from "../../../lib/bytes.js";
 import type { Timeout } from "../../../lib/timeout.js";
-import { areTooManyParts, inTooManyParts, takeBodyTurn } from "../../http/body.js";
+import { hasTooManyChunks, scheduleBody, tooManyChunks } from "../../http/body.js";
 import type { Exchange } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { envelopeSize } from "../protocols/protocol.js";
 
-/** The types of content whose messages come in envelopes. */
+/** Content types whose messages have envelopes. */
 const enveloped = /^application\/(grpc|connect\+)/i;
 
 /**
- * Passes on what arrives of a body whose messages, of up to so many bytes, the
- * protocol library collects. Throws where there is no room beside all others
- * for what has come of a message and for all that was announced of it, for
- * which the library makes room at once.
+ * Passes a body to the library and reserves memory for it. Throws if the body
+ * budget is exhausted. A message counts with the bytes that have arrived and its
+ * announced length, which the library allocates in advance.
  */
-export async function* holdBody(
+export async function* limitBodyMemory(
   parts: AsyncIterable<Buffer>,
   exchange: Exchange,
   limit: number,
 ): AsyncGenerator<Buffer> {
   const { "content-type": type = "", "content-length": length = "0" } = exchange.headers;
-  const heldAfter = enveloped.test(type)
-    ? createHeldMessage(limit)
-    : createHeldBody(Number(length));
+  const bytesAfter = enveloped.test(type)
+    ? createMessageSize(limit)
+    : createBodySize(Number(length));
   let size = 0;
   for await (const part of parts) {
     size += part.length;
-    if (!exchange.hold(heldAfter(part))) {
+    if (!exchange.reserveMemory(bytesAfter(part))) {
       throw overloaded();
     }
     yield compact(part);
   }
-  await new Promise<void>((resolve) => takeBodyTurn(exchange.connection, size, resolve));
+  await new Promise<void>((resolve) => scheduleBody(exchange.connection, size, resolve));
 }
 
-/** Of one that is too long nothing is kept. */
-function createHeldMessage(limit: number): (part: Buffer) => number {
-  const unfinishedAfter = createUnfinished();
+/** Computes the memory of a message. One over the limit takes none, as the library rejects it. */
+function createMessageSize(limit: number): (part: Buffer) => number {
+  const trackPart = createMessageTracker();
   let count = 0;
   return (part) => {
-    const { arrived, announced } = unfinishedAfter(part);
-    const isOfOneBefore = arrived > part.length;
-    count = isOfOneBefore ? count + 1 : 1;
+    const { arrived, announced } = trackPart(part);
+    const continuesMessage = arrived > part.length;
+    count = continuesMessage ? count + 1 : 1;
     refuseSmallParts(count, arrived);
     return announced > limit ? 0 : arrived + announced;
   };
 }
 
-function createHeldBody(announced: number): (part: Buffer) => number {
+function createBodySize(announced: number): (part: Buffer) => number {
   let arrived = 0;
   let count = 0;
   return (part) => {
@@ -59,31 +58,28 @@ function createHeldBody(announced: number): (part: Buffer) => number {
   };
 }
 
-/** The library goes through all parts with each that comes. */
+/** The library iterates over all parts for each new one. */
 function refuseSmallParts(count: number, size: number): void {
-  if (areTooManyParts(count, size)) {
-    throw inTooManyParts();
+  if (hasTooManyChunks(count, size)) {
+    throw tooManyChunks();
   }
 }
 
-/**
- * Passes on what arrives of a stream whose messages the protocol library
- * reads, and cuts its sender off where one that has begun does not end in time.
- */
-export async function* cutOffSlowMessages(
+/** Passes a stream to the library, and aborts it if a message that has started does not arrive in time. */
+export async function* abortSlowMessages(
   parts: AsyncIterable<Buffer>,
   exchange: Http2Exchange,
 ): AsyncGenerator<Buffer> {
-  const unfinishedAfter = createUnfinished();
-  const cutOff = () => exchange.cutOffBody();
+  const trackPart = createMessageTracker();
+  const abort = () => exchange.abortBody();
   let timeout: Timeout | undefined;
   try {
     for await (const part of parts) {
-      if (unfinishedAfter(part).arrived === 0) {
+      if (trackPart(part).arrived === 0) {
         timeout?.cancel();
         timeout = undefined;
       } else {
-        timeout ??= exchange.bodyTimeouts.start(cutOff);
+        timeout ??= exchange.bodyTimeouts.start(abort);
       }
       yield part;
     }
@@ -92,16 +88,16 @@ export async function* cutOffSlowMessages(
   }
 }
 
-/** A message that has not ended; all of it is nothing where there is none. */
-interface Unfinished {
-  /** How many bytes of it have come, with its prefix. */
+/** The incomplete message at the end of a stream. All zero if there is none. */
+interface PartialMessage {
+  /** Bytes that have arrived, with the prefix. */
   readonly arrived: number;
-  /** How long it will be, once that is known. */
+  /** Its length, once that is known. */
   readonly announced: number;
 }
 
-/** Creates what tells after each part of a stream what has not ended. */
-function createUnfinished(): (part: Buffer) => Unfinished {
+/** Creates a function that takes the parts of a stream and returns the incomplete message after each. */
+function createMessageTracker(): (part: Buffer) => PartialMessage {
   let prefix: Buffer = Buffer.alloc(0);
   let length = 0;
   let missing = 0;

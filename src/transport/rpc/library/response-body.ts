@@ -4,56 +4,56 @@ import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { asBuffer } from "../../../lib/bytes.js";
 import type { Exchange } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
-import { listOf } from "../call.js";
+import { toHeaderList } from "../call.js";
 
-/** Lets go of the rest of a stream that has its answer, and cuts off a sender that does not hang up. */
-export function dropBodyWhenAnswered(exchange: Exchange): void {
+/** Discards the rest of a request stream after its response, and aborts it if the client keeps sending. */
+export function discardBodyAfterResponse(exchange: Exchange): void {
   const { response } = exchange.native();
-  const answer = "stream" in response ? response.stream : response;
-  answer.once("finish", () => {
-    // Its sender gets to the end of it, and may send its next request over the same connection.
-    exchange.dropBody();
-    exchange.cutOffBodySoon();
+  const target = "stream" in response ? response.stream : response;
+  target.once("finish", () => {
+    // The client can finish sending and use the connection for its next request.
+    exchange.discardBody();
+    exchange.abortBodySoon();
   });
 }
 
 /**
- * Takes what a stream sends to its caller, and cuts the caller off where it
- * does not take a part of it within `patience` milliseconds: it would hold on
- * to the stream for ever. However the answer ends, the stream ends with it.
+ * Wraps a response stream. A client that does not read a part within
+ * `writeTimeoutMs` milliseconds is disconnected, so that it cannot keep the stream
+ * open forever. The source is closed whenever the response ends.
  */
-export function deliverStream(
+export function sendStream(
   exchange: Exchange,
-  answer: UniversalServerResponse,
-  patience: number,
+  universal: UniversalServerResponse,
+  writeTimeoutMs: number,
 ): UniversalServerResponse {
-  if (!answer.body) {
-    return answer;
+  if (!universal.body) {
+    return universal;
   }
   const { connection } = exchange;
   const { response } = exchange.native();
-  const source = answer.body[Symbol.asyncIterator]();
-  let stalled: NodeJS.Timeout | undefined;
+  const source = universal.body[Symbol.asyncIterator]();
+  let writeTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   async function next(): Promise<IteratorResult<Uint8Array>> {
-    clearTimeout(stalled);
+    clearTimeout(writeTimer);
     const result = await source.next();
     if (!result.done && !isClosed) {
-      stalled = setTimeout(cutOff, patience);
+      writeTimer = setTimeout(abort, writeTimeoutMs);
       connection.noteProgress();
     }
     return result;
   }
 
-  async function leave(): Promise<IteratorResult<Uint8Array>> {
+  async function stop(): Promise<IteratorResult<Uint8Array>> {
     isClosed = true;
-    clearTimeout(stalled);
+    clearTimeout(writeTimer);
     await source.return?.().catch(() => {});
     return { done: true, value: undefined };
   }
 
-  function cutOff(): void {
+  function abort(): void {
     if ("stream" in response) {
       response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     } else {
@@ -61,39 +61,38 @@ export function deliverStream(
     }
   }
 
-  response.once("close", leave);
+  response.once("close", stop);
   if (exchange.isClosed) {
-    // It closed before anyone listened for that.
-    leave();
+    // It closed before the listener was added.
+    stop();
   }
-  return { ...answer, body: { [Symbol.asyncIterator]: () => ({ next, return: leave }) } };
+  return { ...universal, body: { [Symbol.asyncIterator]: () => ({ next, return: stop }) } };
 }
 
 /**
- * Sends an answer of the protocol library that is no stream at once, with its
- * end: a caller that is still sending when it gets to see a refusal may break
- * off in a way that costs it the rest of the answer.
+ * Sends a unary response of the library in one piece. A client that is still
+ * sending when it sees an error may abort and lose the rest of the response.
  */
-export async function sendWhole(
+export async function sendBuffered(
   exchange: Exchange,
-  answer: UniversalServerResponse,
+  universal: UniversalServerResponse,
 ): Promise<void> {
-  const { status, header, body, trailer } = answer;
+  const { status, header, body, trailer } = universal;
   if (trailer && !(exchange instanceof Http2Exchange)) {
-    await universalResponseToNodeResponse(answer, exchange.native().response);
+    await universalResponseToNodeResponse(universal, exchange.native().response);
     return;
   }
   const bytes = body
     ? asBuffer(await readAllBytes(body, Number.MAX_SAFE_INTEGER))
     : Buffer.alloc(0);
   header?.delete("content-length");
-  const headers = header ? listOf(header) : [];
+  const headers = header ? toHeaderList(header) : [];
   if (!trailer || !(exchange instanceof Http2Exchange)) {
     exchange.send(status, headers, bytes);
   } else if (bytes.length > 0) {
-    exchange.sendWithTrailers(headers, bytes, listOf(trailer));
+    exchange.sendWithTrailers(headers, bytes, toHeaderList(trailer));
   } else {
-    // In gRPC the trailers of an answer without a message are its headers.
-    exchange.sendTrailersOnly([...headers, ...listOf(trailer)]);
+    // In gRPC a response without a message has only trailers.
+    exchange.sendTrailersOnly([...headers, ...toHeaderList(trailer)]);
   }
 }

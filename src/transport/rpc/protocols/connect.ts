@@ -1,20 +1,20 @@
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { asBuffer } from "../../../lib/bytes.js";
 import type { HeaderList } from "../../http/headers.js";
-import { listOf } from "../call.js";
+import { toHeaderList } from "../call.js";
 import type { Protocol } from "./protocol.js";
 import { envelopeSize } from "./protocol.js";
 
 const jsonType: HeaderList = ["content-type", "application/json"];
 
-/** Connect with messages in binary, which go without their envelopes. */
+/** Connect with binary messages, without envelopes. */
 export const connectBinary = createConnect(
   "binary",
   ["content-type", "application/proto"],
   (message) => message.subarray(envelopeSize),
 );
 
-/** Connect with messages in JSON. */
+/** Connect with JSON messages. */
 export const connectJson = createConnect("json", jsonType, (message) => message);
 
 function createConnect(
@@ -29,7 +29,7 @@ function createConnect(
 
     unwrap: (body) => body,
 
-    answer(exchange, { headerList, trailerList }, codec, message) {
+    respond(exchange, { headerList, trailerList }, codec, message) {
       const headers =
         headerList.length + trailerList.length === 0
           ? contentType
@@ -37,17 +37,17 @@ function createConnect(
       exchange.send(200, headers, bodyOf(codec.encode(message)));
     },
 
-    refuse(exchange, { headerList, trailerList }, problem) {
+    respondWithError(exchange, { headerList, trailerList }, problem) {
       exchange.send(
         codeToHttpStatus(problem.code),
-        [...jsonType, ...headerList, ...listOf(problem.metadata), ...asHeaders(trailerList)],
+        [...jsonType, ...headerList, ...toHeaderList(problem.metadata), ...asHeaders(trailerList)],
         asBuffer(errorToJsonBytes(problem, undefined)),
       );
     },
   };
 }
 
-/** Trailers, as they go among the headers. */
+/** Connect sends trailers as headers with a prefix. */
 function asHeaders(trailers: HeaderList): HeaderList {
   return trailers.map((text, at) => (at % 2 === 0 ? `trailer-${text}` : text));
 }

@@ -1,13 +1,13 @@
 import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web";
 import type { HeaderList } from "../../http/headers.js";
-import { ok, statusTrailers } from "./grpc.js";
+import { okStatus, statusTrailers } from "./grpc.js";
 import type { Protocol } from "./protocol.js";
 import { envelopeSize, openEnvelope } from "./protocol.js";
 
 const contentType: HeaderList = ["content-type", "application/grpc-web+proto"];
-const okFrame = trailerFrame(ok);
+const okFrame = trailerFrame(okStatus);
 
-/** gRPC-Web, whose trailers go at the end of the body, as browsers show no others. */
+/** gRPC-Web, with the trailers in the body: browsers expose no HTTP trailers. */
 export const grpcWeb: Protocol = {
   name: "grpc-web",
   overhead: envelopeSize,
@@ -15,13 +15,14 @@ export const grpcWeb: Protocol = {
 
   unwrap: openEnvelope,
 
-  answer(exchange, { headerList, trailerList }, codec, message) {
-    const trailers = trailerList.length === 0 ? okFrame : trailerFrame([...ok, ...trailerList]);
+  respond(exchange, { headerList, trailerList }, codec, message) {
+    const trailers =
+      trailerList.length === 0 ? okFrame : trailerFrame([...okStatus, ...trailerList]);
     const body = Buffer.concat([codec.encode(message), trailers]);
     exchange.send(200, [...contentType, ...headerList], body);
   },
 
-  refuse(exchange, { headerList, trailerList }, problem) {
+  respondWithError(exchange, { headerList, trailerList }, problem) {
     const trailers = trailerFrame([...trailerList, ...statusTrailers(problem)]);
     exchange.send(200, [...contentType, ...headerList], trailers);
   },

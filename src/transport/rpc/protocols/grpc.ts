@@ -3,13 +3,13 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { Problem } from "../../../errors.js";
 import type { HeaderList } from "../../http/headers.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
-import { listOf } from "../call.js";
+import { toHeaderList } from "../call.js";
 import { envelopeSize, openEnvelope, type Protocol } from "./protocol.js";
 
 export const contentType: HeaderList = ["content-type", "application/grpc+proto"];
-export const ok: HeaderList = ["grpc-status", "0"];
+export const okStatus: HeaderList = ["grpc-status", "0"];
 
-/** gRPC, which needs the trailers of HTTP/2. */
+/** gRPC, which needs HTTP/2 trailers. */
 export const grpc: Protocol<Http2Exchange> = {
   name: "grpc",
   overhead: envelopeSize,
@@ -17,15 +17,15 @@ export const grpc: Protocol<Http2Exchange> = {
 
   unwrap: openEnvelope,
 
-  answer(exchange, { headerList, trailerList }, codec, message) {
+  respond(exchange, { headerList, trailerList }, codec, message) {
     exchange.sendWithTrailers(
       headerList.length === 0 ? contentType : [...contentType, ...headerList],
       codec.encode(message),
-      trailerList.length === 0 ? ok : [...ok, ...trailerList],
+      trailerList.length === 0 ? okStatus : [...okStatus, ...trailerList],
     );
   },
 
-  refuse(exchange, { headerList, trailerList }, problem) {
+  respondWithError(exchange, { headerList, trailerList }, problem) {
     const trailers = [...trailerList, ...statusTrailers(problem)];
     if (headerList.length === 0) {
       exchange.sendTrailersOnly([...contentType, ...trailers]);
@@ -36,29 +36,31 @@ export const grpc: Protocol<Http2Exchange> = {
   },
 };
 
-/** What tells of a problem in the trailers of gRPC and gRPC-Web. */
+/** The trailers of a failed call in gRPC and gRPC-Web. */
 export function statusTrailers(problem: Problem): HeaderList {
   const trailer = new Headers();
   setTrailerStatus(trailer, problem);
-  // The library encodes more of it than gRPC asks for, which some clients do not decode.
+  // See withGrpcMessageEncoding.
   trailer.set(grpcMessage, encodeMessage(problem.rawMessage));
-  return listOf(trailer);
+  return toHeaderList(trailer);
 }
 
 export const grpcMessage = "grpc-message";
 
 /**
- * The protocol library percent-encodes more of an error's message than gRPC
- * asks for, and some clients decode only what gRPC asks for. The trailers are
- * filled while the body is sent, so they are looked at when they are read.
+ * The library percent-encodes more of an error message than gRPC requires, and some
+ * clients do not decode that. The trailers are set while the body is sent, so they
+ * are encoded again when they are read.
  */
-export function withReadableMessage(answer: UniversalServerResponse): UniversalServerResponse {
-  const { trailer } = answer;
+export function withGrpcMessageEncoding(
+  response: UniversalServerResponse,
+): UniversalServerResponse {
+  const { trailer } = response;
   if (!trailer) {
-    return answer;
+    return response;
   }
   return {
-    ...answer,
+    ...response,
     get trailer() {
       const message = trailer.get(grpcMessage);
       if (message) {
@@ -69,7 +71,7 @@ export function withReadableMessage(answer: UniversalServerResponse): UniversalS
   };
 }
 
-/** Leaves printable ASCII as it is, but for the percent sign. */
+/** Percent-encodes everything except printable ASCII without the percent sign. */
 export function encodeMessage(message: string): string {
   return message.replace(/[^ -$&-~]+/g, encodeURIComponent);
 }

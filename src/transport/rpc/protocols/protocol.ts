@@ -4,76 +4,72 @@ import { bodyTooLarge, invalidRequest, Problem } from "../../../errors.js";
 import type { Exchange } from "../../http/exchange.js";
 import type { CallRequest } from "../call.js";
 
-/** How messages of a method are read and written. */
+/** Decodes and encodes the messages of a method. */
 export interface Codec {
-  /** Reads a message, or throws what is wrong with it. */
   decode(bytes: Buffer): Message;
-  /** Writes a message: in JSON as it is, in binary in its envelope. */
+  /** Encodes a message. Binary messages include their envelope. */
   encode(message: object): Buffer;
 }
 
-/** What a protocol makes of a unary call: which bytes are its message, and how it is answered. */
+/** How a protocol frames the message and the response of a unary call. */
 export interface Protocol<E extends Exchange = Exchange> {
   readonly name: ProtocolName;
-  /** How many bytes a body has beside its message. */
+  /** Bytes of a body in addition to its message. */
   readonly overhead: number;
-  /** The format of its messages. */
   readonly format: "binary" | "json";
 
-  /** The message in a body, which may be so long, or throws what is wrong with the body. */
+  /** Extracts the message, of at most `limit` bytes. Throws if the body is malformed. */
   unwrap(body: Buffer, limit: number): Buffer;
 
-  answer(exchange: E, call: CallRequest, codec: Codec, message: Message): void;
+  respond(exchange: E, call: CallRequest, codec: Codec, message: Message): void;
 
-  refuse(exchange: E, call: CallRequest, problem: Problem): void;
+  respondWithError(exchange: E, call: CallRequest, problem: Problem): void;
 }
 
-/** How long the prefix of a message is in gRPC and gRPC-Web: a byte of flags, and the length. */
+/** The size of a message prefix in gRPC and gRPC-Web: one byte of flags and the length. */
 export const envelopeSize = 5;
 
-/** Takes the one message, which may be so long, out of a body. */
+/** Extracts the only message, of at most `limit` bytes, from a body. */
 export function openEnvelope(body: Buffer, limit: number): Buffer {
   if (body.length === 0) {
-    throw noMessage();
+    throw missingMessage();
   }
   const end = endOfFirst(body);
-  const problem = problemWith(body[0] as number, end - envelopeSize, limit);
+  const problem = checkPrefix(body[0] as number, end - envelopeSize, limit);
   if (problem) {
     throw problem;
   }
   if (body.length > end) {
     endOfFirst(body.subarray(end));
-    throw manyMessages();
+    throw tooManyMessages();
   }
   if (body.length < end) {
-    throw endsTooEarly();
+    throw truncatedMessage();
   }
   return body.subarray(envelopeSize);
 }
 
-/** What is wrong with the prefix of a message that may be so long. */
-export function problemWith(flags: number, length: number, limit: number): Problem | undefined {
+/** Checks the prefix of a message. Returns the problem, if any. */
+export function checkPrefix(flags: number, length: number, limit: number): Problem | undefined {
   if (length > limit) {
     return bodyTooLarge(limit);
   }
-  return flags === 0
-    ? undefined
-    : malformed("its flags say that it is compressed, or make no sense");
+  return flags === 0 ? undefined : malformed("the message is compressed, or its flags are invalid");
 }
 
-export function noMessage(): Problem {
-  return new Problem("unimplemented", "The call has no message. Send one.");
+export function missingMessage(): Problem {
+  return new Problem("unimplemented", "The call has no message. Send exactly one.");
 }
 
-export function manyMessages(): Problem {
-  return new Problem("unimplemented", "The call has more than one message. Send one.");
+export function tooManyMessages(): Problem {
+  return new Problem("unimplemented", "The call has more than one message. Send exactly one.");
 }
 
-export function endsTooEarly(): Problem {
-  return malformed("it ends too early");
+export function truncatedMessage(): Problem {
+  return malformed("the message is incomplete");
 }
 
-/** Closes an envelope: writes the prefix of a message into the bytes that were left free for it. */
+/** Writes the prefix of a message into the bytes that were reserved for it. */
 export function closeEnvelope(bytes: Buffer): Buffer {
   bytes[0] = 0;
   bytes.writeUInt32BE(bytes.length - envelopeSize, 1);
@@ -82,7 +78,7 @@ export function closeEnvelope(bytes: Buffer): Buffer {
 
 function endOfFirst(body: Buffer): number {
   if (body.length < envelopeSize) {
-    throw endsTooEarly();
+    throw truncatedMessage();
   }
   return envelopeSize + body.readUInt32BE(1);
 }

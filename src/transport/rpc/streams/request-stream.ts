@@ -2,19 +2,18 @@ import type { Message } from "@bufbuild/protobuf";
 import { arrivesTooSlowly, overloaded, unreadable } from "../../../errors.js";
 import { compact } from "../../../lib/bytes.js";
 import type { Timeout } from "../../../lib/timeout.js";
-import { areTooManyParts, inTooManyParts } from "../../http/body.js";
-import { cutOff } from "../../http/exchange.js";
+import { hasTooManyChunks, requestAborted, tooManyChunks } from "../../http/body.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
-import { endsTooEarly, envelopeSize, problemWith } from "../protocols/protocol.js";
+import { checkPrefix, envelopeSize, truncatedMessage } from "../protocols/protocol.js";
 
-/** How many messages, and bytes of them, may wait to be taken before their sender is slowed down. */
-const mostWaiting = 256;
-const mostWaitingBytes = 256 * 1024;
+/** Messages, and bytes of them, that may be unread before the stream is paused. */
+const maxUnread = 256;
+const maxUnreadBytes = 256 * 1024;
 
-interface MessageSourceOptions {
-  /** How long a message may be. */
+interface RequestStreamOptions {
+  /** The message limit in bytes. */
   readonly limit: number;
-  /** Whether there is one message, after which the stream is to end. */
+  /** Whether the client sends exactly one message. */
   readonly isSingle: boolean;
 }
 
@@ -24,16 +23,15 @@ interface Waiter {
 }
 
 /**
- * The messages that arrive in a stream. Nothing is read before the first of
- * them is asked for. A stream may be quiet, but a message that has begun must
- * end in time.
+ * The messages of a request stream. Reading starts with the first call of `next`.
+ * A stream may be silent, but a message that has started must arrive in time.
  */
-export class MessageSource implements AsyncIterableIterator<Message> {
-  private readonly arrived: Buffer[] = [];
-  private waitingBytes = 0;
-  private readonly parts: Buffer[] = [];
-  private size = 0;
-  /** How many bytes there must be to go on. */
+export class RequestStream implements AsyncIterableIterator<Message> {
+  private readonly messages: Buffer[] = [];
+  private messageBytes = 0;
+  private readonly chunks: Buffer[] = [];
+  private chunkBytes = 0;
+  /** Bytes that are needed to continue parsing. */
   private needed = envelopeSize;
   private waiter: Waiter | undefined;
   private end: { readonly reason?: unknown } | undefined;
@@ -43,7 +41,7 @@ export class MessageSource implements AsyncIterableIterator<Message> {
   constructor(
     private readonly exchange: Http2Exchange,
     private readonly decode: (bytes: Buffer) => Message,
-    private readonly options: MessageSourceOptions,
+    private readonly options: RequestStreamOptions,
   ) {}
 
   [Symbol.asyncIterator](): this {
@@ -52,22 +50,22 @@ export class MessageSource implements AsyncIterableIterator<Message> {
 
   next(): Promise<IteratorResult<Message>> {
     this.start();
-    const { arrived, exchange } = this;
-    const bytes = arrived.shift();
+    const { messages, exchange } = this;
+    const bytes = messages.shift();
     if (!bytes) {
       return this.end ? this.ended(this.end) : this.wait();
     }
-    this.waitingBytes -= bytes.length;
-    this.hold();
-    if (arrived.length < mostWaiting / 2 && this.waitingBytes < mostWaitingBytes / 2) {
+    this.messageBytes -= bytes.length;
+    this.reserveMemory();
+    if (messages.length < maxUnread / 2 && this.messageBytes < maxUnreadBytes / 2) {
       exchange.stream.resume();
     }
     return this.read(bytes);
   }
 
   async return(): Promise<IteratorResult<Message>> {
-    this.arrived.length = 0;
-    this.waitingBytes = 0;
+    this.messages.length = 0;
+    this.messageBytes = 0;
     this.finish({});
     return { done: true, value: undefined };
   }
@@ -83,17 +81,19 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       return;
     }
     if (exchange.isClosed) {
-      this.finish({ reason: cutOff() });
+      this.finish({ reason: requestAborted() });
       return;
     }
-    exchange.askForBody();
+    exchange.sendContinue();
     if (this.options.isSingle) {
       this.startTimeout();
     }
-    const end = () => this.finish({ reason: cutOff() });
-    exchange.onCutOff = end;
-    exchange.stream.on("data", (chunk: Buffer) => this.take(chunk));
-    exchange.stream.on("end", () => this.finish(this.size > 0 ? { reason: endsTooEarly() } : {}));
+    const end = () => this.finish({ reason: requestAborted() });
+    exchange.onAbort = end;
+    exchange.stream.on("data", (chunk: Buffer) => this.onData(chunk));
+    exchange.stream.on("end", () =>
+      this.finish(this.chunkBytes > 0 ? { reason: truncatedMessage() } : {}),
+    );
   }
 
   private wait(): Promise<IteratorResult<Message>> {
@@ -116,40 +116,40 @@ export class MessageSource implements AsyncIterableIterator<Message> {
     }
   }
 
-  private take(chunk: Buffer): void {
+  private onData(chunk: Buffer): void {
     if (this.end) {
       return;
     }
-    this.parts.push(this.parts.length === 0 ? chunk : compact(chunk));
-    this.size += chunk.length;
-    if (this.size >= this.needed) {
-      this.split(this.parts.length === 1 ? chunk : Buffer.concat(this.parts));
+    this.chunks.push(this.chunks.length === 0 ? chunk : compact(chunk));
+    this.chunkBytes += chunk.length;
+    if (this.chunkBytes >= this.needed) {
+      this.split(this.chunks.length === 1 ? chunk : Buffer.concat(this.chunks));
     }
-    if (areTooManyParts(this.parts.length, this.size)) {
-      this.finish({ reason: inTooManyParts() });
+    if (hasTooManyChunks(this.chunks.length, this.chunkBytes)) {
+      this.finish({ reason: tooManyChunks() });
       return;
     }
-    if (!this.hold()) {
+    if (!this.reserveMemory()) {
       this.finish({ reason: overloaded() });
       return;
     }
-    const isFull = this.arrived.length >= mostWaiting || this.waitingBytes >= mostWaitingBytes;
+    const isFull = this.messages.length >= maxUnread || this.messageBytes >= maxUnreadBytes;
     if (isFull) {
       this.exchange.stream.pause();
     }
     if (!this.options.isSingle) {
-      this.keepTime(this.size > 0 && !isFull);
+      this.updateTimeout(this.chunkBytes > 0 && !isFull);
     }
   }
 
-  /** Notes what is held: messages that wait, and what has come of the next. Answers whether there is room for it. */
-  private hold(): boolean {
-    return this.exchange.hold(this.waitingBytes + this.size);
+  /** Reserves memory for the unread messages and the incomplete one. Returns whether the budget allows it. */
+  private reserveMemory(): boolean {
+    return this.exchange.reserveMemory(this.messageBytes + this.chunkBytes);
   }
 
-  /** Gives a message that has begun its time. */
-  private keepTime(hasBegun: boolean): void {
-    if (!hasBegun) {
+  /** Starts or cancels the timeout of the incomplete message. */
+  private updateTimeout(isIncomplete: boolean): void {
+    if (!isIncomplete) {
       this.timeout?.cancel();
       this.timeout = undefined;
     } else if (!this.timeout) {
@@ -162,13 +162,13 @@ export class MessageSource implements AsyncIterableIterator<Message> {
     this.timeout = this.exchange.bodyTimeouts.start(expire);
   }
 
-  /** Takes the whole messages out of what has arrived, and keeps the rest. */
+  /** Splits off the complete messages and keeps the rest. */
   private split(bytes: Buffer): void {
     let at = 0;
     this.needed = envelopeSize;
     while (bytes.length - at >= this.needed) {
       const length = bytes.readUInt32BE(at + 1);
-      const problem = problemWith(bytes[at] as number, length, this.options.limit);
+      const problem = checkPrefix(bytes[at] as number, length, this.options.limit);
       if (problem) {
         this.finish({ reason: problem });
         return;
@@ -181,10 +181,10 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       this.deliver(bytes.subarray(at + envelopeSize, end));
       at = end;
     }
-    this.parts.length = 0;
-    this.size = bytes.length - at;
-    if (this.size > 0) {
-      this.parts.push(bytes.subarray(at));
+    this.chunks.length = 0;
+    this.chunkBytes = bytes.length - at;
+    if (this.chunkBytes > 0) {
+      this.chunks.push(bytes.subarray(at));
     }
   }
 
@@ -194,8 +194,8 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       this.waiter = undefined;
       this.read(bytes).then(waiter.resolve, waiter.reject);
     } else {
-      this.arrived.push(bytes);
-      this.waitingBytes += bytes.length;
+      this.messages.push(bytes);
+      this.messageBytes += bytes.length;
     }
   }
 
@@ -204,11 +204,11 @@ export class MessageSource implements AsyncIterableIterator<Message> {
       return;
     }
     this.end = end;
-    this.parts.length = 0;
-    this.size = 0;
-    this.hold();
+    this.chunks.length = 0;
+    this.chunkBytes = 0;
+    this.reserveMemory();
     this.timeout?.cancel();
-    this.exchange.onCutOff = undefined;
+    this.exchange.onAbort = undefined;
     const { waiter } = this;
     this.waiter = undefined;
     if (waiter) {

@@ -5,37 +5,37 @@ import type { Http2Exchange } from "../../http/http2-exchange.js";
 import type { CallRequest } from "../call.js";
 import { contentType } from "../protocols/grpc.js";
 
-/** How many bytes of answers are gathered before they are sent. */
-const mostGathered = 64 * 1024;
+/** Bytes that are buffered before they are written. */
+const maxBufferedBytes = 64 * 1024;
 
 /**
- * Sends the answers of a stream. Those that are there in one turn of the event
- * loop go out together: to write each by itself would cost more than to make
- * it. A caller that takes nothing for `patience` milliseconds is cut off: it
- * would hold on to the stream for ever.
+ * Writes the responses of a stream. Those of one tick are written together, as
+ * single writes cost more than the messages. A client that reads nothing for
+ * `writeTimeoutMs` milliseconds is disconnected, so that it cannot keep the stream
+ * open forever.
  */
-export class AnswerSink {
-  private gathered: Buffer[] = [];
+export class ResponseStream {
+  private buffered: Buffer[] = [];
   private size = 0;
   private readonly flushLater = coalescePerTick(() => this.flush());
-  private taken: Promise<void> | undefined;
+  private drained: Promise<void> | undefined;
 
   constructor(
     private readonly exchange: Http2Exchange,
     private readonly call: CallRequest,
-    private readonly patience: number,
+    private readonly writeTimeoutMs: number,
   ) {}
 
-  /** Sends an answer. Where a promise is returned, it is to be waited for before the next. */
-  send(answer: Buffer): Promise<void> | undefined {
-    this.gathered.push(answer);
-    this.size += answer.length;
-    if (this.size >= mostGathered) {
+  /** Sends a response. If it returns a promise, wait for it before the next one. */
+  send(response: Buffer): Promise<void> | undefined {
+    this.buffered.push(response);
+    this.size += response.length;
+    if (this.size >= maxBufferedBytes) {
       this.flush();
     } else {
       this.flushLater();
     }
-    return this.taken;
+    return this.drained;
   }
 
   /** Ends the stream with its trailers. */
@@ -55,33 +55,33 @@ export class AnswerSink {
   }
 
   private flush(): void {
-    const { gathered, exchange } = this;
-    if (gathered.length === 0) {
+    const { buffered, exchange } = this;
+    if (buffered.length === 0) {
       return;
     }
-    this.gathered = [];
+    this.buffered = [];
     this.size = 0;
     this.begin();
-    const bytes = gathered.length === 1 ? (gathered[0] as Buffer) : Buffer.concat(gathered);
+    const bytes = buffered.length === 1 ? (buffered[0] as Buffer) : Buffer.concat(buffered);
     if (!exchange.writeStream(bytes)) {
-      this.taken ??= this.untilTaken();
+      this.drained ??= this.waitForDrain();
     }
   }
 
-  private untilTaken(): Promise<void> {
+  private waitForDrain(): Promise<void> {
     const { stream } = this.exchange;
     return new Promise((resolve) => {
-      const cutOff = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      const timer = setTimeout(cutOff, this.patience);
-      const goOn = () => {
+      const abort = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      const timer = setTimeout(abort, this.writeTimeoutMs);
+      const resume = () => {
         clearTimeout(timer);
-        stream.removeListener("drain", goOn);
-        stream.removeListener("close", goOn);
-        this.taken = undefined;
+        stream.removeListener("drain", resume);
+        stream.removeListener("close", resume);
+        this.drained = undefined;
         resolve();
       };
-      stream.on("drain", goOn);
-      stream.on("close", goOn);
+      stream.on("drain", resume);
+      stream.on("close", resume);
     });
   }
 }

@@ -8,34 +8,34 @@ import {
   type NextStream,
   type NextUnary,
 } from "../../../middleware/interceptor.js";
-import { type Door, type Exchange, type Served, served } from "../../http/exchange.js";
+import { type Door, type Exchange, type Handled, handled } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
-import { CallAnswer, CallContext, CallRequest, UnaryCallRequest } from "../call.js";
-import { isGrpc, isUsual, limitTime } from "../fast-path.js";
+import { CallContext, CallRequest, CallResponse, UnaryCallRequest } from "../call.js";
+import { isFastPath, isGrpc, startTimeout } from "../fast-path.js";
 import { type RpcOptions, type StreamHandler, streamHandler } from "../implementation.js";
 import type { MountedMethod } from "../methods.js";
-import { ok, statusTrailers } from "../protocols/grpc.js";
-import { manyMessages, noMessage } from "../protocols/protocol.js";
-import { MessageSource } from "./request-stream.js";
-import { AnswerSink } from "./response-stream.js";
+import { okStatus, statusTrailers } from "../protocols/grpc.js";
+import { missingMessage, tooManyMessages } from "../protocols/protocol.js";
+import { RequestStream } from "./request-stream.js";
+import { ResponseStream } from "./response-stream.js";
 
-type ServeStream = (exchange: Http2Exchange) => Promise<Served>;
+type HandleStream = (exchange: Http2Exchange) => Promise<Handled>;
 
-/** Serves the streams of gRPC whose messages are not compressed. Takes nothing else. */
-export function createStreamRpc(options: RpcOptions, methods: readonly MountedMethod[]): Door {
-  const streams = new Map<string, ServeStream>();
+/** The fast path for gRPC streams without compression. */
+export function createStreamHandler(options: RpcOptions, methods: readonly MountedMethod[]): Door {
+  const streams = new Map<string, HandleStream>();
   for (const mounted of methods) {
     if (mounted.method.methodKind !== "unary") {
-      streams.set(mounted.path, createServe(options, mounted));
+      streams.set(mounted.path, createStreamCallHandler(options, mounted));
     }
   }
   return (exchange) => {
-    const serve = streams.get(exchange.path);
-    return serve && isGrpc(exchange) && isUsual(exchange) ? serve(exchange) : undefined;
+    const handle = streams.get(exchange.path);
+    return handle && isGrpc(exchange) && isFastPath(exchange) ? handle(exchange) : undefined;
   };
 }
 
-function createServe(
+function createStreamCallHandler(
   { interceptors, patience }: RpcOptions,
   {
     implementation,
@@ -46,7 +46,7 @@ function createServe(
     bodyLimit,
     ...mounted
   }: MountedMethod,
-): ServeStream {
+): HandleStream {
   const method = mounted.method as DescMethodStreaming;
   const isSingle = method.methodKind === "server_streaming";
   const run = createStreamCall({
@@ -60,51 +60,51 @@ function createServe(
   });
 
   return async (exchange) => {
-    const messages = new MessageSource(exchange, binary.decode, { limit: bodyLimit, isSingle });
+    const messages = new RequestStream(exchange, binary.decode, { limit: bodyLimit, isSingle });
     const call = new StreamCallRequest(method, exchange, messages);
-    const sink = new AnswerSink(exchange, call, patience);
-    limitTime(exchange);
+    const output = new ResponseStream(exchange, call, patience);
+    startTimeout(exchange);
     try {
-      const { message: answers } = await run(call);
-      await deliver(answers, exchange, (answer) => sink.send(binary.encode(answer)));
-      sink.finish([...ok, ...call.trailerList]);
-      return served;
+      const { message: responses } = await run(call);
+      await sendAll(responses, exchange, (response) => output.send(binary.encode(response)));
+      output.finish([...okStatus, ...call.trailerList]);
+      return handled;
     } catch (reason) {
-      sink.finish([...call.trailerList, ...statusTrailers(toProblem(reason))]);
+      output.finish([...call.trailerList, ...statusTrailers(toProblem(reason))]);
       if (!(reason instanceof Problem)) {
         throw reason;
       }
-      return served;
+      return handled;
     } finally {
       exchange.call.cancellation.clearTimer();
-      exchange.cutOffBodySoon();
+      exchange.abortBodySoon();
     }
   };
 }
 
-/** Sends all answers, for as long as there is someone to send them to. */
-async function deliver(
-  answers: AsyncIterable<object>,
+/** Sends all responses until the client is gone. */
+async function sendAll(
+  responses: AsyncIterable<object>,
   { stream }: Http2Exchange,
-  send: (answer: object) => Promise<void> | undefined,
+  send: (response: object) => Promise<void> | undefined,
 ): Promise<void> {
-  const source = answers[Symbol.asyncIterator]();
-  const leave = () => {
-    source.return?.().catch(() => {});
+  const iterator = responses[Symbol.asyncIterator]();
+  const stop = () => {
+    iterator.return?.().catch(() => {});
   };
-  stream.once("close", leave);
+  stream.once("close", stop);
   try {
-    for (let next = await source.next(); !next.done; next = await source.next()) {
-      const taken = send(next.value);
-      if (taken) {
-        await taken;
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+      const drained = send(next.value);
+      if (drained) {
+        await drained;
       }
     }
   } catch (reason) {
-    leave();
+    stop();
     throw reason;
   } finally {
-    stream.removeListener("close", leave);
+    stream.removeListener("close", stop);
   }
 }
 
@@ -112,19 +112,19 @@ interface StreamCallOptions {
   readonly method: DescMethodStreaming;
   readonly handler: StreamHandler;
   readonly observe: Interceptor;
-  /** Run when the stream is opened. */
+  /** Interceptors that run when the stream is opened. */
   readonly admission: readonly Interceptor[];
-  /** Run whenever its handler wants to know whether it may go on. */
+  /** Interceptors that run again when the handler checks whether the stream may continue. */
   readonly readmission: readonly Interceptor[];
   readonly limitStreams: Interceptor;
-  /** Run on the messages. */
+  /** Interceptors that run on the messages. */
   readonly inspection: readonly Interceptor[];
 }
 
-/** Opens a stream, or throws what its caller may see. */
+/** Opens a stream. Throws only errors that the caller may see. */
 type RunStream = (call: StreamCallRequest) => MaybePromise<StreamResponse>;
 
-/** Creates what takes streams of a method through the interceptors to its handler. */
+/** Creates a function that runs the streams of a method through its interceptors and handler. */
 function createStreamCall(options: StreamCallOptions): RunStream {
   const { method, handler, observe, admission, readmission, limitStreams, inspection } = options;
   const pass: NextUnary = (request) => request as never;
@@ -133,28 +133,33 @@ function createStreamCall(options: StreamCallOptions): RunStream {
 
   const admitFirst: Interceptor = (next) => async (request) => {
     const { exchange } = request as StreamCallRequest;
-    // To those who admit it, it is one call, which is over when they are done.
-    const asked = new UnaryCallRequest(method as never as DescMethodUnary, exchange, "grpc", never);
+    // The admission interceptors see the stream as a unary call without a message.
+    const opening = new UnaryCallRequest(
+      method as never as DescMethodUnary,
+      exchange,
+      "grpc",
+      noMessage,
+    );
     const readmit = async () => {
-      await admitAgain(asked);
+      await admitAgain(opening);
     };
     exchange.call.readmit = readmit;
-    await admit(asked);
+    await admit(opening);
     return next(request);
   };
 
-  const answer: NextStream = async (request) => {
+  const callHandler: NextStream = async (request) => {
     const call = request as StreamCallRequest;
     const context = new CallContext(call);
-    const input = method.methodKind === "server_streaming" ? await only(call) : call.message;
+    const input = method.methodKind === "server_streaming" ? await onlyMessage(call) : call.message;
     const output = handler(input, context);
-    return new StreamCallAnswer(call, Symbol.asyncIterator in output ? output : once(output));
+    return new StreamCallResponse(call, Symbol.asyncIterator in output ? output : once(output));
   };
 
-  return chain([observe, admitFirst, limitStreams, ...inspection], answer);
+  return chain([observe, admitFirst, limitStreams, ...inspection], callHandler);
 }
 
-const never = () => Promise.reject(new Error("a stream has no message of its own"));
+const noMessage = () => Promise.reject(new Error("a stream has no message of its own"));
 
 /** A stream as interceptors see it. */
 class StreamCallRequest extends CallRequest<DescMethodStreaming> implements StreamRequest {
@@ -169,7 +174,7 @@ class StreamCallRequest extends CallRequest<DescMethodStreaming> implements Stre
   }
 }
 
-class StreamCallAnswer extends CallAnswer<DescMethodStreaming> implements StreamResponse {
+class StreamCallResponse extends CallResponse<DescMethodStreaming> implements StreamResponse {
   readonly stream = true;
   readonly message: AsyncIterable<Message>;
 
@@ -179,8 +184,8 @@ class StreamCallAnswer extends CallAnswer<DescMethodStreaming> implements Stream
   }
 }
 
-/** The only message of a stream, unless that is given up before it has arrived. */
-function only({ message, signal }: StreamCallRequest): Promise<Message> {
+/** The only message of a stream. Rejects if the stream is canceled before it arrives. */
+function onlyMessage({ message, signal }: StreamCallRequest): Promise<Message> {
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     single(message).then(resolve, reject);
@@ -191,12 +196,12 @@ async function single(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | undefined;
   for await (const message of messages) {
     if (only) {
-      throw manyMessages();
+      throw tooManyMessages();
     }
     only = message;
   }
   if (!only) {
-    throw noMessage();
+    throw missingMessage();
   }
   return only;
 }

@@ -1,23 +1,23 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { memoize } from "../../lib/cache.js";
-import { type Codec, closeEnvelope, envelopeSize } from "../rpc/protocols/protocol.js";
-import { createBinaryDecoder } from "./binary-decoder.js";
-import { createBinaryEncoder } from "./binary-encoder.js";
+import { createBinaryDecoder } from "../codec/binary-decoder.js";
+import { createBinaryEncoder } from "../codec/binary-encoder.js";
 import {
   createConnectJsonDecoder,
   createConnectJsonEncoder,
   type JsonOptions,
-} from "./connect-json.js";
-import { type Encode, keepEncoded } from "./encoded-cache.js";
+} from "../codec/connect-json.js";
+import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
+import { type Codec, closeEnvelope, envelopeSize } from "./protocols/protocol.js";
 
 export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 
 type Encoders = Readonly<Record<keyof Codecs, Encode>>;
 
-/** Creates what makes codecs of methods, which read their requests and write their answers in either format. */
+/** Returns a function that creates the codecs of a method, in both formats. */
 export function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs {
-  // Methods with the same answer share what is kept of it.
+  // Methods with the same response type share its cache.
   const encodersOf = memoize((schema: DescMessage) => createEncoders(schema, jsonOptions));
 
   return ({ input, output }) => {
@@ -52,7 +52,7 @@ export function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => 
 function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
   const encodeBinary = createBinaryEncoder(schema);
   return {
-    binary: keepEncoded((message) => closeEnvelope(encodeBinary(message, envelopeSize))),
-    json: keepEncoded(createConnectJsonEncoder(schema, jsonOptions)),
+    binary: cacheEncoded((message) => closeEnvelope(encodeBinary(message, envelopeSize))),
+    json: cacheEncoded(createConnectJsonEncoder(schema, jsonOptions)),
   };
 }

@@ -1,12 +1,12 @@
-const usualSize = 16 * 1024;
-const largestKept = 1024 * 1024;
+const initialSize = 16 * 1024;
+const maxRetainedSize = 1024 * 1024;
 
-/** Bytes to write one message into, used again for the next, so that a field costs no allocation. */
-export abstract class Scratch {
-  protected bytes = Buffer.allocUnsafeSlow(usualSize);
+/** A buffer that messages are written to one after the other, so that fields need no allocations. */
+export abstract class ScratchBuffer {
+  protected bytes = Buffer.allocUnsafeSlow(initialSize);
   protected at = 0;
 
-  /** Hands out a copy of what was written, after so many free bytes, and starts anew. */
+  /** Returns a copy of the written bytes, after `headroom` free bytes, and resets the buffer. */
   finish(headroom = 0): Buffer {
     const copy = Buffer.allocUnsafe(headroom + this.at);
     this.bytes.copy(copy, headroom, 0, this.at);
@@ -14,15 +14,14 @@ export abstract class Scratch {
     return copy;
   }
 
-  /** Forgets what was written. */
   reset(): void {
     this.at = 0;
-    if (this.bytes.length > largestKept) {
-      this.bytes = Buffer.allocUnsafeSlow(usualSize);
+    if (this.bytes.length > maxRetainedSize) {
+      this.bytes = Buffer.allocUnsafeSlow(initialSize);
     }
   }
 
-  /** Makes room for so many bytes more. */
+  /** Grows the buffer if necessary. */
   protected reserve(more: number): void {
     const needed = this.at + more;
     if (needed > this.bytes.length) {

@@ -1,144 +1,143 @@
 import type { Socket } from "node:net";
 import type { Limits } from "../../config/limits.js";
 import { homeOf, isInOneOf, type Network, readAddress } from "../../lib/networks.js";
-import { createTurnsOfAll } from "./call-scheduler.js";
+import { createCallSchedulers } from "./call-scheduler.js";
 import { type Connection, createBodyBudget, createConnection, isBusy } from "./connection.js";
-import { createFlowsOfAll } from "./flow-control.js";
+import { createFlowControls } from "./flow-control.js";
 
 interface ConnectionsOptions {
   readonly limits: Pick<Limits, "connections" | "connectionsPerAddress" | "bodyBudget">;
-  /** Those that many callers come through, so that their addresses have no limit of their own. */
+  /** Their addresses have no limit of their own: many callers connect through them. */
   readonly trustedProxies: readonly Network[];
 }
 
 /** The connections of a process. */
 export interface Connections extends Iterable<Connection> {
-  /** Takes a connection in, or ends it where there is no room and none can be made. */
-  admit(socket: Socket): Connection | undefined;
+  /** Accepts a connection, or closes it if there is no room and none can be made. */
+  accept(socket: Socket): Connection | undefined;
 
-  /** How many there are. */
   readonly size: number;
 }
 
 /** Connections that share a limit, the oldest first. */
 interface Pool {
   readonly limit: number;
-  /** Those over which no valid key has come. */
+  /** Connections without a call with a valid key so far. */
   readonly unauthenticated: Set<Connection>;
   readonly authenticated: Set<Connection>;
-  /** The era in which excess connections were last closed: whatever could be closed then is gone. */
-  clearedIn: number;
+  /** The last round in which excess connections were closed. */
+  cleanedInRound: number;
 }
 
 /** How often excess connections are closed, in milliseconds. */
 const interval = 100;
 
 /**
- * Keeps connections within their limits: one for all of them, and one for each
- * address. A good client may share its address with an attacker, so the service
- * closes old connections rather than refuse a new one:
+ * Enforces the connection limits: one for all connections, and one per address.
+ * A good client may share its address with an attacker, so the service closes
+ * old connections instead of refusing a new one:
  *
- * 1. unauthenticated ones that are held back, unless they make one call at a time,
+ * 1. unauthenticated ones that flow control has paused, except those with low concurrency,
  * 2. unauthenticated ones that are idle,
  * 3. any other unauthenticated ones,
  * 4. authenticated ones that are idle,
  *
  * the oldest first, and of the authenticated ones those idle longest. A new
  * connection has time to send its request: it is not closed before the next
- * interval, so there may be twice as many as the limit for a moment, and step 2
- * spares the newest, half as many as the limit: an attacker can keep older ones
- * busy on purpose.
+ * interval, so there may be twice as many as the limit for a moment. Step 2
+ * spares the newest, half as many as the limit, because an attacker can keep
+ * older ones busy on purpose.
  */
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
   const all = createPool(limits.connections);
   const bodyBudget = createBodyBudget(limits.bodyBudget);
-  const createTurns = createTurnsOfAll();
-  const createFlow = createFlowsOfAll();
-  const byHome = new Map<string, Pool>();
-  const crowded = new Set<Pool>();
-  /** Counts how often excess connections were closed. */
-  let era = 0;
+  const createScheduler = createCallSchedulers();
+  const createFlowControl = createFlowControls();
+  const byNetwork = new Map<string, Pool>();
+  const overLimit = new Set<Pool>();
+  /** Counts the cleanups. */
+  let round = 0;
 
-  function clear(): void {
-    for (const pool of crowded) {
-      if (makeRoom(pool, era)) {
-        crowded.delete(pool);
+  function cleanUp(): void {
+    for (const pool of overLimit) {
+      if (makeRoom(pool, round)) {
+        overLimit.delete(pool);
       }
     }
-    era++;
-    if (crowded.size > 0) {
-      setTimeout(clear, interval).unref();
+    round++;
+    if (overLimit.size > 0) {
+      setTimeout(cleanUp, interval).unref();
     }
   }
 
-  function noteCrowd(pool: Pool): void {
+  function scheduleCleanup(pool: Pool): void {
     if (excessOf(pool) > 0) {
-      if (crowded.size === 0) {
-        setTimeout(clear, interval).unref();
+      if (overLimit.size === 0) {
+        setTimeout(cleanUp, interval).unref();
       }
-      crowded.add(pool);
+      overLimit.add(pool);
     }
   }
 
-  /** The limits that a connection from an address is under. */
-  function poolsOf(home: string): Pool[] {
-    if (home === "") {
+  /** The pools whose limits apply to a network. */
+  function poolsOf(network: string): Pool[] {
+    if (network === "") {
       return [all];
     }
-    const pool = byHome.get(home) ?? createPool(limits.connectionsPerAddress);
-    byHome.set(home, pool);
+    const pool = byNetwork.get(network) ?? createPool(limits.connectionsPerAddress);
+    byNetwork.set(network, pool);
     return [all, pool];
   }
 
-  /** The name under which connections from an address are counted, which is empty for trusted proxies. */
-  function homeOfSocket({ remoteAddress = "" }: Socket): string {
+  /** The network that connections are counted by. Empty for trusted proxies. */
+  function networkOf({ remoteAddress = "" }: Socket): string {
     const address = readAddress(remoteAddress);
     if (!address) {
-      // It has hung up already.
+      // The client has disconnected already.
       return "unknown";
     }
     return isInOneOf(trustedProxies, address) ? "" : homeOf(address);
   }
 
-  function forgetIfEmpty(home: string): void {
-    const pool = byHome.get(home);
+  function deleteIfEmpty(network: string): void {
+    const pool = byNetwork.get(network);
     if (pool && sizeOf(pool) === 0) {
-      byHome.delete(home);
+      byNetwork.delete(network);
     }
   }
 
   return {
-    admit(socket) {
-      const home = homeOfSocket(socket);
-      const pools = poolsOf(home);
-      if (!pools.every((pool) => hasRoom(pool, era))) {
+    accept(socket) {
+      const network = networkOf(socket);
+      const pools = poolsOf(network);
+      if (!pools.every((pool) => hasRoom(pool, round))) {
         socket.destroy();
         return undefined;
       }
       const connection = createConnection(socket, {
-        era,
-        isOfProxy: home === "",
-        turns: createTurns(),
-        bodyTurns: createTurns(),
+        cleanupRound: round,
+        isTrustedProxy: network === "",
+        scheduler: createScheduler(),
+        bodyScheduler: createScheduler(),
         bodyBudget,
-        createFlow,
-        onGoodKey(it) {
+        createFlowControl,
+        onAuthenticated(it) {
           for (const { unauthenticated, authenticated } of pools) {
             unauthenticated.delete(it);
             authenticated.add(it);
           }
         },
-        onGone(it) {
+        onClose(it) {
           for (const { unauthenticated, authenticated } of pools) {
             unauthenticated.delete(it);
             authenticated.delete(it);
           }
-          forgetIfEmpty(home);
+          deleteIfEmpty(network);
         },
       });
       for (const pool of pools) {
         pool.unauthenticated.add(connection);
-        noteCrowd(pool);
+        scheduleCleanup(pool);
       }
       return connection;
     },
@@ -155,7 +154,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
 }
 
 function createPool(limit: number): Pool {
-  return { limit, unauthenticated: new Set(), authenticated: new Set(), clearedIn: -1 };
+  return { limit, unauthenticated: new Set(), authenticated: new Set(), cleanedInRound: -1 };
 }
 
 function sizeOf({ unauthenticated, authenticated }: Pool): number {
@@ -166,13 +165,13 @@ function excessOf(pool: Pool): number {
   return sizeOf(pool) - pool.limit;
 }
 
-/** Whether one more may come, for which others may have to go at once. */
-function hasRoom(pool: Pool, era: number): boolean {
+/** Whether one more connection fits. Closes others if necessary. */
+function hasRoom(pool: Pool, round: number): boolean {
   if (excessOf(pool) < pool.limit) {
     return true;
   }
-  if (pool.clearedIn !== era) {
-    makeRoom(pool, era);
+  if (pool.cleanedInRound !== round) {
+    makeRoom(pool, round);
   }
   if (excessOf(pool) >= pool.limit) {
     const [oldest] = pool.unauthenticated;
@@ -182,29 +181,29 @@ function hasRoom(pool: Pool, era: number): boolean {
 }
 
 /** Closes excess connections where it can. Returns whether the pool is within its limit. */
-function makeRoom(pool: Pool, era: number): boolean {
-  pool.clearedIn = era;
-  dropUnauthenticated(pool, era, isHeldBack);
-  dropUnauthenticated(pool, era, isIdle, Math.floor(pool.limit / 2));
-  dropUnauthenticated(pool, era, () => true);
+function makeRoom(pool: Pool, round: number): boolean {
+  pool.cleanedInRound = round;
+  dropUnauthenticated(pool, round, isPausedByFlowControl);
+  dropUnauthenticated(pool, round, isIdle, Math.floor(pool.limit / 2));
+  dropUnauthenticated(pool, round, () => true);
   dropIdleAuthenticated(pool);
   return excessOf(pool) <= 0;
 }
 
 function dropUnauthenticated(
   pool: Pool,
-  era: number,
-  mayGo: (connection: Connection) => boolean,
+  round: number,
+  mayDrop: (connection: Connection) => boolean,
   sparedNewest = 0,
 ): void {
   let remaining = pool.unauthenticated.size - sparedNewest;
   for (const connection of pool.unauthenticated) {
-    // What newer connections have sent may not have been read yet.
-    if (excessOf(pool) <= 0 || connection.era === era || remaining <= 0) {
+    // The requests of newer connections may not have been read yet.
+    if (excessOf(pool) <= 0 || connection.cleanupRound === round || remaining <= 0) {
       return;
     }
     remaining--;
-    if (mayGo(connection)) {
+    if (mayDrop(connection)) {
       connection.drop();
     }
   }
@@ -217,15 +216,14 @@ function dropIdleAuthenticated({ authenticated, limit }: Pool): void {
     return;
   }
   const idle = [...authenticated].filter(isIdle);
-  idle.sort((one, other) => (one.usedAt ?? 0) - (other.usedAt ?? 0));
+  idle.sort((one, other) => (one.lastUsedAt ?? 0) - (other.lastUsedAt ?? 0));
   for (const connection of idle.slice(0, excess)) {
     connection.drop();
   }
 }
 
-/** Whether it is not read, so that it may be closed and nobody knows. */
-function isHeldBack({ flow }: Connection): boolean {
-  return flow.isHeld && !flow.isModest;
+function isPausedByFlowControl({ flow }: Connection): boolean {
+  return flow.isPaused && !flow.hasLowConcurrency;
 }
 
 function isIdle(connection: Connection): boolean {

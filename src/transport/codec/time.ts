@@ -1,0 +1,65 @@
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { toTimestamp } from "../../validation/time.js";
+
+/** Formatted seconds to cache: the same timestamps are formatted again and again. */
+const maxCached = 1_000;
+const cached = new Map<number, string>();
+
+/** Formats a second since 1970 as in `2030-01-31T12:00:00`. */
+export function formatSeconds(second: number): string {
+  const known = cached.get(second);
+  if (known !== undefined) {
+    return known;
+  }
+  const text = new Date(second * 1000).toISOString().slice(0, -".000Z".length);
+  if (cached.size >= maxCached) {
+    cached.clear();
+  }
+  cached.set(second, text);
+  return text;
+}
+
+const utcTimestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
+const dateLength = "2030-01-31T12:00:00".length;
+
+/** Parses a UTC timestamp since 1970 with up to three decimals. Returns `undefined` for any other form. */
+export function parseUtcTimestamp(value: unknown): Timestamp | undefined {
+  if (typeof value !== "string" || !utcTimestamp.test(value)) {
+    return undefined;
+  }
+  const milliseconds = Date.parse(value);
+  // Date.parse turns a day that does not exist into one of the next month.
+  const isInCalendar =
+    milliseconds >= 0 &&
+    formatSeconds(Math.floor(milliseconds / 1000)) === value.slice(0, dateLength);
+  return isInCalendar ? toTimestamp(milliseconds) : undefined;
+}
+
+/** Throws if the day or hour of a timestamp does not exist. Parsers would turn it into a later one. */
+export function checkCalendar(timestamp: string): void {
+  const hour = timestamp.slice(0, "2030-01-31T12".length);
+  if (new Date(`${hour}:00Z`).toISOString().slice(0, hour.length) !== hour) {
+    throw new Error(`${hour} does not exist`);
+  }
+}
+
+/** The JSON form of a duration that is not negative. */
+export const durationPattern = /^([0-9]+)([.][0-9]{1,9})?s$/;
+
+/** The longest duration in protobuf, about ten thousand years. */
+const maxSeconds = 315_576_000_000;
+
+/** Parses a duration that is not negative. Returns `undefined` if it is invalid. */
+export function parseDuration(value: unknown): Duration | undefined {
+  const match = typeof value === "string" ? durationPattern.exec(value) : null;
+  const seconds = Number(match?.[1]);
+  if (!(seconds <= maxSeconds)) {
+    return undefined;
+  }
+  const digits = match?.[2]?.slice(".".length) ?? "";
+  return {
+    $typeName: "google.protobuf.Duration",
+    seconds: BigInt(seconds),
+    nanos: Number(digits.padEnd(9, "0")),
+  };
+}
