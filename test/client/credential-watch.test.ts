@@ -77,19 +77,19 @@ async function beat(milliseconds: number, sentAt: number) {
   await say({ completeUntil: sentAt });
 }
 
-describe("what is complete", () => {
-  it("is nothing before the service is heard from", () => {
+describe("completeUntil", () => {
+  it("is unset before the first message", () => {
     expect(watch.completeUntil()).toBe(never);
   });
 
-  it("reaches at first to when the stream was opened, however long the answer took", async () => {
+  it("starts at the time the stream was opened, however late the first message", async () => {
     clock += 900;
     await say({ completeUntil: 77_000 });
     expect(watch.completeUntil()).toBeGreaterThan(990);
     expect(watch.completeUntil()).toBeLessThan(1_000);
   });
 
-  it("moves with the clock of the service and not with the time of arrival", async () => {
+  it("advances with the clock of the service, not with the time of arrival", async () => {
     await say({ completeUntil: 77_000 });
     // Both were sent long before they came.
     await beat(4_000, 77_400);
@@ -98,21 +98,21 @@ describe("what is complete", () => {
     expect(watch.completeUntil()).toBeLessThan(1_900);
   });
 
-  it("allows for a moment that was rounded down", async () => {
+  it("accounts for times that were rounded down", async () => {
     // The first may have been 77,000.9 and the second 77,100.0.
     await say({ completeUntil: 77_000 });
     await beat(200, 77_100);
     expect(watch.completeUntil()).toBeLessThanOrEqual(1_000 + 99.1);
   });
 
-  it("allows for the clock of the service being fast", async () => {
+  it("accounts for a fast clock of the service", async () => {
     await say({ completeUntil: 0 });
     await beat(40_000, 40_000);
     expect(watch.completeUntil()).toBeLessThanOrEqual(1_000 + 40_000 * 0.999);
     expect(watch.completeUntil()).toBeGreaterThan(1_000 + 40_000 * 0.998);
   });
 
-  it("does not move with a message that more follow", async () => {
+  it("does not advance with a partial message", async () => {
     await say({ completeUntil: 0 });
     const before = watch.completeUntil();
     clock += 100;
@@ -121,14 +121,14 @@ describe("what is complete", () => {
     expect(told).toEqual(["reset", "a"]);
   });
 
-  it("is nothing where the service is ahead of us, because our clock stood still", async () => {
+  it("is unset if the service is ahead because our clock stopped", async () => {
     await say({ completeUntil: 0 });
     await say({ completeUntil: 60_000 });
     expect(watch.completeUntil()).toBe(never);
     expect(service.streams).toHaveLength(2);
   });
 
-  it("stays as it is while the stream is down", async () => {
+  it("does not change while the stream is down", async () => {
     await say({ completeUntil: 0 });
     const before = watch.completeUntil();
     clock += 3_000;
@@ -136,7 +136,7 @@ describe("what is complete", () => {
     expect(watch.completeUntil()).toBe(before);
   });
 
-  it("is nothing once the watch is closed, whatever is still said", async () => {
+  it("is unset after close, whatever arrives later", async () => {
     await say({ completeUntil: 0 });
     const closed = watch.close();
     stream().send({ completeUntil: 1 });
@@ -145,13 +145,13 @@ describe("what is complete", () => {
   });
 });
 
-describe("what is heard", () => {
-  it("begins with a reset where nothing is known yet", async () => {
+describe("changes", () => {
+  it("start with a reset", async () => {
     await say({});
     expect(told).toEqual(["reset"]);
   });
 
-  it("names the session where it is one that changed, and else the application", async () => {
+  it("report the session if it changed, otherwise the application", async () => {
     const changes = [
       { kind: "deleted", applicationId: "app" },
       { kind: "authorized", applicationId: "app", sessionId: "session" },
@@ -160,13 +160,13 @@ describe("what is heard", () => {
     expect(told).toEqual(["reset", "app", "session"]);
   });
 
-  it("tells a reset before the changes of the same message", async () => {
+  it("report a reset before the changes of the same message", async () => {
     await say({});
     await say({ reset: true, changed: ["a"] });
     expect(told).toEqual(["reset", "reset", "a"]);
   });
 
-  it("tells whether an owner changed since", async () => {
+  it("are found by subject since an epoch", async () => {
     await say({ changed: ["a"] });
     const epoch = watch.epoch();
     await say({ changed: ["b"] });
@@ -175,14 +175,14 @@ describe("what is heard", () => {
     expect(watch.changedSince(watch.epoch(), ["b"])).toBe(false);
   });
 
-  it("counts a reset as a change of all", async () => {
+  it("count a reset as a change of every subject", async () => {
     await say({});
     const epoch = watch.epoch();
     await say({ reset: true, changed: ["a"] });
     expect(watch.changedSince(epoch, ["b"])).toBe(true);
   });
 
-  it("counts as changed what it has heard too much since to know", async () => {
+  it("count every subject as changed after too many changes", async () => {
     await say({});
     const epoch = watch.epoch();
     const many = Array.from({ length: 2_500 }, (_, index) => `other ${index}`);
@@ -194,7 +194,7 @@ describe("what is heard", () => {
 });
 
 describe("a stream that ends", () => {
-  it("is followed by one that goes on from its last message, without a reset", async () => {
+  it("is resumed after its last message, without a reset", async () => {
     await say({ token: "first" });
     await say({ token: "second" });
     await breakOff();
@@ -203,7 +203,7 @@ describe("a stream that ends", () => {
     expect(told).toEqual(["reset", "a"]);
   });
 
-  it("is followed by one from now and a reset where the token is refused", async () => {
+  it("restarts with a reset if the resume token is refused", async () => {
     await say({});
     await breakOff(new ConnectError("not ours", Code.InvalidArgument));
     expect(stream().request.resumeToken).toBeUndefined();
@@ -211,20 +211,20 @@ describe("a stream that ends", () => {
     expect(told).toEqual(["reset", "reset", "a"]);
   });
 
-  it("keeps its token through any other failure", async () => {
+  it("keeps its resume token after any other error", async () => {
     await say({ token: "first" });
     await breakOff(new ConnectError("gone", Code.Unavailable));
     await breakOff(new ConnectError("who are you", Code.Unauthenticated));
     expect(stream().request.resumeToken).toBe("first");
   });
 
-  it("is told of where it broke, and not where it ended", async () => {
+  it("is reported if it failed, not if it ended", async () => {
     await breakOff(new ConnectError("gone", Code.Unavailable));
     await breakOff();
     expect(errors.map(({ code }) => code)).toEqual([Code.Unavailable]);
   });
 
-  it("does not end the watch where the one who is told throws", async () => {
+  it("does not stop the watch if the listener throws", async () => {
     await watch.close();
     watch = start(() => {
       throw new Error("a mistake of the listener");
@@ -234,7 +234,7 @@ describe("a stream that ends", () => {
     expect(watch.completeUntil()).toBeGreaterThan(0);
   });
 
-  it("is opened anew later and later, until it lasts for more than a message", async () => {
+  it("is reopened with backoff until it delivers a second message", async () => {
     for (let attempt = 0; attempt < 8; attempt++) {
       await say({});
       await breakOff(new ConnectError("gone", Code.Unavailable));
@@ -248,8 +248,8 @@ describe("a stream that ends", () => {
   });
 });
 
-describe("a stream that is up", () => {
-  it("is opened anew when it gets old, and the old one is ended", async () => {
+describe("an open stream", () => {
+  it("is reopened when it is old, and the old one is aborted", async () => {
     await say({ completeUntil: 0 });
     await beat(60_001, 60_001);
     expect(service.streams).toHaveLength(2);
@@ -257,7 +257,7 @@ describe("a stream that is up", () => {
     expect(errors).toEqual([]);
   });
 
-  it("is opened anew where it lags behind, but not again and again", async () => {
+  it("is reopened when it lags, but not repeatedly", async () => {
     clock += 3_000;
     await say({ completeUntil: 0 });
     await beat(500, 500);
@@ -266,7 +266,7 @@ describe("a stream that is up", () => {
     expect(service.streams).toHaveLength(2);
   });
 
-  it("is given up when nothing is heard, and told of", async () => {
+  it("is aborted and reported after a silence", async () => {
     await say({ completeUntil: 0 });
     while (service.streams.length === 1) {
       await setTimeout(20);
@@ -275,7 +275,7 @@ describe("a stream that is up", () => {
     expect(silences).toBe(1);
   });
 
-  it("can be opened anew by the one who uses it, and nothing counts until then", async () => {
+  it("can be reopened by the caller, and nothing is complete until then", async () => {
     await say({ completeUntil: 0, token: "first" });
     const epoch = watch.epoch();
     // It has come, but was not looked at yet.
@@ -292,13 +292,13 @@ describe("a stream that is up", () => {
     expect(told).toEqual(["reset"]);
   });
 
-  it("asks for the heartbeat that is wanted", () => {
+  it("requests the configured heartbeat", () => {
     expect(stream().request.heartbeatMs).toBe(heartbeat);
   });
 });
 
-describe("being ready", () => {
-  it("comes with the first message that is complete", async () => {
+describe("ready", () => {
+  it("resolves with the first complete message", async () => {
     let isReady = false;
     void watch.ready().then(() => {
       isReady = true;
@@ -309,7 +309,7 @@ describe("being ready", () => {
     expect(isReady).toBe(true);
   });
 
-  it("comes with the end too", async () => {
+  it("resolves when closed", async () => {
     await watch.close();
     await watch.ready();
     await watch.close();

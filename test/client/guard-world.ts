@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { GuardAnswer } from "../../src/client/check-request.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
-import { createAnswerCache } from "../../src/client/decision-cache.js";
+import type { Decision } from "../../src/client/decision.js";
+import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts } from "../../src/client/guard.js";
 import { createNetwork } from "./guard-network.js";
 import { type Answer, type Clocks, createTruth } from "./guard-truth.js";
@@ -24,7 +24,7 @@ export interface WorldOptions {
 
 /** An answer, with the moment at which it was given. */
 export interface GivenAnswer {
-  readonly answer: GuardAnswer;
+  readonly answer: Decision;
   readonly at: number;
   /** Whether it was true at some moment from one to the one at which it was given. */
   wasTrueSince(moment: number): boolean;
@@ -115,11 +115,11 @@ function createClocks(drift: number, offset: number): Clocks {
 }
 
 function createGuardOn({ access }: ScriptedService, { now }: Clocks) {
-  const cache = createAnswerCache<GuardAnswer>({ maxEntries: 3, maxAge: 60_000 });
+  const cache = createDecisionCache<Decision>({ maxEntries: 3, maxAge: 60_000 });
   const watch = startCredentialWatch({
     access,
     heartbeat: 500,
-    onChange: cache.forget,
+    onChange: cache.invalidate,
     onReset: cache.clear,
     now,
     sleep: settle,

@@ -2,13 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
-import type { GuardAnswer, Place } from "../../src/client/check-request.js";
+import type { RequestContext } from "../../src/client/check-request.js";
 import {
   createGuard,
   createLatchkeyClient,
   type GuardOptions,
   type LatchkeyNodeClient,
 } from "../../src/client/create-guard.js";
+import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
@@ -88,9 +89,9 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   /** Asks until an answer is as it should be; a test runs out of time where it never is. */
   async function checkUntil(
-    check: () => Promise<GuardAnswer>,
-    isWanted: (answer: GuardAnswer) => boolean,
-  ): Promise<GuardAnswer> {
+    check: () => Promise<Decision>,
+    isWanted: (answer: Decision) => boolean,
+  ): Promise<Decision> {
     for (;;) {
       const answer = await check();
       if (isWanted(answer)) {
@@ -100,16 +101,16 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     }
   }
 
-  const isCached = ({ source }: GuardAnswer) => source === "cache";
-  const isUnavailable = ({ reason }: GuardAnswer) => reason === "unavailable";
-  const isAnswered = (answer: GuardAnswer) => !isUnavailable(answer);
-  const isDenied = (answer: GuardAnswer) => !answer.allowed && isAnswered(answer);
-  const isMissing = ({ reason }: GuardAnswer) => reason === "permission_missing";
+  const isCached = ({ source }: Decision) => source === "cache";
+  const isUnavailable = ({ reason }: Decision) => reason === "unavailable";
+  const isAnswered = (answer: Decision) => !isUnavailable(answer);
+  const isDenied = (answer: Decision) => !answer.allowed && isAnswered(answer);
+  const isMissing = ({ reason }: Decision) => reason === "permission_missing";
 
   /** Asks again where the machine was so slow that the guard gave up its connection. */
-  const answered = (check: () => Promise<GuardAnswer>) => checkUntil(check, isAnswered);
+  const answered = (check: () => Promise<Decision>) => checkUntil(check, isAnswered);
 
-  it("asks the service once and then answers by itself", async () => {
+  it("calls the service once, then uses the cache", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
     const first = await answered(() => guard.check(subject.key, read));
     expect(first).toMatchObject({ allowed: true, transform: "mask", source: "service" });
@@ -118,7 +119,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(second.applicationId).toBe(subject.id);
   });
 
-  it("never says that it is fresher than it is, from when a revoke is acknowledged", async () => {
+  it("never understates its staleness after a revocation is acknowledged", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
     await revoke();
@@ -136,7 +137,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     });
   });
 
-  it("ends the answers for a key that is replaced", async () => {
+  it("denies a replaced key", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
     const { key = "" } = await client.applications.regenerateApplicationKey({ id: subject.id });
@@ -145,12 +146,13 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await answered(() => guard.check(key, read))).toMatchObject({ allowed: true });
   });
 
-  it("knows a key from where it may be used, and hears that this changes", async () => {
+  it("applies restrictions of a key and their changes", async () => {
     const origin = "https://shop.example.com";
     const { id, key } = await createApplication("public");
     const update = { id, name: "Subject", permissions };
     const guard = await startReadyGuard();
-    const from = (place: Place) => answered(() => guard.check(key, read, undefined, place));
+    const from = (place: RequestContext) =>
+      answered(() => guard.check(key, read, undefined, place));
     expect(await checkUntil(() => from({ address: "::1" }), isCached)).toMatchObject({
       allowed: true,
     });
@@ -173,7 +175,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await from({ address: "203.0.113.7" })).toMatchObject({ allowed: true });
   });
 
-  it("hears that a session is authorized, and that its application is gone", async () => {
+  it("allows a session once authorized, and denies it once its application is deleted", async () => {
     const shop = await createApplication("public");
     const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
     cleanups.push(visitor.close);
@@ -195,7 +197,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
-  it("hears that the application that authorized a session loses, is disabled or is deleted", async () => {
+  it("denies a session whose authorizer loses the permission, is disabled or is deleted", async () => {
     const shop = await createApplication("public");
     const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
     cleanups.push(visitor.close);
@@ -207,7 +209,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const guard = await startReadyGuard();
     const ask = () => answered(() => guard.check(sessionKey, read));
     const { id } = backend;
-    const isAllowed = ({ allowed, source }: GuardAnswer) => allowed && source === "cache";
+    const isAllowed = ({ allowed, source }: Decision) => allowed && source === "cache";
     expect(await checkUntil(ask, isAllowed)).toMatchObject({ authorizedBy: id });
 
     await client.applications.updateApplication({ id, name: "Less", permissions: [use] });
@@ -227,7 +229,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
-  it("goes on with what it knows when the service is restarted on the same data", async () => {
+  it("keeps its cache when the service restarts with the same data", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
     await checkUntil(() => guard.check(subject.key, read), isCached);
     const other = await createApplication();
@@ -242,7 +244,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await guard.check(other.key, read)).toMatchObject({ allowed: true, source: "cache" });
   });
 
-  it("forgets what it knows when other data are behind the same address", async () => {
+  it("clears its cache when the service restarts with other data", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
     const others = await startServer(engine);
@@ -263,7 +265,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   // These do not depend on the store. The full suite tries them on both.
   if (engine === "lmdb" || isFullSuite) {
-    it("says what is wrong with a check", async () => {
+    it("reports an invalid check", async () => {
       const guard = startGuard();
       expect(await answered(() => guard.check(subject.key, "Nonsense"))).toMatchObject({
         allowed: false,
@@ -272,7 +274,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       });
     });
 
-    it("asks the service each time while nothing is heard of changes", async () => {
+    it("calls the service every time while the change stream is down", async () => {
       const feed = stallable(server.store);
       const stalled = await startServer(engine, { store: feed.store });
       cleanups.push(stalled.close);
@@ -298,7 +300,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       });
     });
 
-    it("allows nothing while the service is gone, and knows what happened meanwhile", async () => {
+    it("denies everything while the service is down, and learns of changes afterwards", async () => {
       const guard = await startReadyGuard();
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.cut();
@@ -310,7 +312,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back).toMatchObject({ allowed: false, reason: "permission_missing" });
     });
 
-    it("allows nothing while the network holds everything back, and goes on after", async () => {
+    it("denies everything while the network stalls, and recovers", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.pause();
@@ -321,7 +323,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back).toMatchObject({ allowed: false });
     });
 
-    it("finds another way where its connection is dead and does not know it", async () => {
+    it("opens a new connection if the current one is silently dead", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.abandon();
@@ -331,7 +333,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back).toMatchObject({ allowed: false });
     });
 
-    it("can be created before the service is there", async () => {
+    it("can be created before the service starts", async () => {
       proxy.cut();
       const guard = startGuard();
       expect(await guard.check(subject.key, read)).toMatchObject({
@@ -343,7 +345,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await checkUntil(() => guard.check(subject.key, read), isCached);
     });
 
-    it("allows nothing where the service accepts and never answers, and can be closed", async () => {
+    it("denies everything if the service accepts and never responds, and can be closed", async () => {
       proxy.pause();
       const guard = startGuard({ timeout: 100 });
       expect(await guard.check(subject.key, read)).toMatchObject({
@@ -354,7 +356,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await guard.ready();
     });
 
-    it("lets go of its connection when it is closed", async () => {
+    it("closes its connection when closed", async () => {
       const guard = await startReadyGuard();
       expect(proxy.connections()).toBe(1);
       await guard.close();
@@ -363,7 +365,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       }
     });
 
-    it("goes on when its own key is replaced", async () => {
+    it("continues when its own key is rotated", async () => {
       const own = await createApplication("private", ["access:check"]);
       let { key } = own;
       const guard = await startReadyGuard({ key: async () => key });
@@ -375,7 +377,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back.allowed).toBe(true);
     });
 
-    it("forgets what it knows when its own key becomes one of another tenant", async () => {
+    it("clears its cache when its own key changes to another tenant", async () => {
       const stranger = await server.createTenant();
       let { key } = root;
       const guard = await startReadyGuard({ key: () => key, maxStaleness: 60_000 });
@@ -399,7 +401,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
         },
       ],
       ["never comes", () => new Promise<string>(() => {})],
-    ])("allows nothing and can be closed where its own key %s", async (_, key) => {
+    ])("denies everything and can be closed if its own key %s", async (_, key) => {
       const guard = startGuard({ key, timeout: 100 });
       const answer = await guard.check(subject.key, read);
       expect(answer).toMatchObject({ allowed: false, reason: "unavailable" });
@@ -407,7 +409,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await guard.close();
     });
 
-    it("tells when the stream breaks, and why", async () => {
+    it("reports errors of the change stream", async () => {
       const powerless = await createApplication("private", [read]);
       for (const [key, code, reason] of [
         ["lk_prv_nobody", Code.Unauthenticated, "it is not one that works"],

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { GuardAnswer } from "../../src/client/check-request.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
+import type { Decision } from "../../src/client/decision.js";
 import { scriptCommand, useChildren } from "../support/child.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -39,7 +39,7 @@ async function startGuard() {
     pid,
     write: child.write,
     next,
-    async check(): Promise<GuardAnswer> {
+    async check(): Promise<Decision> {
       child.write("check\n");
       return next();
     },
@@ -48,7 +48,7 @@ async function startGuard() {
 
 type ChildGuard = Awaited<ReturnType<typeof startGuard>>;
 
-async function checkUntilCached(guard: ChildGuard): Promise<GuardAnswer> {
+async function checkUntilCached(guard: ChildGuard): Promise<Decision> {
   for (;;) {
     const answer = await guard.check();
     if (answer.source === "cache") {
@@ -58,7 +58,7 @@ async function checkUntilCached(guard: ChildGuard): Promise<GuardAnswer> {
 }
 
 describe("the process of a guard", () => {
-  it("is not misled by what it knew when it is stopped for a while", async () => {
+  it("does not use stale decisions after it was suspended", async () => {
     const guard = await startGuard();
     for (let round = 0; round < 3; round++) {
       const permissions = ["token:read"];
@@ -79,7 +79,7 @@ describe("the process of a guard", () => {
     }
   });
 
-  it("ends by itself when the guard is closed, in the midst of checks too", async () => {
+  it("exits when the guard is closed, also during checks", async () => {
     const guard = await startGuard();
     await checkUntilCached(guard);
     guard.write("close\n");

@@ -74,8 +74,8 @@ const options = fc.record({
   sessionEnd: fc.integer({ min: 500, max: 30_000 }),
 });
 
-describe("whatever happens, in whatever order, an answer of a guard", () => {
-  it("was true within the staleness that it tells, which for the cache is bounded", async () => {
+describe("a decision of a guard, for any sequence of events", () => {
+  it("was correct within its reported staleness, which is bounded for the cache", async () => {
     const count = { cache: 0, service: 0, guard: 0 };
     const property = fc.asyncProperty(options, happenings, async (options, happenings) => {
       const world = createWorld(options);

@@ -2,10 +2,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../src/auth/keys.js";
-import type { GuardAnswer, Place, Token } from "../../src/client/check-request.js";
+import type { RequestContext, Token } from "../../src/client/check-request.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
-import { createAnswerCache } from "../../src/client/decision-cache.js";
+import type { Decision } from "../../src/client/decision.js";
+import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts, type Guard } from "../../src/client/guard.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
@@ -39,13 +40,13 @@ let clock: number;
 beforeEach(async () => {
   service = createScriptedService();
   clock = 1_000;
-  const cache = createAnswerCache<GuardAnswer>({ maxEntries: 100, maxAge: 60_000 });
+  const cache = createDecisionCache<Decision>({ maxEntries: 100, maxAge: 60_000 });
   const { access } = service;
   const now = () => clock;
   const watch = startCredentialWatch({
     access,
     heartbeat: 500,
-    onChange: cache.forget,
+    onChange: cache.invalidate,
     onReset: cache.clear,
     now,
     sleep: settle,
@@ -89,7 +90,7 @@ async function ask(answer: Parameters<ReturnType<typeof lastCheck>["answer"]>[0]
 }
 
 /** Asks from a place, and answers for the service where it is asked. Tells which of them answered. */
-async function askFrom(place: Place, answer: Parameters<typeof ask>[0]): Promise<string> {
+async function askFrom(place: RequestContext, answer: Parameters<typeof ask>[0]): Promise<string> {
   const count = service.checks.length;
   const asked = guard.check(key, permission, undefined, place);
   await settle();
@@ -101,13 +102,13 @@ async function askFrom(place: Place, answer: Parameters<typeof ask>[0]): Promise
   return `${reason} by ${source}`;
 }
 
-describe("an answer that depends on a place", () => {
+describe("a decision that depends on the request context", () => {
   const origin = "https://shop.example.com";
   const address = "203.0.113.7";
   const stray = { ...no, reason: "origin_not_allowed", dependsOnOrigin: true };
   const remote = { ...no, reason: "address_not_allowed", dependsOnAddress: true };
 
-  it("is kept for its origin only, whatever the address", async () => {
+  it("is cached for its origin only, for any address", async () => {
     const here = { ...yes, dependsOnOrigin: true };
     expect(await askFrom({ origin, address }, here)).toBe("allowed by service");
     expect(await askFrom({ origin, address: "::1" }, stray)).toBe("allowed by cache");
@@ -124,7 +125,7 @@ describe("an answer that depends on a place", () => {
     }
   });
 
-  it("is kept for its address only, whatever the origin", async () => {
+  it("is cached for its address only, for any origin", async () => {
     const here = { ...yes, dependsOnAddress: true };
     expect(await askFrom({ address }, here)).toBe("allowed by service");
     expect(await askFrom({ address, origin }, remote)).toBe("allowed by cache");
@@ -133,7 +134,7 @@ describe("an answer that depends on a place", () => {
     expect(await askFrom({ address }, remote)).toBe("allowed by cache");
   });
 
-  it("is kept for both where it depends on both", async () => {
+  it("is cached for both if it depends on both", async () => {
     const both = { dependsOnOrigin: true, dependsOnAddress: true };
     expect(await askFrom({ origin, address }, { ...yes, ...both })).toBe("allowed by service");
     for (const place of [{ origin }, { address }, { origin: address, address: origin }]) {
@@ -142,7 +143,7 @@ describe("an answer that depends on a place", () => {
     expect(await askFrom({ origin, address }, stray)).toBe("allowed by cache");
   });
 
-  it("is not joined from another place while it is under way", async () => {
+  it("is not shared with pending checks of another context", async () => {
     const asked = [{ origin }, { origin }, { origin: "null" }, {}].map((place) =>
       guard.check(key, permission, undefined, place),
     );
@@ -161,7 +162,7 @@ describe("an answer that depends on a place", () => {
     expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false, false]);
   });
 
-  it("is forgotten everywhere when its application changes", async () => {
+  it("is invalidated for every context when its application changes", async () => {
     await askFrom({ origin }, { ...yes, dependsOnOrigin: true });
     await askFrom({}, stray);
     await hear({ changed: [applicationId], completeUntil: 0 });
@@ -172,11 +173,11 @@ describe("an answer that depends on a place", () => {
   });
 
   it.each([
-    ["longer than the service takes it", { origin: "x".repeat(1_001), address: "x".repeat(1_001) }],
+    ["too long", { origin: "x".repeat(1_001), address: "x".repeat(1_001) }],
     ["broken", { origin: "\ud800", address: "\udc00" }],
-    ["missing in another way", { origin: null, address: null }],
-  ])("is asked for without a place that is %s", async (_case, place) => {
-    const asked = guard.check(key, permission, undefined, place as Place);
+    ["null", { origin: null, address: null }],
+  ])("is requested without a context that is %s", async (_case, place) => {
+    const asked = guard.check(key, permission, undefined, place as RequestContext);
     await settle();
     const { origin, address } = lastCheck().request;
     expect([origin, address]).toEqual([undefined, undefined]);
@@ -185,17 +186,17 @@ describe("an answer that depends on a place", () => {
   });
 
   it.each([[{ origin: 1 }], [{ address: ["::1"] }], ["::1"]])(
-    "is not asked for from %p",
+    "is denied without a call for the context %p",
     async (place) => {
-      const answer = await guard.check(key, permission, undefined, place as Place);
+      const answer = await guard.check(key, permission, undefined, place as RequestContext);
       expect(answer).toMatchObject({ reason: "invalid_request", source: "guard" });
       expect(service.checks).toEqual([]);
     },
   );
 });
 
-describe("an answer", () => {
-  it("comes from the service at first, and then from the cache", async () => {
+describe("a decision", () => {
+  it("comes from the service first, then from the cache", async () => {
     const first = await ask(yes);
     const second = await guard.check(key, permission);
     expect(first).toMatchObject({ allowed: true, transform: "mask", source: "service" });
@@ -203,14 +204,14 @@ describe("an answer", () => {
     expect(service.checks).toHaveLength(1);
   });
 
-  it("says of a refusal why, from the cache too", async () => {
+  it("includes the reason of a denial, also from the cache", async () => {
     await ask(no);
     const answer = await guard.check(key, permission);
     const { reason, detail } = no;
     expect(answer).toMatchObject({ allowed: false, reason, detail, source: "cache" });
   });
 
-  it("says how old the knowledge of the service may be", async () => {
+  it("reports its staleness from the service", async () => {
     const asked = guard.check(key, permission);
     await settle();
     clock += 700;
@@ -218,7 +219,7 @@ describe("an answer", () => {
     expect(await asked).toMatchObject({ source: "service", staleness: 700 });
   });
 
-  it("says how old the knowledge of the cache may be", async () => {
+  it("reports its staleness from the cache", async () => {
     await ask(yes);
     clock += 700;
     const { source, staleness } = await guard.check(key, permission);
@@ -227,7 +228,7 @@ describe("an answer", () => {
     expect(staleness).toBeLessThan(705);
   });
 
-  it("is another one for another key, permission or token", async () => {
+  it("differs by key, permission and token", async () => {
     await ask(yes);
     const others: [string, string, Token?][] = [
       [sessionKey, permission],
@@ -245,7 +246,7 @@ describe("an answer", () => {
     }
   });
 
-  it("is one and the same from everywhere, where it depends on no place", async () => {
+  it("is shared by all contexts if it does not depend on them", async () => {
     await ask(yes);
     for (const place of [{}, { origin: "null" }, { address: "::1" }, { origin: "", address: "" }]) {
       expect((await guard.check(key, permission, undefined, place)).source).toBe("cache");
@@ -253,7 +254,7 @@ describe("an answer", () => {
     expect(service.checks).toHaveLength(1);
   });
 
-  it("is about the token as it was when it was asked for", async () => {
+  it("uses the token as it was at the time of the call", async () => {
     const token = { id: "a" };
     const asked = guard.check(key, permission, token);
     token.id = "b";
@@ -268,7 +269,7 @@ describe("an answer", () => {
     expect(await other).toMatchObject({ allowed: false });
   });
 
-  it("tells tokens apart that look alike from the outside", async () => {
+  it("distinguishes tokens with the same JSON", async () => {
     class Card {
       readonly #id: string;
       constructor(id: string) {
@@ -292,8 +293,8 @@ describe("an answer", () => {
   });
 });
 
-describe("a cached answer", () => {
-  it("is given to the last millisecond of the staleness that is allowed", async () => {
+describe("a cached decision", () => {
+  it("is used up to the maximum staleness", async () => {
     await ask(yes);
     clock += maxStaleness - 1;
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
@@ -301,20 +302,20 @@ describe("a cached answer", () => {
     expect(await ask(no)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("is given again when the stream has caught up", async () => {
+  it("is used again after the stream caught up", async () => {
     await ask(yes);
     await pass(maxStaleness * 2);
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
   });
 
-  it("is not given because heartbeats arrive that were sent long ago", async () => {
+  it("is not used because of delayed heartbeats", async () => {
     await ask(yes);
     clock += 60_000;
     await hear({ completeUntil: 500 });
     expect(await ask(no)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("ends with the subject, counted from when it was asked for, to the millisecond", async () => {
+  it("expires with its subject, counted from the request", async () => {
     const expiresAt = timestampFromMs(5_000_300);
     const asked = guard.check(key, permission);
     await settle();
@@ -327,13 +328,13 @@ describe("a cached answer", () => {
     expect(await ask({ ...no, reason: "expired" })).toMatchObject({ source: "service" });
   });
 
-  it("says of what has expired that it has, without asking each time", async () => {
+  it("stays cached for an expired subject", async () => {
     await ask({ ...no, reason: "expired", expiresAt: timestampFromMs(4_000_000) });
     const answer = await guard.check(key, permission);
     expect(answer).toMatchObject({ reason: "expired", source: "cache" });
   });
 
-  it("is not kept where nobody says when the subject was alive", async () => {
+  it("is not cached without the time of the check", async () => {
     const { checkedAt: _, ...unstamped } = yes;
     await ask({ ...unstamped, expiresAt: timestampFromMs(9_000_000) });
     expect(await ask(no)).toMatchObject({ source: "service" });
@@ -341,8 +342,8 @@ describe("a cached answer", () => {
 
   it.each([
     ["its application changes", { changed: [applicationId] }],
-    ["everything may have", { reset: true }],
-  ])("is forgotten when %s", async (_, message) => {
+    ["the stream is reset", { reset: true }],
+  ])("is invalidated when %s", async (_, message) => {
     await ask(yes);
     await hear(message);
     expect(await ask(no)).toMatchObject({ allowed: false, source: "service" });
@@ -354,26 +355,26 @@ describe("a cached answer", () => {
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
   });
 
-  it("of a session is forgotten when its application changes", async () => {
+  it("of a session is invalidated when its application changes", async () => {
     await ask({ ...yes, sessionId }, sessionKey);
     await hear({ changed: [applicationId] });
     expect(await ask(no, sessionKey)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("of a session that waits is forgotten when it is authorized", async () => {
+  it("of a pending session is invalidated when it is authorized", async () => {
     await ask({ ...no, reason: "not_authorized", sessionId }, sessionKey);
     await hear({ changes: [{ kind: "authorized", applicationId, sessionId }] });
     expect(await ask({ ...yes, sessionId }, sessionKey)).toMatchObject({ allowed: true });
   });
 
-  it("of a key that nobody knows is forgotten when its owner changes", async () => {
+  it("of an unknown key is invalidated when its owner changes", async () => {
     await ask({ allowed: false, reason: "unknown_key", detail: "Who?", checkedAt });
     await hear({ changed: [applicationId] });
     expect(await ask(yes)).toMatchObject({ allowed: true, source: "service" });
   });
 });
 
-describe("an answer that is under way", () => {
+describe("a pending check", () => {
   async function hearMeanwhile(message: Parameters<typeof hear>[0]) {
     const asked = guard.check(key, permission);
     await settle();
@@ -385,8 +386,8 @@ describe("an answer that is under way", () => {
 
   it.each([
     ["its application changes", { changed: [applicationId] }],
-    ["everything may have changed", { reset: true }],
-  ])("is not kept where meanwhile %s", async (_, message) => {
+    ["the stream is reset", { reset: true }],
+  ])("is not cached if meanwhile %s", async (_, message) => {
     const next = hearMeanwhile(message);
     await settle();
     await settle();
@@ -394,12 +395,12 @@ describe("an answer that is under way", () => {
     expect(await next).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("is kept where meanwhile something else changes", async () => {
+  it("is cached if meanwhile another subject changes", async () => {
     const next = await hearMeanwhile({ changed: [newId(3), newId(4)] });
     expect(next).toMatchObject({ source: "cache" });
   });
 
-  it("answers all who ask the same meanwhile", async () => {
+  it("is shared by identical checks", async () => {
     const asked = Array.from({ length: 50 }, () => guard.check(key, permission));
     await settle();
     expect(service.checks).toHaveLength(1);
@@ -408,7 +409,7 @@ describe("an answer that is under way", () => {
     expect(answers.every(({ allowed }) => allowed)).toBe(true);
   });
 
-  it("says to who joined how old it is by when it was asked first", async () => {
+  it("reports its staleness from the first request", async () => {
     const first = guard.check(key, permission);
     await settle();
     clock += 500;
@@ -422,7 +423,7 @@ describe("an answer that is under way", () => {
     ["something was heard since", () => wait(0), () => hear({ changed: [newId(5)] })],
     ["it was asked too long ago", () => wait(0), () => pass(maxStaleness + 1)],
     ["nothing has been heard for too long", () => wait(maxStaleness), () => wait(1)],
-  ])("is not shared where %s", async (_, happenBefore, happenMeanwhile) => {
+  ])("is not shared if %s", async (_, happenBefore, happenMeanwhile) => {
     await happenBefore();
     const first = guard.check(key, permission);
     await settle();
@@ -435,7 +436,7 @@ describe("an answer that is under way", () => {
     expect([(await first).allowed, (await second).allowed]).toEqual([true, false]);
   });
 
-  it("fails for all who wait, and for nobody after", async () => {
+  it("fails for all waiting checks, but not for later ones", async () => {
     const asked = [guard.check(key, permission), guard.check(key, permission)];
     await settle();
     lastCheck().fail(new ConnectError("gone", Code.Unavailable));
@@ -445,7 +446,7 @@ describe("an answer that is under way", () => {
     expect(await ask(yes)).toMatchObject({ allowed: true });
   });
 
-  it("is not kept where the guard is closed meanwhile", async () => {
+  it("is not cached if the guard is closed meanwhile", async () => {
     const asked = guard.check(key, permission);
     await settle();
     await guard.close();
@@ -456,7 +457,7 @@ describe("an answer that is under way", () => {
 });
 
 describe("a guard", () => {
-  it("does not allow what it cannot find out", async () => {
+  it("fails closed if the service returns an error", async () => {
     const asked = guard.check(key, permission);
     await settle();
     lastCheck().fail(new ConnectError("gone", Code.Unavailable));
@@ -469,7 +470,7 @@ describe("a guard", () => {
     });
   });
 
-  it("does not allow what it remembers, where it is cut off and that may be wrong by now", async () => {
+  it("fails closed if it is disconnected and its cache is too old", async () => {
     await ask(yes);
     clock += maxStaleness;
     const asked = guard.check(key, permission);
@@ -479,14 +480,14 @@ describe("a guard", () => {
     expect(await asked).toMatchObject({ allowed: false, reason: "unavailable", source: "guard" });
   });
 
-  it("takes a check that the service calls invalid for a mistake of the one who asks", async () => {
+  it("reports a check that the service refuses as invalid_request", async () => {
     const asked = guard.check(key, "nonsense");
     await settle();
     lastCheck().fail(new ConnectError("permission: must be", Code.InvalidArgument));
     expect(await asked).toMatchObject({ allowed: false, reason: "invalid_request" });
   });
 
-  it("allows nothing once it is closed", async () => {
+  it("denies everything once closed", async () => {
     await ask(yes);
     await guard.close();
     expect(await guard.check(key, permission)).toMatchObject({
@@ -521,13 +522,13 @@ describe("a guard", () => {
     ["null for the container of the token", key, permission, { id: "a", container: null }],
     ["half a character in the id of the token", key, permission, { id: "a\udfff" }],
     ["a token that throws", key, permission, throwing],
-  ])("refuses %s without asking, and does not throw", async (_, ...[key, permission, token]) => {
+  ])("denies %s without a call, and does not throw", async (_, ...[key, permission, token]) => {
     const answer = await guard.check(key as string, permission as string, token as Token);
     expect(answer).toMatchObject({ allowed: false, source: "guard", detail: expect.any(String) });
     expect(service.checks).toHaveLength(0);
   });
 
-  it("takes null for no token", async () => {
+  it("treats null as no token", async () => {
     await ask(yes);
     const answer = await guard.check(key, permission, null as unknown as Token);
     expect(answer).toMatchObject({ source: "cache" });
@@ -541,7 +542,7 @@ describe("a guard", () => {
     { maxAge: Number.NaN },
     { timeout: 0 },
     { timeout: 2 ** 31 },
-  ])("is not created with %p", (options) => {
+  ])("refuses the options %p", (options) => {
     const create = () => createGuard({ url: "http://127.0.0.1:1", key, ...options });
     expect(create).toThrow(RangeError);
   });

@@ -40,7 +40,7 @@ describeHttpMiddleware("guardFastify as preHandler", startWith("preHandler"));
 describe("guardFastify in an application", () => {
   const headers = { "svc-api-key": keys.good };
 
-  it("gives the request to the functions of the options", async () => {
+  it("passes the request to the functions of the options", async () => {
     const guard = createScriptedGuard();
     const app = createApp();
     const onRequest = guardFastify<Route>(guard, {
@@ -52,7 +52,7 @@ describe("guardFastify in an application", () => {
     expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
-  it("tells the guard the address behind proxies that the application trusts", async () => {
+  it("uses the client address from trusted proxies", async () => {
     const guard = createScriptedGuard();
     const app = fastify({ trustProxy: "127.0.0.1" });
     const onRequest = guardFastify(guard, { permission: "token:read" });
@@ -62,7 +62,7 @@ describe("guardFastify in an application", () => {
     expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
   });
 
-  it("sees the body as preHandler", async () => {
+  it("can read the body as preHandler", async () => {
     const guard = createScriptedGuard();
     const app = createApp();
     const preHandler = guardFastify<{ Body: { container: string } }>(guard, {
@@ -75,7 +75,7 @@ describe("guardFastify in an application", () => {
     expect(guard.asked).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
   });
 
-  it("guards a whole scope as a hook of it, and nothing outside", async () => {
+  it("guards a whole scope as its hook, and nothing outside", async () => {
     const app = createApp();
     app.get("/open", async () => "open");
     app.register(async (scope) => {
@@ -87,11 +87,11 @@ describe("guardFastify in an application", () => {
     expect((await app.inject({ url: "/guarded", headers })).body).toBe("mask");
   });
 
-  it("says what is missing where the guard was not asked", async () => {
+  it("throws from accessOf if no guard checked the request", async () => {
     const app = fastify();
     app.get("/", async (request) => accessOf(request));
     const answer = await app.inject("/");
     expect(answer.statusCode).toBe(500);
-    expect(answer.json().message).toContain("The guard was not asked about this request");
+    expect(answer.json().message).toContain("The request was not checked");
   });
 });

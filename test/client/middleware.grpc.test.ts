@@ -158,7 +158,7 @@ describe("the interceptor for grpc-js", () => {
     },
   );
 
-  it("makes the token out of the message", async () => {
+  it("reads the token from the message", async () => {
     const guard = createScriptedGuard();
     service = await start("get", guard, {
       permission: "token:read",
@@ -168,7 +168,7 @@ describe("the interceptor for grpc-js", () => {
     expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
-  it.each(names)("tells what a function threw, in the method %s", async (name) => {
+  it.each(names)("reports errors of functions in the options, for the method %s", async (name) => {
     const mistake = new Error("a mistake");
     const told: unknown[] = [];
     service = await start(name, createScriptedGuard(), {
@@ -181,17 +181,17 @@ describe("the interceptor for grpc-js", () => {
     expect(told).toEqual([mistake]);
   });
 
-  it("can be left out for some methods, whose handlers then find no answer", async () => {
+  it("can be skipped for some methods, whose handlers have no decision", async () => {
     const guarded = createGuardInterceptor(createScriptedGuard(), { permission: "token:read" });
     const interceptor: ServerInterceptor = (method, call) =>
       method.path === tokens.get.path ? new ServerInterceptingCall(call) : guarded(method, call);
     service = await serve("get", interceptor);
     expect((await service.call({ keys: [] })).status).toBe(0);
     const [access] = service.handled;
-    expect(access).toThrow("The guard was not asked about this request");
+    expect(access).toThrow("The request was not checked");
   });
 
-  it("runs no handler for a caller that went away meanwhile", async () => {
+  it("runs no handler for a call that was canceled meanwhile", async () => {
     const guard = createScriptedGuard();
     let letIn = () => {};
     const asked = new Promise<void>((resolve) => {

@@ -51,7 +51,7 @@ function clientOf(failures: readonly unknown[], onWait = () => {}) {
   return { ...createClientOn(transport), names, waits };
 }
 
-describe("a call that may be sent again", () => {
+describe("an idempotent call", () => {
   it.each<[why: string, failure: unknown]>([
     ["the service cannot be reached", refusal(Code.Unavailable)],
     ["the connection was cut, as HTTP/2 tells it", refusal(Code.Canceled)],
@@ -60,7 +60,7 @@ describe("a call that may be sent again", () => {
     ["the service's store cannot be reached", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 100)],
     ["calls came too fast", refusal(Code.ResourceExhausted, "RATE_LIMITED", 100)],
     ["the first try is still under way", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
-  ])("is sent again with the same name where %s", async (_why, failure) => {
+  ])("is retried with the same idempotency key if %s", async (_why, failure) => {
     const { applications, names, waits } = clientOf([failure, failure]);
     expect((await applications.createApplication({})).id).toBe("made");
     expect(names).toHaveLength(3);
@@ -69,7 +69,7 @@ describe("a call that may be sent again", () => {
     expect(waits).toHaveLength(2);
   });
 
-  it("is sent three times and no more", async () => {
+  it("is sent at most three times", async () => {
     const failure = refusal(Code.Unavailable);
     const { applications, names } = clientOf(Array(10).fill(failure));
     await expect(applications.createApplication({})).rejects.toBe(failure);
@@ -86,13 +86,13 @@ describe("a call that may be sent again", () => {
     ["the service says that the caller left", refusal(Code.Canceled, "CANCELED")],
     ["the service asks for a long time", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 60_000)],
     ["the other side does not speak the protocol", refusal(Code.Internal)],
-  ])("is sent once where %s", async (_why, failure) => {
+  ])("is not retried if %s", async (_why, failure) => {
     const { applications, names } = clientOf([failure]);
     await expect(applications.createApplication({})).rejects.toBe(failure);
     expect(names).toHaveLength(1);
   });
 
-  it("waits a little, then longer, and no less than the service asks for", async () => {
+  it("waits with backoff, and at least as long as Retry-After", async () => {
     const soon = clientOf(Array(2).fill(refusal(Code.Unavailable)));
     await soon.applications.createApplication({});
     const [first = 0, second = 0] = soon.waits;
@@ -106,13 +106,13 @@ describe("a call that may be sent again", () => {
     expect(later.waits.every((wait) => wait > 1_000)).toBe(true);
   });
 
-  it("keeps the name that it was given", async () => {
+  it("keeps a given idempotency key", async () => {
     const { applications, names } = clientOf([refusal(Code.Unavailable)]);
     await applications.createApplication({}, { headers: { "Idempotency-Key": "mine" } });
     expect(names).toEqual(["mine", "mine"]);
   });
 
-  it("is not sent again once it is given up", async () => {
+  it("is not retried after it was aborted", async () => {
     const giveUp = new AbortController();
     const failures = [refusal(Code.Unavailable)];
     const { applications, names } = clientOf(failures, () => giveUp.abort());
@@ -121,7 +121,7 @@ describe("a call that may be sent again", () => {
     expect(names).toHaveLength(1);
   });
 
-  it("has another name each time that it is made", async () => {
+  it("gets a new idempotency key for each call", async () => {
     const { applications, names } = clientOf([]);
     await applications.createApplication({});
     await applications.createApplication({});
@@ -129,8 +129,8 @@ describe("a call that may be sent again", () => {
   });
 });
 
-describe("a call that changes nothing", () => {
-  it("gets no name, and is sent once", async () => {
+describe("a read", () => {
+  it("gets no idempotency key and is not retried", async () => {
     const failure = refusal(Code.Unavailable);
     const { applications, names } = clientOf([failure]);
     await expect(applications.getApplication({})).rejects.toBe(failure);

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { GuardAnswer, Place, Token } from "../../src/client/check-request.js";
+import type { RequestContext, Token } from "../../src/client/check-request.js";
+import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import type { MiddlewareOptions } from "../../src/client/middleware.js";
 
@@ -18,7 +19,7 @@ export const keys = {
   unavailable: "secret-unavailable",
 } as const;
 
-const answers: Record<string, Partial<GuardAnswer>> = {
+const answers: Record<string, Partial<Decision>> = {
   [keys.good]: { allowed: true, transform: "mask", applicationId: "invoices" },
   [keys.unknown]: { reason: "unknown_key", detail: "The key is none of this tenant." },
   [keys.expired]: { reason: "expired", detail: "The key has expired; it was that of Invoices." },
@@ -28,14 +29,14 @@ const answers: Record<string, Partial<GuardAnswer>> = {
   [keys.stray]: { reason: "origin_not_allowed", detail: "Not from there." },
   [keys.remote]: { reason: "address_not_allowed", detail: "Not from so far." },
   [keys.invalid]: { reason: "invalid_request", detail: "token.id: must be one line" },
-  [keys.unavailable]: { reason: "unavailable", detail: "The service cannot be asked: 10.0.0.7" },
+  [keys.unavailable]: { reason: "unavailable", detail: "Latchkey is unreachable: 10.0.0.7" },
 };
 
 export interface ScriptedGuard extends Guard {
   /** What it was asked, in order. */
   readonly asked: [key: string, permission: string, token: Token | undefined][];
   /** From where the keys came, in the same order. */
-  readonly places: (Place | undefined)[];
+  readonly places: (RequestContext | undefined)[];
 }
 
 /** A guard that answers by the key alone, as a script says. */
@@ -72,7 +73,7 @@ export interface Sent {
   readonly origin?: string;
 }
 
-export type Handled = () => GuardAnswer;
+export type Handled = () => Decision;
 
 /** A service of one guarded method, on a free port of this machine. */
 export interface GuardedService {
@@ -105,7 +106,7 @@ const unauthenticatedDetail =
   "Send the key of an application or session in the SVC-API-KEY header. " +
   "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.";
 
-/** What every middleware does, whichever framework it is for. */
+/** The behavior of the middleware for every framework. */
 export function describeMiddleware(name: string, { protocol, address, start }: Middleware): void {
   const code = codes[protocol];
 
@@ -122,7 +123,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       return { ...outcome, asked: guard.asked, places: guard.places, handled };
     }
 
-    it("lets in whoever may, and gives the answer to the handler", async () => {
+    it("passes on an allowed request with its decision", async () => {
       const { status, asked, handled } = await ask({ keys: [keys.good] });
       expect(status).toBe(code.ok);
       expect(asked).toEqual([[keys.good, "token:read", undefined]]);
@@ -137,7 +138,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       ]);
     });
 
-    it("asks for the permission and the token that the options say", async () => {
+    it("checks the permission and the token of the options", async () => {
       const { asked } = await ask(
         { keys: [keys.good] },
         { permission: () => "token:use", token: () => ({ id: "card-1", container: "/pci/" }) },
@@ -150,7 +151,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       ["an empty key", [""]],
       ["a key sent twice", [keys.good, keys.good]],
       ["a list of keys", [`${keys.good}, ${keys.good}`]],
-    ])("refuses %s without asking", async (_case, sent) => {
+    ])("refuses %s without a check", async (_case, sent) => {
       const { status, detail, headers, asked, handled } = await ask({ keys: sent });
       expect({ status, detail }).toEqual({
         status: code.unauthenticated,
@@ -161,7 +162,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       expect(handled).toEqual([]);
     });
 
-    it("answers the same for no key, an unknown one and an expired one", async () => {
+    it("returns the same response for a missing, unknown and expired key", async () => {
       const answered = [];
       for (const sent of [[], [keys.unknown], [keys.expired]]) {
         const { status, everything, handled } = await ask({ keys: sent });
@@ -173,7 +174,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       expect(answered[2]).toEqual(answered[0]);
     });
 
-    it("asks to try again where the guard cannot find out, and tells no more", async () => {
+    it("responds with a retry hint and no details if the guard fails closed", async () => {
       const { status, detail, headers, handled } = await ask({ keys: [keys.unavailable] });
       expect({ status, detail }).toEqual({
         status: code.unavailable,
@@ -183,7 +184,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       expect(handled).toEqual([]);
     });
 
-    it("says what is wrong with an invalid question", async () => {
+    it("reports an invalid check", async () => {
       const { status, detail, handled } = await ask({ keys: [keys.invalid] });
       expect({ status, detail }).toEqual({
         status: code.invalid,
@@ -199,13 +200,13 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       [keys.stray, "Not from there."],
       [keys.remote, "Not from so far."],
       ["another denial", "The key does not allow this."],
-    ])("says why a key may not: %s", async (key, why) => {
+    ])("reports why a key is denied: %s", async (key, why) => {
       const { status, detail, handled } = await ask({ keys: [key] });
       expect({ status, detail }).toEqual({ status: code.denied, detail: why });
       expect(handled).toEqual([]);
     });
 
-    it("finds the key in another header, and then only there", async () => {
+    it("reads the key from the configured header only", async () => {
       const keyHeader = "X-Shop-Key";
       const there = await ask({ keys: [keys.good], header: keyHeader }, { keyHeader });
       expect(there.status).toBe(code.ok);
@@ -215,7 +216,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       expect(elsewhere.headers["www-authenticate"]).toContain('header="X-Shop-Key"');
     });
 
-    it("tells the guard where the key came from", async () => {
+    it("passes the origin and the address to the guard", async () => {
       const origin = "https://shop.example.com";
       const { places } = await ask({ keys: [keys.good], origin });
       expect(places).toEqual([{ origin, address }]);
@@ -228,7 +229,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       ["permission", { permission: fail }],
       ["token", { token: fail }],
       ["address", { address: fail }],
-    ])("lets nobody in where the function for the %s throws", async (_name, options) => {
+    ])("refuses the request if the function for the %s throws", async (_name, options) => {
       const { status, everything, asked, handled } = await ask({ keys: [keys.good] }, options);
       expect(status).toBe(code.broken);
       expect(everything).not.toContain("mistake");
@@ -236,7 +237,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       expect(handled).toEqual([]);
     });
 
-    it("lets nobody in where the guard throws, which it never should", async () => {
+    it("refuses the request if the guard throws", async () => {
       const broken = { ...createScriptedGuard(), check: async () => fail() };
       service = await start(broken, { permission: "token:read" });
       expect(await service.call({ keys: [keys.good] })).toMatchObject({ status: code.broken });
