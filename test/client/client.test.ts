@@ -62,8 +62,8 @@ describe.each([
       permissions: ["token:create"],
     });
     const { sessionKey } = await connect({ key: created.key ?? "" }).sessions.createSession({});
-    const answer = await access.checkAccess({ key: sessionKey, permission: "token:create" });
-    expect(answer).toMatchObject({ allowed: false, reason: "not_authorized" });
+    const decision = await access.checkAccess({ key: sessionKey, permission: "token:create" });
+    expect(decision).toMatchObject({ allowed: false, reason: "not_authorized" });
   });
 
   it("streams changes until aborted", async () => {

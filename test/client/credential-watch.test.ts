@@ -10,7 +10,7 @@ const never = Number.NEGATIVE_INFINITY;
 let service: ScriptedService;
 let watch: CredentialWatch;
 let clock: number;
-let told: string[];
+let reported: string[];
 let errors: ConnectError[];
 let pauses: number[];
 let silences: number;
@@ -18,7 +18,7 @@ let silences: number;
 beforeEach(() => {
   service = createScriptedService();
   clock = 1_000;
-  told = [];
+  reported = [];
   errors = [];
   pauses = [];
   silences = 0;
@@ -31,8 +31,8 @@ function start(onError = (error: ConnectError): unknown => errors.push(error)) {
   return startCredentialWatch({
     access: service.access,
     heartbeat,
-    onChange: (owner) => told.push(owner),
-    onReset: () => told.push("reset"),
+    onChange: (owner) => reported.push(owner),
+    onReset: () => reported.push("reset"),
     onSilence: () => {
       silences++;
     },
@@ -53,12 +53,12 @@ function stream(index = -1) {
   return found;
 }
 
-async function say(message: Parameters<ReturnType<typeof stream>["send"]>[0]) {
+async function send(message: Parameters<ReturnType<typeof stream>["send"]>[0]) {
   stream().send(message);
   await settle();
 }
 
-/** Ends the stream, and comes back when the next one is open. */
+/** Ends the stream, and resolves when the next one is open. */
 async function breakOff(error?: ConnectError) {
   const { length } = service.streams;
   if (error) {
@@ -71,10 +71,10 @@ async function breakOff(error?: ConnectError) {
   }
 }
 
-/** Lets time pass for both, and says a heartbeat. */
+/** Advances both clocks and sends a heartbeat. */
 async function beat(milliseconds: number, sentAt: number) {
   clock += milliseconds;
-  await say({ completeUntil: sentAt });
+  await send({ completeUntil: sentAt });
 }
 
 describe("completeUntil", () => {
@@ -84,14 +84,14 @@ describe("completeUntil", () => {
 
   it("starts at the time the stream was opened, however late the first message", async () => {
     clock += 900;
-    await say({ completeUntil: 77_000 });
+    await send({ completeUntil: 77_000 });
     expect(watch.completeUntil()).toBeGreaterThan(990);
     expect(watch.completeUntil()).toBeLessThan(1_000);
   });
 
   it("advances with the clock of the service, not with the time of arrival", async () => {
-    await say({ completeUntil: 77_000 });
-    // Both were sent long before they came.
+    await send({ completeUntil: 77_000 });
+    // Both arrive long after they were sent.
     await beat(4_000, 77_400);
     await beat(0, 77_900);
     expect(watch.completeUntil()).toBeGreaterThan(1_890);
@@ -100,36 +100,36 @@ describe("completeUntil", () => {
 
   it("accounts for times that were rounded down", async () => {
     // The first may have been 77,000.9 and the second 77,100.0.
-    await say({ completeUntil: 77_000 });
+    await send({ completeUntil: 77_000 });
     await beat(200, 77_100);
     expect(watch.completeUntil()).toBeLessThanOrEqual(1_000 + 99.1);
   });
 
   it("accounts for a fast clock of the service", async () => {
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     await beat(40_000, 40_000);
     expect(watch.completeUntil()).toBeLessThanOrEqual(1_000 + 40_000 * 0.999);
     expect(watch.completeUntil()).toBeGreaterThan(1_000 + 40_000 * 0.998);
   });
 
   it("does not advance with a partial message", async () => {
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     const before = watch.completeUntil();
     clock += 100;
-    await say({ changed: ["a"] });
+    await send({ changed: ["a"] });
     expect(watch.completeUntil()).toBe(before);
-    expect(told).toEqual(["reset", "a"]);
+    expect(reported).toEqual(["reset", "a"]);
   });
 
   it("is unset if the service is ahead because our clock stopped", async () => {
-    await say({ completeUntil: 0 });
-    await say({ completeUntil: 60_000 });
+    await send({ completeUntil: 0 });
+    await send({ completeUntil: 60_000 });
     expect(watch.completeUntil()).toBe(never);
     expect(service.streams).toHaveLength(2);
   });
 
   it("does not change while the stream is down", async () => {
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     const before = watch.completeUntil();
     clock += 3_000;
     await breakOff(new ConnectError("gone", Code.Unavailable));
@@ -137,7 +137,7 @@ describe("completeUntil", () => {
   });
 
   it("is unset after close, whatever arrives later", async () => {
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     const closed = watch.close();
     stream().send({ completeUntil: 1 });
     await closed;
@@ -147,8 +147,8 @@ describe("completeUntil", () => {
 
 describe("changes", () => {
   it("start with a reset", async () => {
-    await say({});
-    expect(told).toEqual(["reset"]);
+    await send({});
+    expect(reported).toEqual(["reset"]);
   });
 
   it("report the session if it changed, otherwise the application", async () => {
@@ -156,37 +156,37 @@ describe("changes", () => {
       { kind: "deleted", applicationId: "app" },
       { kind: "authorized", applicationId: "app", sessionId: "session" },
     ];
-    await say({ changes });
-    expect(told).toEqual(["reset", "app", "session"]);
+    await send({ changes });
+    expect(reported).toEqual(["reset", "app", "session"]);
   });
 
   it("report a reset before the changes of the same message", async () => {
-    await say({});
-    await say({ reset: true, changed: ["a"] });
-    expect(told).toEqual(["reset", "reset", "a"]);
+    await send({});
+    await send({ reset: true, changed: ["a"] });
+    expect(reported).toEqual(["reset", "reset", "a"]);
   });
 
   it("are found by subject since an epoch", async () => {
-    await say({ changed: ["a"] });
+    await send({ changed: ["a"] });
     const epoch = watch.epoch();
-    await say({ changed: ["b"] });
+    await send({ changed: ["b"] });
     expect(watch.changedSince(epoch, ["a", undefined])).toBe(false);
     expect(watch.changedSince(epoch, ["a", "b"])).toBe(true);
     expect(watch.changedSince(watch.epoch(), ["b"])).toBe(false);
   });
 
   it("count a reset as a change of every subject", async () => {
-    await say({});
+    await send({});
     const epoch = watch.epoch();
-    await say({ reset: true, changed: ["a"] });
+    await send({ reset: true, changed: ["a"] });
     expect(watch.changedSince(epoch, ["b"])).toBe(true);
   });
 
   it("count every subject as changed after too many changes", async () => {
-    await say({});
+    await send({});
     const epoch = watch.epoch();
     const many = Array.from({ length: 2_500 }, (_, index) => `other ${index}`);
-    await say({ changed: ["a", ...many] });
+    await send({ changed: ["a", ...many] });
     expect(watch.changedSince(epoch, ["a"])).toBe(true);
     expect(watch.changedSince(epoch, ["b"])).toBe(true);
     expect(watch.changedSince(watch.epoch() - 900, ["b"])).toBe(false);
@@ -195,24 +195,24 @@ describe("changes", () => {
 
 describe("a stream that ends", () => {
   it("is resumed after its last message, without a reset", async () => {
-    await say({ token: "first" });
-    await say({ token: "second" });
+    await send({ token: "first" });
+    await send({ token: "second" });
     await breakOff();
-    await say({ changed: ["a"] });
+    await send({ changed: ["a"] });
     expect(stream().request.resumeToken).toBe("second");
-    expect(told).toEqual(["reset", "a"]);
+    expect(reported).toEqual(["reset", "a"]);
   });
 
   it("restarts with a reset if the resume token is refused", async () => {
-    await say({});
+    await send({});
     await breakOff(new ConnectError("not ours", Code.InvalidArgument));
     expect(stream().request.resumeToken).toBeUndefined();
-    await say({ changed: ["a"] });
-    expect(told).toEqual(["reset", "reset", "a"]);
+    await send({ changed: ["a"] });
+    expect(reported).toEqual(["reset", "reset", "a"]);
   });
 
   it("keeps its resume token after any other error", async () => {
-    await say({ token: "first" });
+    await send({ token: "first" });
     await breakOff(new ConnectError("gone", Code.Unavailable));
     await breakOff(new ConnectError("who are you", Code.Unauthenticated));
     expect(stream().request.resumeToken).toBe("first");
@@ -230,19 +230,19 @@ describe("a stream that ends", () => {
       throw new Error("a mistake of the listener");
     });
     await breakOff(new ConnectError("gone", Code.Unavailable));
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     expect(watch.completeUntil()).toBeGreaterThan(0);
   });
 
   it("is reopened with backoff until it delivers a second message", async () => {
     for (let attempt = 0; attempt < 8; attempt++) {
-      await say({});
+      await send({});
       await breakOff(new ConnectError("gone", Code.Unavailable));
     }
     expect(pauses.at(-1)).toBeGreaterThanOrEqual(1_000);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(3_000);
-    await say({});
-    await say({});
+    await send({});
+    await send({});
     await breakOff();
     expect(pauses.at(-1)).toBeLessThanOrEqual(75);
   });
@@ -250,7 +250,7 @@ describe("a stream that ends", () => {
 
 describe("an open stream", () => {
   it("is reopened when it is old, and the old one is aborted", async () => {
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     await beat(60_001, 60_001);
     expect(service.streams).toHaveLength(2);
     expect(stream(0).signal?.aborted).toBe(true);
@@ -259,7 +259,7 @@ describe("an open stream", () => {
 
   it("is reopened when it lags, but not repeatedly", async () => {
     clock += 3_000;
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     await beat(500, 500);
     expect(service.streams).toHaveLength(1);
     await beat(2_000, 2_500);
@@ -267,7 +267,7 @@ describe("an open stream", () => {
   });
 
   it("is aborted and reported after a silence", async () => {
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     while (service.streams.length === 1) {
       await setTimeout(20);
     }
@@ -276,9 +276,9 @@ describe("an open stream", () => {
   });
 
   it("can be reopened by the caller, and nothing is complete until then", async () => {
-    await say({ completeUntil: 0, token: "first" });
+    await send({ completeUntil: 0, token: "first" });
     const epoch = watch.epoch();
-    // It has come, but was not looked at yet.
+    // It has arrived, but was not read yet.
     stream(0).send({ completeUntil: 1, token: "late" });
     watch.reopen();
     await settle();
@@ -287,9 +287,9 @@ describe("an open stream", () => {
     expect(watch.changedSince(epoch, ["anyone"])).toBe(true);
     expect(stream().request.resumeToken).toBe("first");
     expect(errors).toEqual([]);
-    await say({ completeUntil: 5 });
+    await send({ completeUntil: 5 });
     expect(watch.completeUntil()).toBeGreaterThan(0);
-    expect(told).toEqual(["reset"]);
+    expect(reported).toEqual(["reset"]);
   });
 
   it("requests the configured heartbeat", () => {
@@ -303,9 +303,9 @@ describe("ready", () => {
     void watch.ready().then(() => {
       isReady = true;
     });
-    await say({});
+    await send({});
     expect(isReady).toBe(false);
-    await say({ completeUntil: 0 });
+    await send({ completeUntil: 0 });
     expect(isReady).toBe(true);
   });
 

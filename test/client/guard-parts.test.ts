@@ -305,6 +305,6 @@ describe("createAuthorizer", () => {
     const guard = createScriptedGuard();
     const authorizer = createAuthorizer(guard, { permission: "token:read" });
     await authorizer.authorize({}, { key: keys.good, origin, address: "::1" });
-    expect(guard.places).toEqual([{ origin: expected, address: "::1" }]);
+    expect(guard.contexts).toEqual([{ origin: expected, address: "::1" }]);
   });
 });

@@ -22,7 +22,7 @@ const use = "token:use";
 const permissions = [read, use];
 
 describe.each(engines)("a guard of a service on %s", (engine) => {
-  /** Whose data all tests share, each in a tenant of its own: to make a database takes long. */
+  /** Shared by all tests, each with its own tenant: creating a database is slow. */
   let base: TestServer;
   let server: TestServer;
   let proxy: TcpProxy;
@@ -67,7 +67,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   function startGuard(options: Partial<GuardOptions> = {}): Guard {
     const guard = createGuard({
       ...{ url: proxy.url, key: root.key, maxStaleness: 500 },
-      // No machine is too slow for this. Where the service does not answer, tests say how long to wait.
+      // Long enough for a slow machine. Tests of an unresponsive service set their own timeout.
       timeout: 60_000,
       ...options,
     });
@@ -87,15 +87,15 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     return client.applications.updateApplication({ id, name: "Subject", permissions: left });
   }
 
-  /** Asks until an answer is as it should be; a test runs out of time where it never is. */
+  /** Checks until a decision is as expected; otherwise the test times out. */
   async function checkUntil(
     check: () => Promise<Decision>,
-    isWanted: (answer: Decision) => boolean,
+    isExpected: (decision: Decision) => boolean,
   ): Promise<Decision> {
     for (;;) {
-      const answer = await check();
-      if (isWanted(answer)) {
-        return answer;
+      const decision = await check();
+      if (isExpected(decision)) {
+        return decision;
       }
       await delay(5);
     }
@@ -103,16 +103,16 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   const isCached = ({ source }: Decision) => source === "cache";
   const isUnavailable = ({ reason }: Decision) => reason === "unavailable";
-  const isAnswered = (answer: Decision) => !isUnavailable(answer);
-  const isDenied = (answer: Decision) => !answer.allowed && isAnswered(answer);
+  const isResponse = (decision: Decision) => !isUnavailable(decision);
+  const isDenied = (decision: Decision) => !decision.allowed && isResponse(decision);
   const isMissing = ({ reason }: Decision) => reason === "permission_missing";
 
-  /** Asks again where the machine was so slow that the guard gave up its connection. */
-  const answered = (check: () => Promise<Decision>) => checkUntil(check, isAnswered);
+  /** Retries if the machine was so slow that the guard closed its connection. */
+  const untilResponse = (check: () => Promise<Decision>) => checkUntil(check, isResponse);
 
   it("calls the service once, then uses the cache", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
-    const first = await answered(() => guard.check(subject.key, read));
+    const first = await untilResponse(() => guard.check(subject.key, read));
     expect(first).toMatchObject({ allowed: true, transform: "mask", source: "service" });
     const second = await guard.check(subject.key, read);
     expect(second).toMatchObject({ allowed: true, transform: "mask", source: "cache" });
@@ -126,13 +126,13 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const revoked = performance.now();
     await checkUntil(async () => {
       const before = performance.now();
-      const answer = await guard.check(subject.key, read);
-      if (answer.allowed) {
-        expect(answer.staleness).toBeGreaterThanOrEqual(before - revoked);
+      const decision = await guard.check(subject.key, read);
+      if (decision.allowed) {
+        expect(decision.staleness).toBeGreaterThanOrEqual(before - revoked);
       }
-      return answer;
+      return decision;
     }, isDenied);
-    expect(await answered(() => guard.check(subject.key, read))).toMatchObject({
+    expect(await untilResponse(() => guard.check(subject.key, read))).toMatchObject({
       reason: "permission_missing",
     });
   });
@@ -143,7 +143,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const { key = "" } = await client.applications.regenerateApplicationKey({ id: subject.id });
     const last = await checkUntil(() => guard.check(subject.key, read), isDenied);
     expect(last.reason).toBe("unknown_key");
-    expect(await answered(() => guard.check(key, read))).toMatchObject({ allowed: true });
+    expect(await untilResponse(() => guard.check(key, read))).toMatchObject({ allowed: true });
   });
 
   it("applies restrictions of a key and their changes", async () => {
@@ -151,8 +151,8 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const { id, key } = await createApplication("public");
     const update = { id, name: "Subject", permissions };
     const guard = await startReadyGuard();
-    const from = (place: RequestContext) =>
-      answered(() => guard.check(key, read, undefined, place));
+    const from = (context: RequestContext) =>
+      untilResponse(() => guard.check(key, read, undefined, context));
     expect(await checkUntil(() => from({ address: "::1" }), isCached)).toMatchObject({
       allowed: true,
     });
@@ -181,20 +181,20 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     cleanups.push(visitor.close);
     const { sessionKey, nonce } = await visitor.sessions.createSession({});
     const guard = await startReadyGuard();
-    const ask = () => answered(() => guard.check(sessionKey, read));
-    const before = await checkUntil(ask, isCached);
+    const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
+    const before = await checkUntil(runCheck, isCached);
     expect(before.reason).toBe("not_authorized");
 
     const backend = await createApplication("private", permissions);
     const shopkeeper = createLatchkeyClient({ url: server.url, key: backend.key });
     cleanups.push(shopkeeper.close);
     await shopkeeper.sessions.authorizeSession({ nonce, permissions });
-    const after = await checkUntil(ask, ({ allowed }) => allowed);
+    const after = await checkUntil(runCheck, ({ allowed }) => allowed);
     expect(after.sessionId).toBeDefined();
-    await checkUntil(ask, isCached);
+    await checkUntil(runCheck, isCached);
 
     await client.applications.deleteApplication({ id: shop.id });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
   it("denies a session whose authorizer loses the permission, is disabled or is deleted", async () => {
@@ -207,26 +207,26 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     cleanups.push(shopkeeper.close);
     await shopkeeper.sessions.authorizeSession({ nonce, permissions });
     const guard = await startReadyGuard();
-    const ask = () => answered(() => guard.check(sessionKey, read));
+    const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
     const { id } = backend;
     const isAllowed = ({ allowed, source }: Decision) => allowed && source === "cache";
-    expect(await checkUntil(ask, isAllowed)).toMatchObject({ authorizedBy: id });
+    expect(await checkUntil(runCheck, isAllowed)).toMatchObject({ authorizedBy: id });
 
     await client.applications.updateApplication({ id, name: "Less", permissions: [use] });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({
       reason: "permission_missing",
       limitedBy: "authorizer",
     });
     await client.applications.updateApplication({ id, name: "More", permissions });
-    await checkUntil(ask, isAllowed);
+    await checkUntil(runCheck, isAllowed);
 
     await client.applications.disableApplication({ id });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "disabled" });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "disabled" });
     await client.applications.enableApplication({ id });
-    await checkUntil(ask, isAllowed);
+    await checkUntil(runCheck, isAllowed);
 
     await client.applications.deleteApplication({ id });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
   it("keeps its cache when the service restarts with the same data", async () => {
@@ -239,7 +239,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     cleanups.push(next.close);
     proxy.leadTo(next.port);
     await revoke();
-    // The revoke has been heard of when it ends the one answer; the other one needs no asking.
+    // The first decision changes once the revocation has arrived; the second stays cached.
     await checkUntil(() => guard.check(subject.key, read), isMissing);
     expect(await guard.check(other.key, read)).toMatchObject({ allowed: true, source: "cache" });
   });
@@ -263,11 +263,11 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     await checkUntil(() => guard.check(subject.key, read), isCached);
   });
 
-  // These do not depend on the store. The full suite tries them on both.
+  // These do not depend on the store. The full suite runs them on both.
   if (engine === "lmdb" || isFullSuite) {
     it("reports an invalid check", async () => {
       const guard = startGuard();
-      expect(await answered(() => guard.check(subject.key, "Nonsense"))).toMatchObject({
+      expect(await untilResponse(() => guard.check(subject.key, "Nonsense"))).toMatchObject({
         allowed: false,
         reason: "invalid_request",
         detail: expect.stringContaining("permission"),
@@ -283,14 +283,14 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       feed.stall();
       await checkUntil(
         () => guard.check(subject.key, read),
-        (answer) => !isCached(answer),
+        (decision) => !isCached(decision),
       );
       for (let time = 0; time < 3; time++) {
-        const answer = await answered(() => guard.check(subject.key, read));
-        expect(answer).toMatchObject({ allowed: true, source: "service" });
+        const decision = await untilResponse(() => guard.check(subject.key, read));
+        expect(decision).toMatchObject({ allowed: true, source: "service" });
       }
       await revoke();
-      expect(await answered(() => guard.check(subject.key, read))).toMatchObject({
+      expect(await untilResponse(() => guard.check(subject.key, read))).toMatchObject({
         allowed: false,
         source: "service",
       });
@@ -383,10 +383,10 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const guard = await startReadyGuard({ key: () => key, maxStaleness: 60_000 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
       key = stranger.key;
-      // What is not in the cache makes it notice.
-      await answered(() => guard.check(subject.key, use));
-      const answer = await answered(() => guard.check(subject.key, read));
-      expect(answer).toMatchObject({ allowed: false, reason: "unknown_key" });
+      // A cache miss makes it notice.
+      await untilResponse(() => guard.check(subject.key, use));
+      const decision = await untilResponse(() => guard.check(subject.key, read));
+      expect(decision).toMatchObject({ allowed: false, reason: "unknown_key" });
       const cached = await checkUntil(() => guard.check(subject.key, read), isCached);
       expect(cached).toMatchObject({ allowed: false, reason: "unknown_key" });
     });
@@ -403,9 +403,9 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       ["never comes", () => new Promise<string>(() => {})],
     ])("denies everything and can be closed if its own key %s", async (_, key) => {
       const guard = startGuard({ key, timeout: 100 });
-      const answer = await guard.check(subject.key, read);
-      expect(answer).toMatchObject({ allowed: false, reason: "unavailable" });
-      expect(answer.detail).not.toContain("\u0000");
+      const decision = await guard.check(subject.key, read);
+      expect(decision).toMatchObject({ allowed: false, reason: "unavailable" });
+      expect(decision.detail).not.toContain("\u0000");
       await guard.close();
     });
 

@@ -32,8 +32,8 @@ async function startGuard() {
   const script = "../client/guard-child.ts";
   const child = start(scriptCommand(script, server.url, rootKey, subject, String(maxStaleness)));
   const { pid } = await child.line(0);
-  let told = 1;
-  const next = () => child.line(told++);
+  let reported = 1;
+  const next = () => child.line(reported++);
   return {
     id,
     pid,
@@ -50,9 +50,9 @@ type ChildGuard = Awaited<ReturnType<typeof startGuard>>;
 
 async function checkUntilCached(guard: ChildGuard): Promise<Decision> {
   for (;;) {
-    const answer = await guard.check();
-    if (answer.source === "cache") {
-      return answer;
+    const decision = await guard.check();
+    if (decision.source === "cache") {
+      return decision;
     }
   }
 }
@@ -71,11 +71,11 @@ describe("the process of a guard", () => {
         permissions: ["token:create"],
       });
       guard.write("check\ncheck\n");
-      // Long enough for its knowledge to become too old, however long it takes.
+      // Long enough for its cache to become too old.
       await delay(maxStaleness * 3);
       process.kill(guard.pid, "SIGCONT");
-      const answers = [await guard.next(), await guard.next()];
-      expect(answers.map(({ allowed }) => allowed)).toEqual([false, false]);
+      const decisions = [await guard.next(), await guard.next()];
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false]);
     }
   });
 
@@ -83,11 +83,11 @@ describe("the process of a guard", () => {
     const guard = await startGuard();
     await checkUntilCached(guard);
     guard.write("close\n");
-    const { answers } = await guard.next();
-    for (const answer of answers) {
-      expect(answer).toMatchObject({ allowed: false });
+    const { decisions } = await guard.next();
+    for (const decision of decisions) {
+      expect(decision).toMatchObject({ allowed: false });
     }
-    // The process ends without another line, and without a failure.
+    // The process exits without another line and without an error.
     await expect(guard.next()).rejects.toThrow("ended with 0");
   });
 });

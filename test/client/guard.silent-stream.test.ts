@@ -16,7 +16,7 @@ afterEach(async () => {
   }
 });
 
-/** A service whose streams say nothing, as behind a proxy that holds them back, and whose checks wait to be released. */
+/** A service whose streams are silent, as behind a buffering proxy, and whose checks wait to be released. */
 async function startMuteService() {
   const waiting: (() => void)[] = [];
   const handler = connectNodeAdapter({

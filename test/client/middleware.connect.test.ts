@@ -62,7 +62,7 @@ async function* one() {
 
 async function readAll(messages: AsyncIterable<unknown>): Promise<void> {
   for await (const _message of messages) {
-    // All that matters is how it ends.
+    // Only the result matters.
   }
 }
 
@@ -126,9 +126,9 @@ async function callWith(
   } catch (thrown) {
     const { code, rawMessage, metadata } = ConnectError.from(thrown);
     metadata.delete("date");
-    const answered = Object.fromEntries(metadata);
-    const everything = JSON.stringify([code, rawMessage, answered]);
-    return { status: code, detail: rawMessage, headers: answered, everything };
+    const responded = Object.fromEntries(metadata);
+    const everything = JSON.stringify([code, rawMessage, responded]);
+    return { status: code, detail: rawMessage, headers: responded, everything };
   }
 }
 
@@ -163,7 +163,7 @@ describe("the interceptor for Connect", () => {
       check,
     );
     await service.call({ keys: [keys.good] });
-    expect(guard.asked).toEqual([[keys.good, "health:check", { id: "cards" }]]);
+    expect(guard.checks).toEqual([[keys.good, "health:check", { id: "cards" }]]);
   });
 
   it("passes on a ConnectError of a function in the options", async () => {
@@ -182,7 +182,7 @@ describe("the interceptor for Connect", () => {
   it("stores the decision in the context of the call", () => {
     const values = createContextValues();
     expect(() => accessOf({ values })).toThrow("The request was not checked");
-    const answer: Decision = { allowed: true, source: "cache", staleness: 3 };
-    expect(accessOf({ values: values.set(accessKey, answer) })).toBe(answer);
+    const decision: Decision = { allowed: true, source: "cache", staleness: 3 };
+    expect(accessOf({ values: values.set(accessKey, decision) })).toBe(decision);
   });
 });

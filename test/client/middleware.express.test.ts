@@ -18,13 +18,13 @@ interface Params {
 }
 
 const thrown: unknown[] = [];
-const tellNothing: ErrorRequestHandler = (error, _request, response, _next) => {
+const hideErrors: ErrorRequestHandler = (error, _request, response, _next) => {
   thrown.push(error);
   response.status(500).json({});
 };
 
 async function listen(app: Express) {
-  const server = app.use(tellNothing).listen(0, "127.0.0.1");
+  const server = app.use(hideErrors).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return { port, close: async () => void (await new Promise((done) => server.close(done))) };
@@ -56,7 +56,7 @@ describe("guardExpress in an application", () => {
     });
     close = service.close;
     await service.call({ keys: [keys.good] });
-    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
   it("uses the client address from trusted proxies", async () => {
@@ -67,7 +67,7 @@ describe("guardExpress in an application", () => {
     close = server.close;
     const headers = { "svc-api-key": keys.good, "x-forwarded-for": "1.2.3.4, 203.0.113.7" };
     await send(server, "/", { headers });
-    expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+    expect(guard.contexts).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
   });
 
   it("passes errors of functions in the options to the error handlers", async () => {

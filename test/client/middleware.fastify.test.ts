@@ -49,7 +49,7 @@ describe("guardFastify in an application", () => {
     });
     app.get<Route>("/tokens/:id", { onRequest }, async () => "");
     await app.inject({ url: "/tokens/card-1", headers });
-    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
   it("uses the client address from trusted proxies", async () => {
@@ -59,7 +59,7 @@ describe("guardFastify in an application", () => {
     app.get("/", { onRequest }, async () => "");
     const forwarded = { ...headers, "x-forwarded-for": "1.2.3.4, 203.0.113.7" };
     await app.inject({ url: "/", headers: forwarded, remoteAddress: "127.0.0.1" });
-    expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+    expect(guard.contexts).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
   });
 
   it("can read the body as preHandler", async () => {
@@ -72,7 +72,7 @@ describe("guardFastify in an application", () => {
     app.post<{ Body: { container: string } }>("/tokens", { preHandler }, async () => "");
     const payload = { container: "/pci/" };
     await app.inject({ method: "POST", url: "/tokens", headers, payload });
-    expect(guard.asked).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
   });
 
   it("guards a whole scope as its hook, and nothing outside", async () => {
@@ -90,8 +90,8 @@ describe("guardFastify in an application", () => {
   it("throws from accessOf if no guard checked the request", async () => {
     const app = fastify();
     app.get("/", async (request) => accessOf(request));
-    const answer = await app.inject("/");
-    expect(answer.statusCode).toBe(500);
-    expect(answer.json().message).toContain("The request was not checked");
+    const response = await app.inject("/");
+    expect(response.statusCode).toBe(500);
+    expect(response.json().message).toContain("The request was not checked");
   });
 });
