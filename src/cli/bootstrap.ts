@@ -10,7 +10,7 @@ interface BootstrapFlags {
   readonly json?: boolean;
 }
 
-/** Makes the first application of a tenant, and shows its key. */
+/** Creates the first management application of a tenant and prints its key. */
 export async function bootstrapCommand({
   tenant: tenantId,
   name,
@@ -20,8 +20,8 @@ export async function bootstrapCommand({
   const store = await openStore(settings);
   try {
     const keyring = createKeyring(settings.peppers);
-    const made = await bootstrap({ store, keyring, tenantId, name });
-    process.stdout.write(json ? asJson(made) : asText(made));
+    const created = await bootstrap({ store, keyring, tenantId, name });
+    process.stdout.write(json ? formatJson(created) : formatText(created));
   } catch (error) {
     throw error instanceof Problem ? new Error(error.rawMessage) : error;
   } finally {
@@ -29,15 +29,15 @@ export async function bootstrapCommand({
   }
 }
 
-function asJson({ tenantId, applicationId, key }: Bootstrapped): string {
+function formatJson({ tenantId, applicationId, key }: Bootstrapped): string {
   return `${JSON.stringify({ tenant_id: tenantId, application_id: applicationId, key })}\n`;
 }
 
-function asText({ tenantId, applicationId, key }: Bootstrapped): string {
+function formatText({ tenantId, applicationId, key }: Bootstrapped): string {
   return `tenant       ${tenantId}
 application  ${applicationId}
 key          ${key}
 
-The key is shown only now and kept nowhere: store it safely.
+The key is shown only once. Store it safely.
 `;
 }

@@ -1,13 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { problemOf } from "../contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
-import type { ExitName } from "./errors.js";
-import { CommandFailure } from "./errors.js";
+import { CommandError, type ExitName } from "./errors.js";
 
-const exitOfStatus: Readonly<Record<number, ExitName>> = {
+const exitByStatus: Readonly<Record<number, ExitName>> = {
   400: "usage",
-  401: "refused",
-  403: "refused",
+  401: "unauthorized",
+  403: "unauthorized",
   404: "notFound",
   408: "unreachable",
   409: "conflict",
@@ -20,48 +19,84 @@ const exitOfStatus: Readonly<Record<number, ExitName>> = {
 
 const hints: Readonly<Record<string, string>> = {
   unauthenticated:
-    "Give a key that works: by --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.",
-  version_mismatch: "Look at it again, and say the same again where it still holds.",
+    "Pass a valid key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.",
+  version_mismatch: "Check the current state, then run the command again.",
 };
 
-/** What to tell of a call that was refused or got lost. What is no such thing stays as it is. */
-export function explainCall(thrown: unknown, url: string): unknown {
+/** Turns a failed call into an error for the user. Other errors are returned unchanged. */
+export function toCommandError(thrown: unknown, url: string, flags: object = {}): unknown {
   if (!(thrown instanceof ConnectError)) {
     return thrown;
   }
   const { code, detail, errors, requestId } = problemOf(thrown);
   if (code === undefined) {
-    return explainLost(thrown, url);
+    return toConnectionError(thrown, url);
   }
   const fields = Object.entries(errors).flatMap(([field, messages]) =>
-    messages.map((message) => (field ? `${field}: ${message}` : message)),
+    messages.map((message) => (field ? `${optionFor(field, flags)}: ${message}` : message)),
   );
   const request = requestId ? ` (request ${requestId})` : "";
   const lines = fields.length > 0 ? fields : [detail];
   const { status = 500 } = problemCatalogue[code as ProblemCode] ?? {};
-  return new CommandFailure(
+  return new CommandError(
     `${lines.join("\n")}${request}`,
-    exitOfStatus[status] ?? "failed",
+    exitByStatus[status] ?? "failed",
     hints[code],
   );
 }
 
-/** Calls that no service of ours has answered. */
-function explainLost(error: ConnectError, url: string): CommandFailure {
+/** The options that set a field of a request, where their names differ. */
+const optionsByField: Readonly<Record<string, readonly string[]>> = {
+  permissions: ["permission", "addPermission"],
+  expires_at: ["expires"],
+  allowed_origins: ["allowedOrigin"],
+  allowed_cidrs: ["allowedCidr"],
+  grace_period: ["grace"],
+  name_prefix: ["name"],
+  last_used_before: ["unusedSince"],
+  application_id: ["application"],
+  nonce: ["nonceFile"],
+  key: ["subjectFile"],
+};
+
+/** The option that set a field, for example `--permission X` for `permissions[0]`. */
+function optionFor(path: string, flags: object): string {
+  const [, field = path, index, rest = ""] =
+    /^(?:token\.)?(\w+)(?:\[(\d+)\])?(\..*)?$/.exec(path) ?? [];
+  const given = new Map(Object.entries(flags));
+  const name = (optionsByField[field] ?? [toCamelCase(field)]).find((it) => given.has(it));
+  if (name === undefined) {
+    return path;
+  }
+  const option = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const value = given.get(name);
+  if (Array.isArray(value) && typeof value[Number(index)] === "string") {
+    return `${option} ${value[Number(index)]}`;
+  }
+  // A file with many rules: the path shows which rule.
+  return index === undefined && rest === "" ? option : `${option}: ${path}`;
+}
+
+function toCamelCase(field: string): string {
+  return field.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Explains calls without a response from Latchkey. */
+function toConnectionError(error: ConnectError, url: string): CommandError {
   switch (error.code) {
     case Code.DeadlineExceeded:
-      return new CommandFailure(
-        `${url} has not answered in time.`,
+      return new CommandError(
+        `${url} did not respond in time.`,
         "unreachable",
-        "Give it longer by --timeout, or look at its log.",
+        "Raise --timeout, or check the log of the service.",
       );
     case Code.Unauthenticated:
-      return new CommandFailure(error.rawMessage, "refused");
+      return new CommandError(error.rawMessage, "unauthorized");
     default:
-      return new CommandFailure(
-        `${url} cannot be reached, or is no Latchkey: ${error.rawMessage}`,
+      return new CommandError(
+        `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
         "unreachable",
-        "Start it, or name another by --url, LATCHKEY_URL or a profile.",
+        "Start the service, or pass another URL with --url, LATCHKEY_URL or a profile.",
       );
   }
 }

@@ -4,29 +4,29 @@ import type { CallOptions } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
-import { explainCall } from "./call-errors.js";
-import { type Connection, type ConnectionFlags, chooseConnection } from "./connection.js";
+import { toCommandError } from "./call-errors.js";
+import { type Connection, type ConnectionFlags, resolveConnection } from "./connection.js";
 import { readClientEnvironment } from "./environment.js";
-import { CommandFailure } from "./errors.js";
+import { CommandError } from "./errors.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { readProfiles } from "./profile/profiles.js";
-import { canAsk, readSecret } from "./prompt.js";
+import { isInteractive, readSecret } from "./prompt.js";
 
-/** What a command works with that calls a service. */
-export interface Calling {
+/** The client and output of a command that calls the service. */
+export interface ClientContext {
   readonly client: ServiceClient;
-  /** Goes with each call. */
+  /** The options of every call. */
   readonly call: CallOptions;
   readonly output: Output;
   readonly connection: Connection & { readonly key: string };
 }
 
-export type CallingFlags = ConnectionFlags & OutputFlags;
+export type ClientFlags = ConnectionFlags & OutputFlags;
 
-/** Runs a command that calls a service, and tells in its words what was refused. */
+/** Runs a command with a client. Errors of calls name the options of the command. */
 export async function withClient(
-  flags: CallingFlags,
-  use: (calling: Calling) => Promise<void>,
+  flags: ClientFlags,
+  use: (context: ClientContext) => Promise<void>,
 ): Promise<void> {
   const connection = await connectionFor(flags);
   const client = createServiceClient(connection);
@@ -34,35 +34,35 @@ export async function withClient(
   try {
     await use({ client, call, connection, output: createOutput(flags) });
   } catch (error) {
-    throw explainCall(error, connection.url);
+    throw toCommandError(error, connection.url, flags);
   } finally {
     client.close();
   }
 }
 
-async function connectionFor(flags: CallingFlags): Promise<Calling["connection"]> {
-  const chosen = chooseConnection(flags, readClientEnvironment(), await readProfiles());
-  return { ...chosen, key: chosen.key ?? (await readOwnKey(flags, chosen.url)) };
+async function connectionFor(flags: ClientFlags): Promise<ClientContext["connection"]> {
+  const resolved = resolveConnection(flags, readClientEnvironment(), await readProfiles());
+  return { ...resolved, key: resolved.key ?? (await readCallerKey(flags, resolved.url)) };
 }
 
-async function readOwnKey({ keyFile }: ConnectionFlags, url: string): Promise<string> {
-  if (keyFile === undefined && !canAsk()) {
-    throw new CommandFailure(
-      `There is no key to call ${url} with.`,
-      "refused",
-      "Give one by --key-file FILE (- for stdin), LATCHKEY_KEY, or latchkey profile add NAME. " +
-        "The key of a profile is sent to its own address only.",
+async function readCallerKey({ keyFile }: ConnectionFlags, url: string): Promise<string> {
+  if (keyFile === undefined && !isInteractive()) {
+    throw new CommandError(
+      `No key for ${url}.`,
+      "unauthorized",
+      "Pass one with --key-file FILE (- for stdin), LATCHKEY_KEY, or latchkey profile add NAME. " +
+        "The key of a profile is sent only to the URL of that profile.",
     );
   }
-  return readSecret({ noun: `the key for ${url}`, file: keyFile });
+  return readSecret({ noun: `key for ${url}`, file: keyFile });
 }
 
 interface ServiceClient extends LatchkeyClient {
-  /** Ends its connections, and the calls under way with them. */
+  /** Closes its connections and aborts pending calls. */
   close(): void;
 }
 
-/** Creates a client that speaks Connect over HTTP/1.1, which every proxy lets through. */
+/** Creates a client for Connect over HTTP/1.1, which every proxy supports. */
 export function createServiceClient(options: ClientOptions): ServiceClient {
   const isSecure = new URL(options.url).protocol === "https:";
   const agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true });

@@ -1,16 +1,16 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** What the environment says to the commands that call a service. Here alone they read it. */
+/** The environment variables of the commands that call the service. No other module reads them. */
 export interface ClientEnvironment {
   readonly url: string | undefined;
   readonly key: string | undefined;
   readonly keyHeader: string | undefined;
   readonly profile: string | undefined;
-  /** The folder of what is kept for this user. */
+  /** The folder of this user's profiles. */
   readonly configFolder: string;
-  /** Whether colours are wished for, where that is said. */
-  readonly colours: boolean | undefined;
+  /** Whether to use colors; `undefined` to use them on a terminal only. */
+  readonly colors: boolean | undefined;
 }
 
 export function readClientEnvironment(
@@ -19,16 +19,16 @@ export function readClientEnvironment(
   const read = (name: string) => environment[name] || undefined;
   return {
     url: read("LATCHKEY_URL"),
-    // The examples keep the key under the name of the header that carries it.
+    // The documentation's curl examples use the name of the header.
     key: read("LATCHKEY_KEY") ?? read("SVC_API_KEY"),
     keyHeader: read("LATCHKEY_KEY_HEADER"),
     profile: read("LATCHKEY_PROFILE"),
     configFolder: join(read("XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "latchkey"),
-    colours: wishForColours(environment),
+    colors: colorPreference(environment),
   };
 }
 
-export function wishForColours({ FORCE_COLOR, NO_COLOR, TERM }: Readonly<NodeJS.Dict<string>>) {
+function colorPreference({ FORCE_COLOR, NO_COLOR, TERM }: Readonly<NodeJS.Dict<string>>) {
   if (FORCE_COLOR !== undefined) {
     return FORCE_COLOR !== "0" && FORCE_COLOR !== "false";
   }

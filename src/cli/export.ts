@@ -7,36 +7,36 @@ import { exportRecords, headerLine } from "../transfer/export.js";
 import { type Counts, noCounts } from "../transfer/format.js";
 import { type ExportTarget, openPartFile } from "../transfer/partial-file.js";
 import { type Progress, sizeText, startProgress } from "../transfer/progress.js";
-import { CommandFailure } from "./errors.js";
+import { CommandError } from "./errors.js";
 
 interface ExportFlags {
-  /** The file to write; stdout where there is none. */
+  /** The file to write; stdout by default. */
   readonly output?: string;
   readonly resume?: boolean;
   readonly events: boolean;
   readonly json?: boolean;
 }
 
-/** Writes all that the store holds to a file or to stdout. */
+/** Writes all records of the store to a file or to stdout. */
 export async function exportCommand(flags: ExportFlags): Promise<void> {
   const settings = readSettings();
   const { output, resume = false, json = false } = flags;
   if (resume && output === undefined) {
-    throw new CommandFailure("--resume goes on with a file: name it by --output.", "usage");
+    throw new CommandError("--resume requires --output.", "usage");
   }
   if (json && output === undefined) {
-    throw new CommandFailure(
-      "--json tells what came of an export to a file: name it by --output. What is exported is JSON already.",
+    throw new CommandError(
+      "--json requires --output: it prints a summary of the export. The export itself is always JSON.",
       "usage",
     );
   }
   const store = await openStoreThere(settings);
   try {
-    const target = output === undefined ? toStdout() : await openPartFile(output, resume);
+    const target = output === undefined ? createStdoutTarget() : await openPartFile(output, resume);
     try {
       checkSource(target, store);
-      checkChoice(target, flags);
-      await exportWatched(target, store, settings, flags);
+      checkEventsOption(target, flags);
+      await exportWithProgress(target, store, settings, flags);
     } finally {
       await target.close();
     }
@@ -45,8 +45,8 @@ export async function exportCommand(flags: ExportFlags): Promise<void> {
   }
 }
 
-/** Exports, and tells on stderr how far it is and what came of it. */
-async function exportWatched(
+/** Exports with progress and a summary on stderr. */
+async function exportWithProgress(
   target: ExportTarget,
   store: Store,
   settings: Settings,
@@ -56,20 +56,20 @@ async function exportWatched(
   const isFile = flags.output !== undefined;
   const progress = startProgress({ word: "exported", stream: stderr, tellsUnwatched: isFile });
   try {
-    const written = await exportTo(target, store, settings, flags, progress);
+    const result = await exportTo(target, store, settings, flags, progress);
     progress.stop();
     if (flags.json) {
-      process.stdout.write(`${JSON.stringify({ ...written.counts, bytes: written.bytes })}\n`);
+      process.stdout.write(`${JSON.stringify({ ...result.counts, bytes: result.bytes })}\n`);
     } else if (isFile || stderr.isTTY) {
-      stderr.write(`${summary(written)}\n`);
+      stderr.write(`${formatSummary(result)}\n`);
     }
   } catch (error) {
     progress.stop();
-    throw isFile ? resumable(error) : error;
+    throw isFile ? withResumeHint(error) : error;
   }
 }
 
-interface Written {
+interface ExportResult {
   readonly counts: Counts;
   readonly bytes: number;
 }
@@ -80,7 +80,7 @@ async function exportTo(
   { store: { kind }, peppers }: Settings,
   { events }: ExportFlags,
   progress: Progress,
-): Promise<Written> {
+): Promise<ExportResult> {
   const { before } = target;
   let counts = before?.place.counts ?? noCounts();
   let bytes = 0;
@@ -112,32 +112,32 @@ async function exportTo(
   return { counts, bytes };
 }
 
-/** Throws where an export of other data was begun. */
+/** An export can be resumed only from the same store. */
 function checkSource({ before }: ExportTarget, store: Store): void {
   if (before && before.header.source !== sourceOf(store)) {
     throw new Error(
-      "The export that was begun is of other data: remove it, or let the settings name the store that it is of.",
+      "The interrupted export is from another store. Delete it, or use the settings of that store.",
     );
   }
 }
 
-/** Throws where it was begun with another choice of what is in it. */
-function checkChoice({ before }: ExportTarget, { events }: ExportFlags): void {
+/** An export can be resumed only with the same --no-events option. */
+function checkEventsOption({ before }: ExportTarget, { events }: ExportFlags): void {
   if (before && (before.header.events ?? true) !== events) {
     throw new Error(
-      `The export that was begun is one ${events ? "without" : "with"} events: go on with it ${events ? "by" : "without"} --no-events, or remove it.`,
+      `The interrupted export is ${events ? "without" : "with"} events. Resume it ${events ? "with" : "without"} --no-events, or delete it.`,
     );
   }
 }
 
-/** Tells these data from others, and nothing of their id, which is known to the service only. */
+/** Identifies the store without revealing its id. */
 function sourceOf({ id }: Store): string {
   return createHash("sha256").update(`latchkey export of ${id}`).digest("base64");
 }
 
-function toStdout(): ExportTarget {
+function createStdoutTarget(): ExportTarget {
   const { stdout } = process;
-  // Who writes is told by its callback.
+  // The callback of each write reports errors.
   stdout.on("error", () => {});
   return {
     write: (text) =>
@@ -153,14 +153,12 @@ function total({ applications, sessions, events }: Counts): number {
   return applications + sessions + events;
 }
 
-function summary({ counts, bytes }: Written): string {
+function formatSummary({ counts, bytes }: ExportResult): string {
   const { applications, sessions, events } = counts;
   return `exported ${applications} applications, ${sessions} sessions and ${events} events: ${sizeText(bytes)} written`;
 }
 
-function resumable(error: unknown): Error {
+function withResumeHint(error: unknown): Error {
   const { message } = error as Error;
-  return new Error(
-    `${message.replace(/\.$/, "")}. What is exported so far is kept: go on with it by --resume.`,
-  );
+  return new Error(`${message.replace(/\.$/, "")}. Continue it with --resume.`);
 }

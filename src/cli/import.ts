@@ -14,13 +14,13 @@ interface ImportFlags {
   readonly json?: boolean;
 }
 
-/** Imports a file, or stdin for `-`. The exit code tells whether all of it is in the store. */
+/** Imports a file, or stdin (`-`). The exit code is 1 if a record could not be imported. */
 export async function importCommand(path: string, flags: ImportFlags): Promise<void> {
   const settings = readSettings();
   const file = path === "-" ? undefined : await openFile(path);
   try {
-    const isWhole = await importFrom(settings, path, file, flags);
-    process.exitCode = exitCodes[isWhole ? "done" : "failed"].code;
+    const isComplete = await importFrom(settings, path, file, flags);
+    process.exitCode = exitCodes[isComplete ? "success" : "failed"].code;
   } finally {
     await file?.close();
   }
@@ -54,37 +54,37 @@ async function importFrom(
     });
     return report.isGood();
   } catch (error) {
-    throw explain(error, path === "-" ? "stdin" : path);
+    throw toImportError(error, path === "-" ? "stdin" : path);
   } finally {
     progress.stop();
     await store.close();
-    tell(report, dryRun, json);
+    printReport(report, dryRun, json);
   }
 }
 
-/** Bytes of the file that are read at once. */
+/** Bytes per read. */
 const chunkSize = 1024 * 1024;
 
 async function openFile(path: string): Promise<FileHandle> {
   return open(path).catch((error) => {
-    throw new Error(`${path} cannot be read: ${error.message}`);
+    throw new Error(`Cannot read ${path}: ${error.message}`);
   });
 }
 
-function explain(error: unknown, what: string): Error {
+function toImportError(error: unknown, source: string): Error {
   const { message } = error as Error;
-  const advice =
-    error instanceof StoreUnavailable ? " Import it again: what is there is passed over." : "";
-  return new Error(`${what}: ${message}${advice}`, { cause: error });
+  const hint =
+    error instanceof StoreUnavailable ? " Import it again: existing records are skipped." : "";
+  return new Error(`${source}: ${message}${hint}`, { cause: error });
 }
 
-/** Tells what an import has come to, where it has come to anything. */
-function tell(report: ImportReport, dryRun: boolean, json: boolean): void {
+/** Prints the errors and the summary, unless no line was read. */
+function printReport(report: ImportReport, dryRun: boolean, json: boolean): void {
   if (report.isEmpty()) {
     return;
   }
-  for (const trouble of report.troubles()) {
-    process.stderr.write(`latchkey: ${trouble}\n`);
+  for (const problem of report.troubles()) {
+    process.stderr.write(`latchkey: ${problem}\n`);
   }
   process.stdout.write(json ? `${JSON.stringify(report.facts(dryRun))}\n` : report.summary(dryRun));
 }

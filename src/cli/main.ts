@@ -1,17 +1,17 @@
 import { type Command, CommanderError } from "commander";
-import { exitCodes, reportFailure } from "./errors.js";
+import { exitCodes, reportError } from "./errors.js";
 import { createProgram } from "./program.js";
 
-const program = await programFor(process.argv[2]);
+const program = await createProgramFor(process.argv[2]);
 
-/** Loads only the commands that are needed: a service starts sooner without the others. */
-async function programFor(name: string | undefined): Promise<Command> {
+/** Loads only the definitions that the command needs, so that `serve` starts fast. */
+async function createProgramFor(name: string | undefined): Promise<Command> {
   const program = createProgram();
-  const isKnown = () => program.commands.some((command) => command.name() === name);
-  if (!isKnown()) {
+  const isDefined = () => program.commands.some((command) => command.name() === name);
+  if (!isDefined()) {
     (await import("./commands.js")).addStoreCommands(program);
   }
-  if (!isKnown()) {
+  if (!isDefined()) {
     (await import("./commands.js")).addClientCommands(program);
   }
   return program;
@@ -19,9 +19,9 @@ async function programFor(name: string | undefined): Promise<Command> {
 
 program.parseAsync().catch((error: Error) => {
   if (error instanceof CommanderError) {
-    // It has been told already.
-    process.exitCode = error.exitCode === 0 ? exitCodes.done.code : exitCodes.usage.code;
+    // Commander has printed it already.
+    process.exitCode = error.exitCode === 0 ? exitCodes.success.code : exitCodes.usage.code;
   } else {
-    reportFailure(error);
+    reportError(error);
   }
 });

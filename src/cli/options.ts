@@ -2,12 +2,12 @@ import { Argument, type Command, InvalidArgumentError, Option } from "commander"
 import { count, delay, headerName, lifetime, type Parser } from "../config/parsers.js";
 import { isId } from "../lib/uuid.js";
 
-/** What is named by an option or argument, where completion can tell what there is. */
+/** The kinds of values that shell completion can list. */
 type ValueKind = "file" | "profile";
 const valueKinds = new WeakMap<Option | Argument, ValueKind>();
 
-export function valueKindOf(place: Option | Argument): ValueKind | undefined {
-  return valueKinds.get(place);
+export function valueKindOf(parameter: Option | Argument): ValueKind | undefined {
+  return valueKinds.get(parameter);
 }
 
 export function fileArgument(name: string, description: string): Argument {
@@ -17,7 +17,7 @@ export function fileArgument(name: string, description: string): Argument {
 }
 
 export function profileArgument(): Argument {
-  const argument = new Argument("<name>", "which one");
+  const argument = new Argument("<name>", "name of the profile");
   valueKinds.set(argument, "profile");
   return argument;
 }
@@ -30,57 +30,50 @@ export function fileOption(flags: string, description: string): Option {
 }
 
 function profileOption(): Option {
-  const option = new Option("--profile <name>", "the profile to use (LATCHKEY_PROFILE)");
+  const option = new Option("--profile <name>", "profile to use (LATCHKEY_PROFILE)");
   valueKinds.set(option, "profile");
   return option;
 }
 
 export function withJson(command: Command): Command {
-  return command.option("--json", "show JSON, as REST has it");
+  return command.option("--json", "print JSON, the same as REST");
 }
 
-/** The options of every command that calls a service. */
+/** The options of every command that calls the service. */
 export function withConnection(command: Command): Command {
   return withJson(command)
     .optionsGroup("Connection:")
-    .addOption(
-      new Option("--url <url>", "where the service is (LATCHKEY_URL)").argParser(serviceUrl),
-    )
+    .addOption(new Option("--url <url>", "URL of the service (LATCHKEY_URL)").argParser(serviceUrl))
     .addOption(profileOption())
-    .addOption(
-      fileOption(
-        "--key-file <file>",
-        "the file with the key to call with, - for stdin (LATCHKEY_KEY)",
-      ),
-    )
+    .addOption(fileOption("--key-file <file>", "file with your key, - for stdin (LATCHKEY_KEY)"))
     .addOption(
       new Option(
         "--key-header <name>",
-        "the header that carries the key (LATCHKEY_KEY_HEADER)",
+        "header that carries the key (LATCHKEY_KEY_HEADER)",
       ).argParser(header),
     )
     .addOption(
-      new Option("--timeout <time>", "how long an answer may take")
-        .argParser(timeLimit)
+      new Option("--timeout <time>", "timeout of each call, for example 30s")
+        .argParser(timeout)
         .default(15_000, "15s"),
     );
 }
 
-/** An option that takes one of the words that the contract knows. */
+/** An option with a fixed set of values. */
 export function choice(flags: string, description: string, values: readonly string[]): Option {
   return new Option(flags, description).choices(values);
 }
 
 export function yesOption(): Option {
-  return new Option("-y, --yes", "do not ask");
+  return new Option("-y, --yes", "skip the confirmation prompt");
 }
 
-export function example(command: Command, ...lines: readonly string[]): Command {
+export function addExample(command: Command, ...lines: readonly string[]): Command {
   const title = lines.length === 1 ? "Example:" : "Examples:";
   return command.addHelpText("after", `\n${title}\n${lines.map((line) => `  ${line}`).join("\n")}`);
 }
 
-/** Lets an option be read as a setting is. */
+/** Parses an option the same way as a setting of the service. */
 function asOption<T>(parse: Parser<T>): (text: string) => T {
   return (text) => {
     try {
@@ -92,11 +85,11 @@ function asOption<T>(parse: Parser<T>): (text: string) => T {
 }
 
 export const duration = asOption(lifetime);
-export const timeLimit = asOption(delay);
+export const timeout = asOption(delay);
 export const header = asOption(headerName);
 
-export const wholeNumber = (noun: string, least: number, most: number, example: number) =>
-  asOption(count(noun, least, most, example));
+export const wholeNumber = (noun: string, min: number, max: number, example: number) =>
+  asOption(count(noun, min, max, example));
 
 export const id = asOption((text) => {
   if (!isId(text)) {
@@ -108,7 +101,7 @@ export const id = asOption((text) => {
 export const serviceUrl = asOption((text) => {
   const { protocol, search, hash, username } = parseUrl(text);
   if (!/^https?:$/.test(protocol) || search || hash || username) {
-    throw new Error("must be an address such as https://latchkey.example.com");
+    throw new Error("must be a URL such as https://latchkey.example.com");
   }
   return text.replace(/\/+$/, "");
 });
@@ -124,24 +117,24 @@ function parseUrl(text: string): Partial<URL> & { readonly protocol: string } {
   return URL.canParse(text) ? new URL(text) : { protocol: "" };
 }
 
-/** A moment in RFC 3339, or so far ahead. */
-export const momentAhead = momentFrom((now, distance) => now + distance);
-/** A moment in RFC 3339, or so long ago. */
-export const momentAgo = momentFrom((now, distance) => now - distance);
+/** An RFC 3339 time, or a duration from now. */
+export const futureTime = timeParser((now, duration) => now + duration);
+/** An RFC 3339 time, or a duration before now. */
+export const pastTime = timeParser((now, duration) => now - duration);
 
-const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
-function momentFrom(move: (now: number, distance: number) => number): (text: string) => Date {
+function timeParser(relativeTo: (now: number, duration: number) => number): (text: string) => Date {
   return asOption((text) => {
-    const date = new Date(moment.test(text) ? text : move(Date.now(), distanceIn(text)));
+    const date = new Date(rfc3339.test(text) ? text : relativeTo(Date.now(), durationIn(text)));
     if (Number.isNaN(date.getTime())) {
-      throw new Error("must be a moment such as 2030-01-31T12:00:00Z, or a distance such as 30d");
+      throw new Error("must be a time such as 2030-01-31T12:00:00Z, or a duration such as 30d");
     }
     return date;
   });
 }
 
-function distanceIn(text: string): number {
+function durationIn(text: string): number {
   try {
     return lifetime(text);
   } catch {
@@ -149,24 +142,24 @@ function distanceIn(text: string): number {
   }
 }
 
-/** Gathers what an option says each time that it is given. */
-export function gather(text: string, before: readonly string[] = []): string[] {
+/** Collects the values of an option that may be repeated. */
+export function collect(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 
-/** How much of a list to show. */
+/** The options that set the length of a list. */
 export function withLimit(command: Command): Command {
   return command
     .addOption(
-      new Option("--limit <count>", "how many to show at most")
+      new Option("--limit <count>", "maximum number of items")
         .argParser(wholeNumber("items", 1, 100_000, 50))
         .default(50),
     )
-    .addOption(new Option("--all", "show all of them").conflicts("limit"));
+    .addOption(new Option("--all", "list every item").conflicts("limit"));
 }
 
-/** What a command does, loaded when it is run: completion and help need none of it. */
-export function lazily<Args extends unknown[]>(
+/** Loads an action only when its command runs, so that help, completion and `serve` start fast. */
+export function lazy<Args extends unknown[]>(
   load: () => Promise<(...args: Args) => Promise<void>>,
 ): (...args: Args) => Promise<void> {
   return async (...args) => (await load())(...args);

@@ -4,81 +4,80 @@ import { visible } from "../lib/printable.js";
 import { startLiveLine } from "../lib/progress-line.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { readClientEnvironment } from "./environment.js";
-import { createColours, type Look } from "./table.js";
+import { createColors, type Display } from "./format.js";
 
 export interface OutputFlags {
   readonly json?: boolean;
 }
 
-/** Where a command shows what came of it. */
+/** Prints the result of a command: text for people, or JSON. */
 export interface Output {
   readonly isJson: boolean;
-  readonly look: Look;
-  /** Shows a message: as JSON, the same as over REST, or as a text for people. */
+  readonly display: Display;
+  /** Prints a message. Its JSON is the same as over REST. */
   show<Desc extends DescMessage>(
     schema: Desc,
     message: MessageShape<Desc>,
-    text: (look: Look) => string,
+    text: (display: Display) => string,
   ): void;
-  /** Shows one message of many, as one line of JSON wherever it is shown. */
+  /** Prints one message of a stream. Its JSON is always on one line. */
   showLine<Desc extends DescMessage>(
     schema: Desc,
     message: MessageShape<Desc>,
-    text: (look: Look) => string,
+    text: (display: Display) => string,
   ): void;
-  /** Shows something that is no message of the contract. */
-  showValue(value: unknown, text: (look: Look) => string): void;
-  /** Shows what is beside the matter, where there is something, to people alone. */
+  /** Prints a value that is not a message of the API. */
+  showValue(value: unknown, text: (display: Display) => string): void;
+  /** Prints a note on stderr, unless the output is JSON. */
   note(text: string | undefined): void;
-  /** Shows what somebody should know whatever reads the rest. */
+  /** Prints a warning on stderr. */
   warn(text: string): void;
 }
 
 export function createOutput({ json: isJson = false }: OutputFlags): Output {
   const { stdout, stderr } = process;
-  endQuietlyWithReader();
+  exitOnClosedPipe();
   const environment = readClientEnvironment();
-  const look = {
-    colours: createColours(stdout, environment),
+  const display = {
+    colors: createColors(stdout, environment),
     width: stdout.isTTY ? stdout.columns || 80 : undefined,
   };
   return {
     isJson,
-    look,
+    display,
     show(schema, message, text) {
-      stdout.write(isJson ? jsonLine(createEncoder(schema)(message).toString()) : text(look));
+      stdout.write(isJson ? formatJson(createEncoder(schema)(message).toString()) : text(display));
     },
     showLine(schema, message, text) {
-      stdout.write(isJson ? oneLine(createEncoder(schema)(message).toString()) : text(look));
+      stdout.write(isJson ? jsonLine(createEncoder(schema)(message).toString()) : text(display));
     },
     showValue(value, text) {
-      stdout.write(isJson ? jsonLine(JSON.stringify(value)) : text(look));
+      stdout.write(isJson ? formatJson(JSON.stringify(value)) : text(display));
     },
     note(text) {
       if (text !== undefined && !isJson) {
-        stderr.write(`${createColours(stderr, environment).faint(visible(text))}\n`);
+        stderr.write(`${createColors(stderr, environment).dim(visible(text))}\n`);
       }
     },
     warn(text) {
-      stderr.write(`${createColours(stderr, environment).warn(visible(text))}\n`);
+      stderr.write(`${createColors(stderr, environment).warn(visible(text))}\n`);
     },
   };
 }
 
-/** One line, or more where a person reads it: who pipes it reads lines. */
-function jsonLine(json: string): string {
+/** JSON for people on a terminal, on one line for programs. */
+function formatJson(json: string): string {
   return process.stdout.isTTY
-    ? `${escapeUnseen(JSON.stringify(JSON.parse(json), null, 2))}\n`
-    : oneLine(json);
+    ? `${escapeInvisible(JSON.stringify(JSON.parse(json), null, 2))}\n`
+    : jsonLine(json);
 }
 
-/** One line wherever it is read. */
-function oneLine(json: string): string {
-  return `${process.stdout.isTTY ? escapeUnseen(json) : json}\n`;
+function jsonLine(json: string): string {
+  return `${process.stdout.isTTY ? escapeInvisible(json) : json}\n`;
 }
 
-/** JSON escapes some of what a terminal would obey by itself, and may escape all of it. */
-function escapeUnseen(json: string): string {
+/** Escapes the control and format characters that JSON leaves as they are: a terminal would obey them. */
+function escapeInvisible(json: string): string {
   return json.replaceAll(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (character) =>
     [...Array(character.length).keys()]
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
@@ -86,12 +85,12 @@ function escapeUnseen(json: string): string {
   );
 }
 
-let isWatched = false;
+let handlesClosedPipe = false;
 
-/** Whoever reads what we write may have had enough, as `head` has. */
-function endQuietlyWithReader(): void {
-  if (!isWatched) {
-    isWatched = true;
+/** A reader such as `head` may close the pipe early: that is not an error. */
+function exitOnClosedPipe(): void {
+  if (!handlesClosedPipe) {
+    handlesClosedPipe = true;
     process.stdout.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") {
         throw error;
@@ -101,7 +100,6 @@ function endQuietlyWithReader(): void {
   }
 }
 
-/** How much of a list to show. */
 export interface ListFlags {
   readonly limit: number;
   readonly all?: boolean;
@@ -112,33 +110,42 @@ interface Page {
   readonly pagination?: Pagination | undefined;
 }
 
-const largestPage = 100;
+const maxPageSize = 100;
 
-type ReadPage<P> = (place: { readonly size: number; readonly start?: string }) => Promise<P>;
+type ReadPage<P> = (position: { readonly size: number; readonly start?: string }) => Promise<P>;
 
-/** Walks a list by cursor until there are enough items, and answers them as one page. */
+interface List<P> {
+  /** All items that were read, as one page. */
+  readonly page: P;
+  /** The number of items on the service, if it counts them. */
+  readonly total: number | undefined;
+}
+
+/** Reads as many pages of a list as the flags request. */
 export async function readPages<P extends Page>(
   { limit, all = false }: ListFlags,
   readPage: ReadPage<P>,
-): Promise<P> {
-  const most = all ? Number.POSITIVE_INFINITY : limit;
-  const first = await readPage({ size: Math.min(most, largestPage) });
-  const isEnough = !first.pagination?.next || first.data.length >= most;
-  return isEnough ? first : readOn(first, most, readPage);
+): Promise<List<P>> {
+  const max = all ? Number.POSITIVE_INFINITY : limit;
+  const first = await readPage({ size: Math.min(max, maxPageSize) });
+  const isEnough = !first.pagination?.next || first.data.length >= max;
+  const page = isEnough ? first : await readMore(first, max, readPage);
+  // Only a first page has the total: the others are read by cursor.
+  return { page, total: first.pagination?.totalItems };
 }
 
-/** Reads the pages after the first, and shows whoever watches how many items there are so far. */
-async function readOn<P extends Page>(first: P, most: number, readPage: ReadPage<P>): Promise<P> {
+/** Reads the pages after the first, with a progress line on a terminal. */
+async function readMore<P extends Page>(first: P, max: number, readPage: ReadPage<P>): Promise<P> {
   const { data } = first;
   const line = startLiveLine({
     stream: process.stderr,
     tellsUnwatched: false,
-    draw: () => `${data.length.toLocaleString("en-US")} read`,
+    draw: () => `${formatCount(data.length)} read`,
   });
   try {
     let page = first;
-    for (let next = page.pagination?.next; next && data.length < most; ) {
-      page = await readPage({ size: Math.min(most - data.length, largestPage), start: next });
+    for (let next = page.pagination?.next; next && data.length < max; ) {
+      page = await readPage({ size: Math.min(max - data.length, maxPageSize), start: next });
       data.push(...page.data);
       next = page.pagination?.next;
     }
@@ -148,7 +155,16 @@ async function readOn<P extends Page>(first: P, most: number, readPage: ReadPage
   }
 }
 
-/** Tells that there is more than is shown. */
-export function moreNote({ pagination, data }: Page): string | undefined {
-  return pagination?.next ? `Shown are ${data.length}: --all shows all of them.` : undefined;
+/** The note below a list that is not complete. */
+export function truncationNote({ page, total }: List<Page>): string | undefined {
+  if (!page.pagination?.next) {
+    return undefined;
+  }
+  const shown = formatCount(page.data.length);
+  const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
+  return `Showing ${count}. Use --all to list every one.`;
+}
+
+function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
 }

@@ -1,27 +1,41 @@
 import { Command } from "commander";
+import { readSettings } from "../config/settings.js";
 import { version } from "../lib/version.js";
 import { exitCodes } from "./errors.js";
-import { serve } from "./serve.js";
 
-/** The command line, with the one command that runs for long: others are added where they are needed. */
+/** Creates the command line with `serve` only. The other commands are added when needed. */
 export function createProgram(): Command {
   const program = new Command("latchkey")
-    .description("Credential and session service, and all that is done with it.")
+    .description("Credential and session service, and its command-line client.")
     .version(version, "-V, --version", "show the version")
     .helpOption("-h, --help", "show help")
     .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, "latchkey: ")),
     })
-    .showHelpAfterError("Add --help to see how it is used.")
+    .showHelpAfterError("Run with --help for usage.")
     .exitOverride();
   program
     .commandsGroup("Run a service:")
     .command("serve")
-    .description("run the service; its settings are environment variables (see the README)")
+    .description(
+      "run the service; its settings are environment variables, see docs/reference/settings.md",
+    )
     .addHelpText("after", "\nExample:\n  PORT=8080 DATA_DIR=./data latchkey serve")
     .action(serve);
   return program.addHelpText("after", exitCodeHelp());
+}
+
+/** Runs the service. Loads only the modules that this process needs. */
+async function serve(): Promise<void> {
+  const settings = readSettings();
+  if (settings.workers > 1) {
+    const { supervise } = await import("../cluster/supervisor.js");
+    await supervise(settings);
+  } else {
+    const { serveAlone } = await import("../serve.js");
+    await serveAlone(settings);
+  }
 }
 
 function exitCodeHelp(): string {

@@ -1,15 +1,31 @@
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { visible } from "../lib/printable.js";
-import { CommandFailure, exitCodes } from "./errors.js";
+import { CommandError, exitCodes } from "./errors.js";
 
-/** Whether there is somebody to ask. What is asked goes to stderr: stdout may be read by a program. */
-export function canAsk(): boolean {
+/** Whether a person can respond to prompts. Prompts go to stderr, because a program may read stdout. */
+export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** Asks for a line that everybody may see. */
-async function ask(question: string): Promise<string> {
+/** Requires `--yes`, or that the user types the expected text. */
+export async function confirm(
+  consequence: string,
+  { yes = false, typed = "yes" }: { readonly yes?: boolean | undefined; readonly typed?: string },
+): Promise<void> {
+  if (yes) {
+    return;
+  }
+  if (!isInteractive()) {
+    throw new CommandError(`${consequence} Not a terminal; pass --yes to confirm.`, "usage");
+  }
+  const response = await prompt(`${visible(consequence)}\nType "${visible(typed)}" to confirm: `);
+  if (response !== typed) {
+    throw new CommandError("Canceled. Nothing was changed.");
+  }
+}
+
+async function prompt(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   lines.on("SIGINT", interrupt);
   try {
@@ -19,10 +35,55 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Asks for a line that nobody sees. */
-async function askHidden(question: string): Promise<string> {
+interface SecretSource {
+  /** For example `key`. */
+  readonly noun: string;
+  /** The file that contains it, or `-` for stdin. */
+  readonly file?: string | undefined;
+}
+
+/** More than the length of any key. */
+const maxSecretBytes = 4_096;
+
+/** Reads a key or nonce from a file, a hidden prompt or stdin, never from arguments: other users see those. */
+export async function readSecret({ noun, file }: SecretSource): Promise<string> {
+  if (file !== undefined && file !== "-") {
+    return parseSecret(await readFileStart(file, noun), noun, file);
+  }
+  if (file === undefined && isInteractive()) {
+    return parseSecret(await promptHidden(`${capitalize(noun)}: `), noun, "the input");
+  }
+  return parseSecret(await readStdin(maxSecretBytes), noun, "stdin");
+}
+
+async function readFileStart(path: string, noun: string): Promise<string> {
+  const file = await open(path).catch((error) => {
+    throw new CommandError(`Cannot read the ${noun}: ${error.message}`);
+  });
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(maxSecretBytes + 1));
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+function parseSecret(text: string, noun: string, source: string): string {
+  const secret = text.trim();
+  if (secret === "") {
+    throw new CommandError(`No ${noun} in ${source}.`, "usage");
+  }
+  // The message must not include the text: it may contain a secret.
+  if (/[^!-~]/.test(secret)) {
+    throw new CommandError(`${source} must contain only the ${noun}, on one line.`, "usage");
+  }
+  return secret;
+}
+
+/** Prompts without echo. */
+async function promptHidden(question: string): Promise<string> {
   const { stdin, stderr } = process;
-  // Before it is asked: what is typed at once would be shown.
+  // Raw mode starts before the prompt, so that nothing typed early is echoed.
   stdin.setRawMode(true);
   stdin.setEncoding("utf8");
   stderr.write(question);
@@ -33,7 +94,7 @@ async function askHidden(question: string): Promise<string> {
         if (character === "\r" || character === "\n" || character === "\u0004") {
           return typed;
         }
-        typed = afterKey(typed, character);
+        typed = applyKey(typed, character);
       }
     }
     return typed;
@@ -44,15 +105,15 @@ async function askHidden(question: string): Promise<string> {
   }
 }
 
-function afterKey(typed: string, character: string): string {
+function applyKey(typed: string, character: string): string {
   switch (character) {
-    case "\u0003":
+    case "\u0003": // Ctrl-C
       process.stdin.setRawMode(false);
       return interrupt();
-    case "\u007f":
+    case "\u007f": // Delete
     case "\b":
       return typed.slice(0, -1);
-    case "\u0015":
+    case "\u0015": // Ctrl-U
       return "";
     default:
       return character < " " ? typed : typed + character;
@@ -64,90 +125,25 @@ function interrupt(): never {
   process.exit(exitCodes.interrupted.code);
 }
 
-/**
- * Makes sure that what cannot be taken back is meant: by `--yes`, or by the
- * answer that is asked for.
- */
-export async function confirm(
-  what: string,
-  { yes = false, answer = "yes" }: { readonly yes?: boolean | undefined; readonly answer?: string },
-): Promise<void> {
-  if (yes) {
-    return;
-  }
-  if (!canAsk()) {
-    throw new CommandFailure(`${what} Nobody can be asked here: say --yes to do it.`, "usage");
-  }
-  const given = await ask(`${visible(what)}\nType "${visible(answer)}" to go on: `);
-  if (given !== answer) {
-    throw new CommandFailure("Nothing was done.");
-  }
-}
-
-interface SecretInput {
-  /** What it is, for example `the key`. */
-  readonly noun: string;
-  /** The file that has it, or `-` for stdin, where one is named. */
-  readonly file?: string | undefined;
-}
-
-/** More than this is no key. */
-const mostBytes = 4_096;
-
-/** Reads a key or nonce from a file, from a person, or from stdin, and never from the arguments, which others see. */
-export async function readSecret({ noun, file }: SecretInput): Promise<string> {
-  if (file !== undefined && file !== "-") {
-    return oneLine(await readFileStart(file, noun), noun, file);
-  }
-  if (file === undefined && canAsk()) {
-    return oneLine(await askHidden(`${capitalized(noun)}: `), noun, "what was typed");
-  }
-  return oneLine(await readStdin(mostBytes), noun, "stdin");
-}
-
-async function readFileStart(path: string, noun: string): Promise<string> {
-  const file = await open(path).catch((error) => {
-    throw new CommandFailure(`${noun} cannot be read: ${error.message}`);
-  });
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(mostBytes + 1));
-    return buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
-
-function oneLine(text: string, noun: string, place: string): string {
-  const line = text.trim();
-  if (line === "") {
-    throw new CommandFailure(`There is no ${noun.replace(/^the /, "")} in ${place}.`, "usage");
-  }
-  // What it is may not be told: it may be a secret all the same.
-  if (/[^!-~]/.test(line)) {
-    throw new CommandFailure(
-      `${place} has more than ${noun}: it should hold that alone, on one line.`,
-      "usage",
-    );
-  }
-  return line;
-}
-
-function capitalized(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-let isRead = false;
+let isStdinRead = false;
 
-/** All of stdin, up to a limit. It is read once, for whatever was to come from it. */
-export async function readStdin(mostBytes = Number.POSITIVE_INFINITY): Promise<string> {
-  if (isRead) {
-    throw new CommandFailure("stdin can give one thing only: read the others from files.", "usage");
+/** Reads stdin up to a limit. A second call throws: stdin can supply one value only. */
+export async function readStdin(maxBytes = Number.POSITIVE_INFINITY): Promise<string> {
+  if (isStdinRead) {
+    throw new CommandError(
+      "Only one input can come from stdin. Use files for the others.",
+      "usage",
+    );
   }
-  isRead = true;
+  isStdinRead = true;
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) {
     text += chunk;
-    if (text.length > mostBytes) {
+    if (text.length > maxBytes) {
       break;
     }
   }

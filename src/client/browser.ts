@@ -1,4 +1,4 @@
-/** The client for browsers: `latchkey/client`, as bundlers for browsers resolve it. */
+/** The client for browsers: `latchkey/client` with the condition `browser`. */
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
@@ -6,7 +6,7 @@ import { createClientOn, type LatchkeyClient } from "./client.js";
 export { type ProblemReport, problemOf } from "../contract/problem-report.js";
 export { createClientOn, type LatchkeyClient } from "./client.js";
 
-/** Creates a client that speaks Connect by `fetch`. Calls that got lost are sent again where that is safe. */
+/** Creates a Connect client that uses `fetch`. Failed calls are retried if that is safe. */
 export function createLatchkeyClient(options: ClientOptions): LatchkeyClient {
   const interceptors = [retryLost(), sendKey(options)];
   return createClientOn(createConnectTransport({ baseUrl: options.url, interceptors }));

@@ -4,34 +4,34 @@ import { isPossible } from "../lib/reconnect.js";
 export interface ChangeListeners {
   /** Called with the id of the application or session that changed. */
   readonly onChange: (subject: string) => void;
-  /** Called where changes may have been missed. */
+  /** Called if changes may have been missed. */
   readonly onReset: () => void;
 }
 
-export type HeardChanges = ReturnType<typeof createHeardChanges>;
+export type ChangeTracker = ReturnType<typeof createChangeTracker>;
 
-/** Creates what keeps all that was learnt from the streams, one after the other. */
-export function createHeardChanges({ onChange, onReset }: ChangeListeners) {
-  const memory = createChangeMemory();
+/** Tracks the changes of consecutive streams, and up to when they are complete. */
+export function createChangeTracker({ onChange, onReset }: ChangeListeners) {
+  const recent = createRecentChanges();
   let resumeToken: string | undefined;
 
   function reset(): void {
-    memory.addAll();
+    recent.addAll();
     onReset();
   }
 
   return {
-    memory,
-    complete: createCompleteness(),
+    recent,
+    completeness: createCompleteness(),
     reset,
 
-    take({ changes, reset: isReset, resumeToken: token }: WatchCredentialsResponse): void {
+    apply({ changes, reset: isReset, resumeToken: token }: WatchCredentialsResponse): void {
       if (isReset) {
         reset();
       }
       for (const { sessionId, applicationId } of changes) {
         const subject = sessionId || applicationId;
-        memory.add(subject);
+        recent.add(subject);
         onChange(subject);
       }
       resumeToken = token;
@@ -39,51 +39,51 @@ export function createHeardChanges({ onChange, onReset }: ChangeListeners) {
 
     resumeToken: () => resumeToken,
 
-    forgetResumeToken(): void {
+    clearResumeToken(): void {
       resumeToken = undefined;
     },
   };
 }
 
-/** How many changes are remembered at least. */
-const remembered = 1_000;
+/** The minimum number of changes that are remembered. */
+const minRemembered = 1_000;
 
 /**
- * Remembers what changed of late, to tell whether an answer that was under way
- * meanwhile can be kept. Where it no longer knows it says that all changed.
+ * Remembers recent changes, to decide whether the result of a pending check may
+ * be cached. Older changes count as changes of every subject.
  */
-interface ChangeMemory {
-  /** How many changes there were; {@link since} tells what came after such a number. */
+interface RecentChanges {
+  /** The number of changes so far. */
   count(): number;
 
-  /** Whether one of these subjects may have changed since. */
-  since(count: number, subjects: readonly (string | undefined)[]): boolean;
+  /** Whether one of these subjects may have changed after that count. */
+  changedSince(count: number, subjects: readonly (string | undefined)[]): boolean;
 
   add(subject: string): void;
 
-  /** Notes that anything may have changed. */
+  /** Records that every subject may have changed. */
   addAll(): void;
 }
 
-function createChangeMemory(): ChangeMemory {
+function createRecentChanges(): RecentChanges {
   let total = 0;
   let recent: string[] = [];
   return {
     count: () => total,
 
-    since(count, subjects) {
-      const news = total - count;
+    changedSince(count, subjects) {
+      const added = total - count;
       return (
-        news > recent.length ||
-        recent.slice(recent.length - news).some((subject) => subjects.includes(subject))
+        added > recent.length ||
+        recent.slice(recent.length - added).some((subject) => subjects.includes(subject))
       );
     },
 
     add(subject) {
       total++;
       recent.push(subject);
-      if (recent.length > 2 * remembered) {
-        recent = recent.slice(-remembered);
+      if (recent.length > 2 * minRemembered) {
+        recent = recent.slice(-minRemembered);
       }
     },
 
@@ -94,17 +94,17 @@ function createChangeMemory(): ChangeMemory {
   };
 }
 
-/** Creates what keeps the moment up to which no change is missing. */
+/** Holds the time up to which no change is missing. */
 function createCompleteness() {
-  const ready = createPromise();
+  const ready = createDeferred();
   let until = Number.NEGATIVE_INFINITY;
   return {
     until: () => until,
-    /** Settles when there is such a moment for the first time, or by hand. */
+    /** Resolves when the time is known for the first time. */
     ready,
 
-    advance(reached: number, present: number): void {
-      if (isPossible(reached, present)) {
+    advance(reached: number, now: number): void {
+      if (isPossible(reached, now)) {
         until = reached;
         ready.resolve();
       } else {
@@ -112,14 +112,15 @@ function createCompleteness() {
       }
     },
 
-    /** Lets nothing count as complete until the next {@link advance}. */
-    forget(): void {
+    /** Nothing is complete until the next {@link advance}. */
+    clear(): void {
       until = Number.NEGATIVE_INFINITY;
     },
   };
 }
 
-function createPromise() {
+/** Promise.withResolvers, which Node 20 lacks. */
+function createDeferred() {
   let resolve = () => {};
   const promise = new Promise<void>((settle) => {
     resolve = settle;

@@ -4,7 +4,7 @@ import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 
-/** The methods of the service, typed, one object for each of its services. */
+/** A typed client of each service. */
 export interface LatchkeyClient {
   readonly applications: Client<typeof ApplicationService>;
   readonly sessions: Client<typeof SessionService>;
@@ -12,7 +12,7 @@ export interface LatchkeyClient {
   readonly events: Client<typeof EventService>;
 }
 
-/** Makes a client of any transport, of whichever protocol. */
+/** Creates a client on a transport of any protocol. */
 export function createClientOn(transport: Transport): LatchkeyClient {
   return {
     applications: createClient(ApplicationService, transport),

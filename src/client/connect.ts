@@ -1,4 +1,4 @@
-/** Guards for Connect: `latchkey/client/connect`. */
+/** Guard interceptor for Connect: `latchkey/client/connect`. */
 import {
   ConnectError,
   createContextKey,
@@ -7,53 +7,53 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import type { GuardAnswer } from "./check-request.js";
+import type { Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
-import { createGate, expectAnswer, type MiddlewareOptions } from "./middleware.js";
+import { createAuthorizer, type MiddlewareOptions, requireDecision } from "./middleware.js";
 
 /**
- * How calls are checked. The functions are given the request of Connect, which
- * tells the method and, where it is unary, the message. A stream is checked
- * once, before its first message. Connect does not tell where a call came from:
- * keys that may be used from some networks only need the option `address`.
+ * How calls are checked. Its functions receive the Connect request, with the
+ * method and, if it is unary, the message. A stream is checked once, before its
+ * first message. Connect does not provide the client address: set the option
+ * `address` to support keys that are restricted to networks.
  */
 export type GuardInterceptorOptions = MiddlewareOptions<UnaryRequest | StreamRequest>;
 
-/** Where the context of a call has what the guard said of it. */
-export const accessKey = createContextKey<GuardAnswer | undefined>(undefined, {
-  description: "what the guard said of the call",
+/** The context key of the decision about a call. */
+export const accessKey = createContextKey<Decision | undefined>(undefined, {
+  description: "decision of the guard",
 });
 
 /**
- * Creates an interceptor, for servers, that lets in only those who may. Give it
- * to the router, or to a single service of it.
+ * Creates a server interceptor that passes on allowed calls only. Add it to the
+ * router or to a single service.
  *
  *     router.service(TokenService, handlers, {
  *       interceptors: [createGuardInterceptor(guard, { permission: "token:read" })],
  *     });
  *
- * All others are refused with UNAUTHENTICATED, PERMISSION_DENIED,
- * INVALID_ARGUMENT or UNAVAILABLE, and no handler runs. What a function in the
- * options throws ends the call too, with INTERNAL unless it is a ConnectError.
+ * Other calls fail with UNAUTHENTICATED, PERMISSION_DENIED, INVALID_ARGUMENT or
+ * UNAVAILABLE, and no handler runs. If a function in the options throws, the
+ * call fails with INTERNAL, or with the ConnectError that it threw.
  */
 export function createGuardInterceptor(
   guard: Guard,
   options: GuardInterceptorOptions,
 ): Interceptor {
-  const gate = createGate(guard, options);
+  const authorizer = createAuthorizer(guard, options);
   return (next) => async (request) => {
     const { header } = request;
-    const sent = { key: header.get(gate.keyHeader), origin: header.get("origin") };
-    const { answer, refusal } = await gate.admit(request, sent);
+    const received = { key: header.get(authorizer.keyHeader), origin: header.get("origin") };
+    const { decision, refusal } = await authorizer.authorize(request, received);
     if (refusal) {
       throw new ConnectError(refusal.detail, refusal.grpc, refusal.headers);
     }
-    request.contextValues.set(accessKey, answer);
+    request.contextValues.set(accessKey, decision);
     return next(request);
   };
 }
 
-/** What the guard said of a call; of several guards, the last. Throws where none was asked. */
-export function accessOf({ values }: Pick<HandlerContext, "values">): GuardAnswer {
-  return expectAnswer(values.get(accessKey));
+/** The decision about a call; of several guards, that of the last one. Throws if none checked it. */
+export function accessOf({ values }: Pick<HandlerContext, "values">): Decision {
+  return requireDecision(values.get(accessKey));
 }

@@ -2,36 +2,35 @@ import type { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
 import { longestSilence } from "../lib/reconnect.js";
-import type { GuardAnswer } from "./check-request.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
 import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
-import { createAnswerCache } from "./decision-cache.js";
+import type { Decision } from "./decision.js";
+import { createDecisionCache } from "./decision-cache.js";
 import { createGuardFromParts, type Guard } from "./guard.js";
 
 export interface GuardOptions extends ClientOptions {
   /**
-   * How old knowledge may be to be answered from the cache, in milliseconds;
-   * 2,000 by default. While the service was not heard from for longer, it is
-   * asked each time.
+   * Maximum age of the information behind a cached decision, in milliseconds;
+   * 2,000 by default. After a longer silence of the service, every check is a call.
    */
   readonly maxStaleness?: number | undefined;
-  /** How many answers the cache holds at most; 10,000 by default. */
+  /** Maximum number of cached decisions; 10,000 by default. */
   readonly maxEntries?: number | undefined;
-  /** How long an answer is kept at most, in milliseconds; a minute by default. */
+  /** Maximum time in the cache, in milliseconds; 60,000 by default. */
   readonly maxAge?: number | undefined;
-  /** How long the service may take to answer, in milliseconds; 2,000 by default. */
+  /** Timeout of a call, in milliseconds; 2,000 by default. */
   readonly timeout?: number | undefined;
-  /** Told each time that the stream of changes breaks. The guard mends it by itself. */
+  /** Called each time that the stream of changes fails. The guard reconnects by itself. */
   readonly onError?: ((error: ConnectError) => void) | undefined;
 }
 
-/** How many heartbeats fit into `maxStaleness`, so that a late one does no harm. */
+/** Several heartbeats per `maxStaleness`, so that one may be late. */
 const heartbeatsPerStaleness = 4;
-/** What the service takes as heartbeat_ms. */
-const shortestHeartbeat = 50;
-const longestHeartbeat = 60_000;
+/** The range of heartbeat_ms. */
+const minHeartbeat = 50;
+const maxHeartbeat = 60_000;
 
-/** What the options may be: from, and to. */
+/** The range of each option. */
 const limits = {
   maxStaleness: [0, 24 * 60 * 60_000],
   maxEntries: [0, 1_000_000],
@@ -39,31 +38,31 @@ const limits = {
   timeout: [1, 2 ** 31 - 1],
 } as const;
 
-/** Creates a guard with a key that holds `access:check`. An option that makes no sense throws. */
+/** Creates a guard. Its key needs the permission `access:check`. Throws if an option is out of range. */
 export function createGuard(options: GuardOptions): Guard {
   const { maxStaleness = 2_000, maxEntries = 10_000, maxAge = 60_000, timeout = 2_000 } = options;
   checkLimits({ maxStaleness, maxEntries, maxAge, timeout });
-  const keys = followKey(options.key, () => watch.reopen());
+  const keys = trackKeyRotation(options.key, () => watch.reopen());
   const client = createLatchkeyClient({ ...options, key: keys.current });
   const { watchCredentials } = client.access;
-  const cache = createAnswerCache<GuardAnswer>({ maxEntries, maxAge });
-  const now = createSleeplessClock();
+  const cache = createDecisionCache<Decision>({ maxEntries, maxAge });
+  const now = createSuspendAwareClock();
   const heartbeat = heartbeatFor(maxStaleness);
-  let answeredAt = Number.NEGATIVE_INFINITY;
+  let respondedAt = Number.NEGATIVE_INFINITY;
   const checkAccess: typeof client.access.checkAccess = async (request, callOptions) => {
     const response = await client.access.checkAccess(request, callOptions);
-    answeredAt = now();
+    respondedAt = now();
     return response;
   };
   const watch: CredentialWatch = startCredentialWatch({
     access: { watchCredentials },
     heartbeat,
-    onChange: cache.forget,
+    onChange: cache.invalidate,
     onReset: cache.clear,
     onSilence() {
-      // A dead connection would be tried again and again: the next call opens another one. On one
-      // that still answers, only the stream is broken.
-      if (now() - answeredAt > longestSilence(heartbeat)) {
+      // If calls fail too, the connection is dead: the next call opens a new one.
+      // If calls succeed, only the stream is broken.
+      if (now() - respondedAt > longestSilence(heartbeat)) {
         client.close();
       }
     },
@@ -85,17 +84,17 @@ export function createGuard(options: GuardOptions): Guard {
 }
 
 /**
- * Tells when the key becomes another one. It may be one of another tenant, of
- * which the stream that was opened with the key before tells nothing.
+ * Detects that the key was replaced. The new one may belong to another tenant,
+ * whose changes the stream of the old key does not contain.
  */
-function followKey(key: ClientOptions["key"], onRotation: () => void) {
+function trackKeyRotation(key: ClientOptions["key"], onRotation: () => void) {
   let last: string | undefined;
   let isClosed = false;
   return {
     async current(): Promise<string> {
       const current = typeof key === "string" ? key : await key();
       if (isClosed) {
-        // A call now would open a connection that nobody ends.
+        // A call would open a connection that is never closed.
         throw new Error("The guard is closed.");
       }
       const isRotated = last !== undefined && current !== last;
@@ -113,30 +112,30 @@ function followKey(key: ClientOptions["key"], onRotation: () => void) {
 }
 
 function heartbeatFor(maxStaleness: number): number {
-  const wanted = Math.round(maxStaleness / heartbeatsPerStaleness);
-  return Math.min(Math.max(wanted, shortestHeartbeat), longestHeartbeat);
+  const heartbeat = Math.round(maxStaleness / heartbeatsPerStaleness);
+  return Math.min(Math.max(heartbeat, minHeartbeat), maxHeartbeat);
 }
 
 function checkLimits(values: Readonly<Record<keyof typeof limits, number>>): void {
-  for (const [name, [least, most]] of Object.entries(limits)) {
+  for (const [name, [min, max]] of Object.entries(limits)) {
     const value = values[name as keyof typeof limits];
-    if (!(value >= least && value <= most)) {
-      throw new RangeError(`${name} must be a number from ${least} to ${most}`);
+    if (!(value >= min && value <= max)) {
+      throw new RangeError(`${name} must be a number from ${min} to ${max}`);
     }
   }
 }
 
 export interface LatchkeyNodeClient extends LatchkeyClient {
-  /** Ends the connection, and the calls under way with it. A later call opens a new one. */
+  /** Closes the connection and aborts pending calls. A later call opens a new connection. */
   close(): void;
 }
 
-/** How often a connection is tried while nothing comes, so that one that broke is noticed. */
+/** Interval of pings on an idle connection, to detect a dead one. */
 const pingInterval = 5_000;
-/** How long it may take to answer such a try before the connection counts as broken. */
+/** Time without a response to a ping after which the connection counts as dead. */
 const pingTimeout = 5_000;
 
-/** Creates a client that speaks gRPC. Calls that got lost are sent again where that is safe. */
+/** Creates a gRPC client. Failed calls are retried if that is safe. */
 export function createLatchkeyClient(options: ClientOptions): LatchkeyNodeClient {
   const sessionManager = new Http2SessionManager(options.url, {
     pingIntervalMs: pingInterval,
@@ -147,28 +146,27 @@ export function createLatchkeyClient(options: ClientOptions): LatchkeyNodeClient
   return { ...createClientOn(transport), close: () => sessionManager.abort() };
 }
 
-/** What the clocks may differ by without the machine having slept, in milliseconds. */
-const leastSleep = 50;
+/** Milliseconds by which the clocks may diverge without a suspend. */
+const maxDivergence = 50;
 
 /**
- * Creates a clock in milliseconds that only runs forward and also counts the
- * time that the machine slept, or was frozen: the monotonic clock of the
- * process may stand still then, and what is old would look fresh. A calendar
- * that is set forward looks like sleep too, which errs on the safe side.
+ * Creates a monotonic clock that also counts the time for which the machine was
+ * suspended: `performance.now` may stop then, and old information would look
+ * fresh. Setting the wall clock forward looks like a suspend, which is safe.
  */
-export function createSleeplessClock(
+export function createSuspendAwareClock(
   monotonic: () => number = () => performance.now(),
-  calendar: () => number = () => Date.now(),
+  wallClock: () => number = () => Date.now(),
 ): () => number {
-  let slept = 0;
-  let distance = calendar() - monotonic();
+  let suspended = 0;
+  let offset = wallClock() - monotonic();
   return () => {
     const elapsed = monotonic();
-    const present = calendar() - elapsed;
-    if (present - distance > leastSleep) {
-      slept += present - distance;
+    const current = wallClock() - elapsed;
+    if (current - offset > maxDivergence) {
+      suspended += current - offset;
     }
-    distance = present;
-    return elapsed + slept;
+    offset = current;
+    return elapsed + suspended;
   };
 }

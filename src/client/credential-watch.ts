@@ -3,23 +3,23 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { isGoodForMore, longestSilence, nextPause, shortestPause } from "../lib/reconnect.js";
-import { type ChangeListeners, createHeardChanges, type HeardChanges } from "./change-tracker.js";
+import { type ChangeListeners, type ChangeTracker, createChangeTracker } from "./change-tracker.js";
 
-/** Hears of changes from the service, and knows up to when it has heard of all of them. */
+/** Receives changes of credentials, and tracks up to when none is missing. */
 export interface CredentialWatch {
-  /** The moment, by `now`, up to which no change is missing. */
+  /** The time, by `now`, up to which no change is missing. */
   completeUntil(): number;
 
-  /** How much was heard so far, for {@link changedSince}. */
+  /** The number of changes so far, for {@link changedSince}. */
   epoch(): number;
 
-  /** Whether something was heard since that may make an answer about these subjects wrong. */
+  /** Whether one of these subjects may have changed since. */
   changedSince(epoch: number, subjects: readonly (string | undefined)[]): boolean;
 
-  /** Opens the stream anew. Until it is open nothing counts as complete. */
+  /** Opens a new stream. Nothing counts as complete until it is open. */
   reopen(): void;
 
-  /** Resolves when it hears from the service for the first time, or is closed. */
+  /** Resolves after the first message of the service, or when closed. */
   ready(): Promise<void>;
 
   close(): Promise<void>;
@@ -27,57 +27,56 @@ export interface CredentialWatch {
 
 interface CredentialWatchOptions extends ChangeListeners {
   readonly access: Pick<Client<typeof AccessService>, "watchCredentials">;
-  /** Milliseconds within which the service is to be heard from. */
+  /** Milliseconds between messages of the service. */
   readonly heartbeat: number;
-  /** Called where nothing is heard for so long that the connection may be dead. */
+  /** Called after such a long silence that the connection may be dead. */
   readonly onSilence?: () => void;
-  /** Called each time that the stream breaks. */
+  /** Called each time that the stream fails. */
   readonly onError?: ((error: ConnectError) => void) | undefined;
-  /** Tells time in milliseconds, and only forward. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** How to wait between streams, for tests. It resolves early where the signal is given. */
+  /** Waits between streams; replaced in tests. Resolves early if the signal is aborted. */
   readonly sleep?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Starts to watch, and goes on until it is closed. */
 export function startCredentialWatch(options: CredentialWatchOptions): CredentialWatch {
-  const heard = createHeardChanges(options);
-  const streams = startStreams(options, heard);
+  const tracker = createChangeTracker(options);
+  const streams = startStreams(options, tracker);
   return {
-    completeUntil: heard.complete.until,
-    epoch: heard.memory.count,
-    changedSince: heard.memory.since,
-    ready: () => heard.complete.ready.promise,
+    completeUntil: tracker.completeness.until,
+    epoch: tracker.recent.count,
+    changedSince: tracker.recent.changedSince,
+    ready: () => tracker.completeness.ready.promise,
 
     reopen() {
-      heard.memory.addAll();
-      heard.complete.forget();
+      tracker.recent.addAll();
+      tracker.completeness.clear();
       streams.reopen();
     },
 
     async close() {
-      heard.complete.forget();
-      const ended = streams.close();
-      heard.complete.ready.resolve();
-      await ended;
+      tracker.completeness.clear();
+      const closed = streams.close();
+      tracker.completeness.ready.resolve();
+      await closed;
     },
   };
 }
 
-/** Why a stream ends that did not break. */
-const reopening = new ConnectError("The stream is opened anew.", Code.Canceled);
+/** The abort reason of a stream that did not fail. */
+const reopening = new ConnectError("The stream is reopened.", Code.Canceled);
 
-/** Follows one stream after the other, and goes on until it is closed. */
-function startStreams(options: CredentialWatchOptions, heard: HeardChanges) {
-  const { sleep = sleepLightly } = options;
+/** Opens one stream after the other until closed. */
+function startStreams(options: CredentialWatchOptions, tracker: ChangeTracker) {
+  const { sleep = sleepUnreferenced } = options;
   const closing = new AbortController();
   let stream = new AbortController();
   let pause = shortestPause;
 
-  function recover(error: ConnectError): void {
+  function handleError(error: ConnectError): void {
     if (error.code === Code.InvalidArgument) {
-      // The token is of other data than the service has now.
-      heard.forgetResumeToken();
+      // The resume token is from another data set.
+      tracker.clearResumeToken();
     }
     if (!closing.signal.aborted && stream.signal.reason !== reopening) {
       report(error, options.onError);
@@ -92,9 +91,9 @@ function startStreams(options: CredentialWatchOptions, heard: HeardChanges) {
     while (!closing.signal.aborted) {
       stream = new AbortController();
       try {
-        await follow({ ...options, heard, stream, onProgress });
+        await readStream({ ...options, tracker, stream, onProgress });
       } catch (thrown) {
-        recover(ConnectError.from(thrown));
+        handleError(ConnectError.from(thrown));
       }
       await sleep(pause * (0.5 + Math.random()), closing.signal);
       pause = nextPause(pause);
@@ -113,23 +112,23 @@ function startStreams(options: CredentialWatchOptions, heard: HeardChanges) {
   };
 }
 
-interface Following
+interface StreamOptions
   extends Pick<CredentialWatchOptions, "access" | "heartbeat" | "now" | "onSilence"> {
-  readonly heard: HeardChanges;
-  /** What the stream is given up by. */
+  readonly tracker: ChangeTracker;
+  /** Aborts the stream. */
   readonly stream: AbortController;
-  /** Called where more comes than a first message, which may come from streams that break at once too. */
+  /** Called after the second message: streams that fail at once may send a first one. */
   readonly onProgress: () => void;
 }
 
-/** Hears a stream out, until it ends or it is time for a new one. */
-async function follow(following: Following): Promise<void> {
-  const { access, heartbeat, now, heard, stream, onProgress } = following;
+/** Reads a stream until it ends or must be reopened. */
+async function readStream(options: StreamOptions): Promise<void> {
+  const { access, heartbeat, now, tracker, stream, onProgress } = options;
   const opened = now();
-  const reach = createReach(opened);
+  const toLocalTime = createTimeMapping(opened);
   const { signal } = stream;
-  const silence = startSilenceTimer(following);
-  const resumeToken = heard.resumeToken();
+  const silence = startSilenceTimer(options);
+  const resumeToken = tracker.resumeToken();
   let count = 0;
   try {
     const request = { heartbeatMs: heartbeat, ...(resumeToken && { resumeToken }) };
@@ -140,15 +139,15 @@ async function follow(following: Following): Promise<void> {
       silence.refresh();
       count++;
       if (count === 1 && !resumeToken) {
-        heard.reset();
+        tracker.reset();
       } else if (count > 1) {
         onProgress();
       }
-      heard.take(message);
+      tracker.apply(message);
       if (message.completeUntil) {
-        const reached = reach(message.completeUntil);
+        const reached = toLocalTime(message.completeUntil);
         const present = now();
-        heard.complete.advance(reached, present);
+        tracker.completeness.advance(reached, present);
         if (!isGoodForMore({ present, opened, reached, heartbeat })) {
           return;
         }
@@ -156,17 +155,17 @@ async function follow(following: Following): Promise<void> {
     }
   } finally {
     clearTimeout(silence);
-    // A stream that is no longer read does not end by itself.
+    // A stream that is no longer read stays open otherwise.
     stream.abort();
   }
 }
 
-/** Gives up the stream when the timer was not refreshed for a while. */
-function startSilenceTimer({ heartbeat, stream, onSilence }: Following): NodeJS.Timeout {
+/** Aborts the stream unless the timer is refreshed in time. */
+function startSilenceTimer({ heartbeat, stream, onSilence }: StreamOptions): NodeJS.Timeout {
   const limit = longestSilence(heartbeat);
-  const silent = `Nothing was heard from the service for ${limit} milliseconds.`;
+  const message = `No message from the service for ${limit} milliseconds.`;
   return setTimeout(() => {
-    stream.abort(new ConnectError(silent, Code.DeadlineExceeded));
+    stream.abort(new ConnectError(message, Code.DeadlineExceeded));
     onSilence?.();
   }, limit);
 }
@@ -175,30 +174,29 @@ function report(error: ConnectError, onError: CredentialWatchOptions["onError"])
   try {
     onError?.(error);
   } catch {
-    // Who listens must not end the watch.
+    // A listener must not stop the watch.
   }
 }
 
-/** Does not keep the process from ending. */
-function sleepLightly(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Does not keep the process alive. */
+function sleepUnreferenced(milliseconds: number, signal: AbortSignal): Promise<void> {
   return delay(milliseconds, undefined, { signal, ref: false }).catch(() => {});
 }
 
-/** By how much the clocks of two machines drift apart at most, as a part of the time. */
-const worstDrift = 0.001;
+/** The maximum drift between the clocks of two machines. */
+const maxDrift = 0.001;
 
 /**
- * Tells how far the messages of a stream reach, by our own clock. The first
- * was sent after the stream was opened, so nothing from before that is
- * missing; how much later the others are, the clock of the service tells. When
- * they arrive tells nothing: they may have waited on the way.
+ * Maps times of the service to our clock. The first message was sent after the
+ * stream was opened, so no earlier change is missing. Later messages are placed
+ * by the clock of the service, not by their arrival: they may have been delayed.
  */
-function createReach(opened: number): (completeUntil: Timestamp) => number {
+function createTimeMapping(opened: number): (completeUntil: Timestamp) => number {
   let first: number | undefined;
   return (completeUntil) => {
-    const moment = timestampMs(completeUntil);
-    // Moments are rounded down, and so may lie apart by up to a millisecond less than it seems.
-    first ??= moment + 1;
-    return opened + (moment - first) * (1 - worstDrift);
+    const time = timestampMs(completeUntil);
+    // Times are rounded down, so the distance may be up to a millisecond shorter.
+    first ??= time + 1;
+    return opened + (time - first) * (1 - maxDrift);
   };
 }

@@ -1,44 +1,42 @@
-import { type GuardAnswer, placedId, type Question } from "./check-request.js";
+import { type CheckRequest, contextualId } from "./check-request.js";
+import type { Decision } from "./decision.js";
 
-interface NewEntry<A> {
-  readonly answer: A;
+interface NewEntry<D> {
+  readonly decision: D;
   /**
-   * Whom the answer is about: the ids of the application or session of the key
-   * that was asked about, and of what it belongs to. It is wrong once one of
-   * them changes.
+   * The ids of the application and session of the key, and of its authorizer. A
+   * change of any of them invalidates the decision.
    */
   readonly subjects: readonly (string | undefined)[];
-  /** When it was asked for. */
-  readonly asked: number;
-  /** For how long from then it is good, in milliseconds. */
+  readonly requestedAt: number;
+  /** Milliseconds from the request until the decision expires. */
   readonly lifetime: number;
 }
 
-interface Entry<A> {
-  readonly answer: A;
+interface Entry<D> {
+  readonly decision: D;
   readonly subjects: ReadonlySet<string>;
-  readonly ends: number;
+  readonly expiresAt: number;
 }
 
-/** Keeps a bounded number of answers, the ones asked for last, until something changes. */
-export interface AnswerCache<A> {
-  /** Answers what is known about a question, given by its id. */
-  get(id: string, now: number): A | undefined;
-  set(id: string, entry: NewEntry<A>): void;
-  /** Forgets all that was about an application or session. */
-  forget(subject: string): void;
+/** A bounded LRU cache of decisions that can be invalidated by subject. */
+export interface DecisionCache<D> {
+  get(id: string, now: number): D | undefined;
+  set(id: string, entry: NewEntry<D>): void;
+  /** Removes all decisions about an application or session. */
+  invalidate(subject: string): void;
   clear(): void;
 }
 
 interface CacheLimits {
   readonly maxEntries: number;
-  /** How long an answer is kept at most, in milliseconds. */
+  /** Milliseconds. */
   readonly maxAge: number;
 }
 
-export function createAnswerCache<A>({ maxEntries, maxAge }: CacheLimits): AnswerCache<A> {
-  // A map lists its entries in the order of their insertion: the first is the one used longest ago.
-  const entries = new Map<string, Entry<A>>();
+export function createDecisionCache<D>({ maxEntries, maxAge }: CacheLimits): DecisionCache<D> {
+  // A map iterates in insertion order: the first entry is the least recently used.
+  const entries = new Map<string, Entry<D>>();
   const bySubject = new Map<string, Set<string>>();
 
   function remove(id: string): void {
@@ -52,7 +50,7 @@ export function createAnswerCache<A>({ maxEntries, maxAge }: CacheLimits): Answe
     entries.delete(id);
   }
 
-  function add(id: string, entry: Entry<A>): void {
+  function add(id: string, entry: Entry<D>): void {
     entries.set(id, entry);
     for (const subject of entry.subjects) {
       const ids = bySubject.get(subject) ?? new Set();
@@ -60,7 +58,7 @@ export function createAnswerCache<A>({ maxEntries, maxAge }: CacheLimits): Answe
     }
   }
 
-  function removeOldest(): void {
+  function evictOldest(): void {
     for (const id of entries.keys()) {
       remove(id);
       return;
@@ -73,28 +71,29 @@ export function createAnswerCache<A>({ maxEntries, maxAge }: CacheLimits): Answe
       if (!entry) {
         return undefined;
       }
-      if (now >= entry.ends) {
+      if (now >= entry.expiresAt) {
         remove(id);
         return undefined;
       }
       entries.delete(id);
       entries.set(id, entry);
-      return entry.answer;
+      return entry.decision;
     },
 
-    set(id, { answer, subjects, asked, lifetime }) {
+    set(id, { decision, subjects, requestedAt, lifetime }) {
       remove(id);
       if (!(lifetime > 0)) {
         return;
       }
       const known = subjects.filter((subject) => subject !== undefined);
-      add(id, { answer, subjects: new Set(known), ends: asked + Math.min(lifetime, maxAge) });
+      const expiresAt = requestedAt + Math.min(lifetime, maxAge);
+      add(id, { decision, subjects: new Set(known), expiresAt });
       if (entries.size > maxEntries) {
-        removeOldest();
+        evictOldest();
       }
     },
 
-    forget(subject) {
+    invalidate(subject) {
       for (const id of bySubject.get(subject) ?? []) {
         remove(id);
       }
@@ -108,32 +107,33 @@ export function createAnswerCache<A>({ maxEntries, maxAge }: CacheLimits): Answe
 }
 
 /**
- * Keys may be used from everywhere, but for a few: whether an answer is about
- * a place only the answer tells. So it is kept without its place, and where it
- * depends on that, with as much of it as matters too. What is kept without the
- * place then only tells what matters.
+ * Most decisions do not depend on the context, and only the response shows
+ * whether one does. So every decision is stored under the id without context.
+ * One that depends on the context is also stored under the id with it; the
+ * first entry then only shows which part of the context matters.
  */
-export function remember(
-  cache: AnswerCache<GuardAnswer>,
-  question: Question,
-  entry: NewEntry<GuardAnswer>,
+export function storeDecision(
+  cache: DecisionCache<Decision>,
+  request: CheckRequest,
+  entry: NewEntry<Decision>,
 ): void {
-  cache.set(question.id, entry);
-  if (dependsOnPlace(entry.answer)) {
-    cache.set(placedId(question, entry.answer), entry);
+  cache.set(request.id, entry);
+  if (dependsOnContext(entry.decision)) {
+    cache.set(contextualId(request, entry.decision), entry);
   }
 }
 
-/** What is known of a question, from where it is asked. */
-export function recall(
-  cache: AnswerCache<GuardAnswer>,
-  question: Question,
+export function lookUpDecision(
+  cache: DecisionCache<Decision>,
+  request: CheckRequest,
   now: number,
-): GuardAnswer | undefined {
-  const answer = cache.get(question.id, now);
-  return answer && dependsOnPlace(answer) ? cache.get(placedId(question, answer), now) : answer;
+): Decision | undefined {
+  const decision = cache.get(request.id, now);
+  return decision && dependsOnContext(decision)
+    ? cache.get(contextualId(request, decision), now)
+    : decision;
 }
 
-function dependsOnPlace({ dependsOnOrigin, dependsOnAddress }: GuardAnswer): boolean {
+function dependsOnContext({ dependsOnOrigin, dependsOnAddress }: Decision): boolean {
   return dependsOnOrigin === true || dependsOnAddress === true;
 }

@@ -1,23 +1,23 @@
-/** Guards for Express: `latchkey/client/express`. */
+/** Guard middleware for Express: `latchkey/client/express`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NextFunction, Request } from "express";
-import type { GuardAnswer } from "./check-request.js";
+import type { Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
 import {
-  createGate,
-  keepAnswer,
-  keptAnswer,
+  createAuthorizer,
   type MiddlewareOptions,
   problemBody,
   problemHeaders,
+  saveDecision,
+  savedDecision,
 } from "./middleware.js";
 
-/** How requests are checked. The functions are given the request of Express. */
+/** How requests are checked. Its functions receive the Express request. */
 export type GuardExpressOptions<Params = Request["params"]> = MiddlewareOptions<Request<Params>>;
 
 /**
- * A handler of Express. It says nothing of the parameters of a route, so that
- * Express knows those of the handlers after it by the path, as ever.
+ * An Express handler. It does not type the route parameters, so that Express
+ * infers them from the path for the handlers after it.
  */
 export type GuardHandler = (
   request: IncomingMessage,
@@ -26,7 +26,7 @@ export type GuardHandler = (
 ) => Promise<void>;
 
 /**
- * Creates a handler that lets in only those who may.
+ * Creates a handler that passes on allowed requests only.
  *
  *     const guarded = guardExpress<{ id: string }>(guard, {
  *       permission: "token:read",
@@ -36,31 +36,31 @@ export type GuardHandler = (
  *       response.json(show(request.params.id, accessOf(request).transform));
  *     });
  *
- * All others are answered with 401, 403, 400 or 503 and a problem body, and no
- * later handler runs. What a function in the options throws goes to the error
- * handlers of the application.
+ * Other requests get 401, 403, 400 or 503 and a problem body, and no later
+ * handler runs. Errors of functions in the options go to the error handlers of
+ * the application.
  */
 export function guardExpress<Params = Request["params"]>(
   guard: Guard,
   options: GuardExpressOptions<Params>,
 ): GuardHandler {
-  const gate = createGate(guard, options);
+  const authorizer = createAuthorizer(guard, options);
   return async (incoming, response, next) => {
     const request = incoming as Request<Params>;
     const { headers, ip: address } = request;
-    const sent = { key: headers[gate.keyHeader], origin: headers.origin, address };
-    const { answer, refusal } = await gate.admit(request, sent);
+    const received = { key: headers[authorizer.keyHeader], origin: headers.origin, address };
+    const { decision, refusal } = await authorizer.authorize(request, received);
     if (refusal) {
       response.statusCode = refusal.status;
       response.setHeaders(new Headers(problemHeaders(refusal))).end(problemBody(refusal));
       return;
     }
-    keepAnswer(request, answer);
+    saveDecision(request, decision);
     next();
   };
 }
 
-/** What the guard said of a request; of several guards, the last. Throws where none was asked. */
-export function accessOf(request: IncomingMessage): GuardAnswer {
-  return keptAnswer(request);
+/** The decision about a request; of several guards, that of the last one. Throws if none checked it. */
+export function accessOf(request: IncomingMessage): Decision {
+  return savedDecision(request);
 }

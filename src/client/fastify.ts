@@ -1,4 +1,4 @@
-/** Guards for Fastify: `latchkey/client/fastify`. */
+/** Guard hook for Fastify: `latchkey/client/fastify`. */
 import type {
   FastifyReply,
   FastifyRequest,
@@ -6,25 +6,25 @@ import type {
   RawServerDefault,
   RouteGenericInterface,
 } from "fastify";
-import type { GuardAnswer } from "./check-request.js";
+import type { Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
 import {
-  createGate,
-  keepAnswer,
-  keptAnswer,
+  createAuthorizer,
   type MiddlewareOptions,
   problemBody,
   problemHeaders,
+  saveDecision,
+  savedDecision,
 } from "./middleware.js";
 
-/** How requests are checked. The functions are given the request of Fastify. */
+/** How requests are checked. Its functions receive the Fastify request. */
 export type GuardFastifyOptions<
   Route extends RouteGenericInterface = RouteGenericInterface,
   Server extends RawServerBase = RawServerDefault,
 > = MiddlewareOptions<FastifyRequest<Route, Server>>;
 
 /**
- * Creates a hook that lets in only those who may.
+ * Creates a hook that passes on allowed requests only.
  *
  *     app.get<{ Params: { id: string } }>("/tokens/:id", {
  *       onRequest: guardFastify(guard, {
@@ -33,34 +33,34 @@ export type GuardFastifyOptions<
  *       }),
  *     }, async (request) => show(request.params.id, accessOf(request).transform));
  *
- * All others are answered with 401, 403, 400 or 503 and a problem body, and no
- * handler runs. What a function in the options throws goes to the error handler
- * of the application. As `onRequest` it refuses before the body is read; where
- * a function looks at the body, use it as `preHandler`.
+ * Other requests get 401, 403, 400 or 503 and a problem body, and no handler
+ * runs. Errors of functions in the options go to the error handler of the
+ * application. As `onRequest` it refuses before the body is read. If a function
+ * needs the body, use it as `preHandler`.
  */
 export function guardFastify<
   Route extends RouteGenericInterface = RouteGenericInterface,
   Server extends RawServerBase = RawServerDefault,
 >(guard: Guard, options: GuardFastifyOptions<Route, Server>) {
-  const gate = createGate(guard, options);
+  const authorizer = createAuthorizer(guard, options);
   return async (
     request: FastifyRequest<Route, Server>,
     reply: FastifyReply<RouteGenericInterface, Server>,
   ): Promise<unknown> => {
     const { headers, ip: address } = request;
-    const sent = { key: headers[gate.keyHeader], origin: headers.origin, address };
-    const { answer, refusal } = await gate.admit(request, sent);
+    const received = { key: headers[authorizer.keyHeader], origin: headers.origin, address };
+    const { decision, refusal } = await authorizer.authorize(request, received);
     if (refusal) {
       reply.code(refusal.status).headers(problemHeaders(refusal));
-      // Bytes are sent as they are; to JSON in a string Fastify adds a charset, which it has none of.
+      // Fastify would add a charset to a string. JSON has none.
       return reply.send(Buffer.from(problemBody(refusal)));
     }
-    keepAnswer(request, answer);
+    saveDecision(request, decision);
     return undefined;
   };
 }
 
-/** What the guard said of a request; of several guards, the last. Throws where none was asked. */
-export function accessOf(request: Pick<FastifyRequest, "headers">): GuardAnswer {
-  return keptAnswer(request);
+/** The decision about a request; of several guards, that of the last one. Throws if none checked it. */
+export function accessOf(request: Pick<FastifyRequest, "headers">): Decision {
+  return savedDecision(request);
 }

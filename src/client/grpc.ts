@@ -1,4 +1,4 @@
-/** Guards for @grpc/grpc-js: `latchkey/client/grpc`. */
+/** Guard interceptor for @grpc/grpc-js: `latchkey/client/grpc`. */
 import {
   Metadata,
   ServerInterceptingCall,
@@ -6,40 +6,45 @@ import {
   type ServerListener,
   status,
 } from "@grpc/grpc-js";
-import type { GuardAnswer } from "./check-request.js";
+import type { Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
-import type { Refusal } from "./middleware.js";
-import { createGate, keepAnswer, keptAnswer, type MiddlewareOptions } from "./middleware.js";
+import {
+  createAuthorizer,
+  type MiddlewareOptions,
+  type Refusal,
+  saveDecision,
+  savedDecision,
+} from "./middleware.js";
 
-/** A call that wants in. */
+/** A call to check. */
 export interface GuardedCall {
   /** The method, for example `/shop.v1.Tokens/GetToken`. */
   readonly path: string;
   readonly metadata: Metadata;
   /**
-   * The message, where the method takes a single one. A stream of messages is
-   * checked once, before the first of them, and this is then `undefined`.
+   * The message of a unary request. `undefined` for a stream of messages, which
+   * is checked once, before the first one.
    */
   readonly message: unknown;
 }
 
 export interface GuardInterceptorOptions extends MiddlewareOptions<GuardedCall> {
-  /** Told what a function in the options threw, which grpc-js has no place for. */
+  /** Called with errors of functions in the options: grpc-js has no error handler. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * Creates an interceptor, for servers, that lets in only those who may.
+ * Creates a server interceptor that passes on allowed calls only.
  *
  *     const permission = ({ path }: GuardedCall) => permissions[path] ?? "nobody:holds";
  *     new Server({ interceptors: [createGuardInterceptor(guard, { permission })] });
  *
- * All others are refused with UNAUTHENTICATED, PERMISSION_DENIED,
- * INVALID_ARGUMENT or UNAVAILABLE, and no handler runs. Where a function in the
- * options throws, the call ends with INTERNAL.
+ * Other calls fail with UNAUTHENTICATED, PERMISSION_DENIED, INVALID_ARGUMENT or
+ * UNAVAILABLE, and no handler runs. If a function in the options throws, the
+ * call fails with INTERNAL.
  *
- * The interceptors of a server are there for all its methods. Leave some open,
- * as those of a health service, by an interceptor around this one:
+ * Interceptors of a server apply to all its methods. To leave some open, for
+ * example a health service, wrap this one:
  *
  *     (method, call) =>
  *       isOpen(method.path) ? new ServerInterceptingCall(call) : guarded(method, call)
@@ -48,30 +53,33 @@ export function createGuardInterceptor(
   guard: Guard,
   { onError, ...options }: GuardInterceptorOptions,
 ): ServerInterceptor {
-  const gate = createGate(guard, options);
+  const authorizer = createAuthorizer(guard, options);
 
   function report(error: unknown): void {
     try {
       onError?.(error);
     } catch {
-      // Who listens must not end the process.
+      // A listener must not end the process.
     }
   }
 
   return ({ path, requestStream }, call) => {
-    async function isLetIn(metadata: Metadata, message: unknown): Promise<boolean> {
+    async function isAllowed(metadata: Metadata, message: unknown): Promise<boolean> {
       try {
-        const sent = {
-          key: metadata.get(gate.keyHeader),
+        const received = {
+          key: metadata.get(authorizer.keyHeader),
           origin: metadata.get("origin"),
           address: addressIn(call.getPeer()),
         };
-        const { answer, refusal } = await gate.admit({ path, metadata, message }, sent);
+        const { decision, refusal } = await authorizer.authorize(
+          { path, metadata, message },
+          received,
+        );
         if (refusal) {
           call.sendStatus(toStatus(refusal));
           return false;
         }
-        keepAnswer(metadata, answer);
+        saveDecision(metadata, decision);
         return true;
       } catch (error) {
         call.sendStatus({ code: status.INTERNAL, details: "The key could not be checked." });
@@ -80,31 +88,31 @@ export function createGuardInterceptor(
       }
     }
 
-    const listener = requestStream ? checkAtStart(isLetIn) : checkMessage(isLetIn);
+    const listener = requestStream ? checkAtStart(isAllowed) : checkMessage(isAllowed);
     return new ServerInterceptingCall(call, { start: (next) => next(listener) });
   };
 }
 
-/** The address of a peer, which grpc-js tells with its port, and without brackets. */
+/** The address of a peer. grpc-js appends the port and omits the brackets of IPv6. */
 function addressIn(peer: string): string {
   return peer.replace(/:\d+$/, "");
 }
 
-type IsLetIn = (metadata: Metadata, message: unknown) => Promise<boolean>;
+type IsAllowed = (metadata: Metadata, message: unknown) => Promise<boolean>;
 
-/** For handlers that run as soon as the metadata is there. */
-function checkAtStart(isLetIn: IsLetIn): ServerListener {
+/** For streams: their handlers run as soon as the metadata arrives. */
+function checkAtStart(isAllowed: IsAllowed): ServerListener {
   return {
     async onReceiveMetadata(metadata, next) {
-      if (await isLetIn(metadata, undefined)) {
+      if (await isAllowed(metadata, undefined)) {
         next(metadata);
       }
     },
   };
 }
 
-/** For handlers that run when their message is there. */
-function checkMessage(isLetIn: IsLetIn): ServerListener {
+/** For unary requests: their handlers run when the message arrives. */
+function checkMessage(isAllowed: IsAllowed): ServerListener {
   let received = new Metadata();
   return {
     onReceiveMetadata(metadata, next) {
@@ -112,7 +120,7 @@ function checkMessage(isLetIn: IsLetIn): ServerListener {
       next(metadata);
     },
     async onReceiveMessage(message, next) {
-      if (await isLetIn(received, message)) {
+      if (await isAllowed(received, message)) {
         next(message);
       }
     },
@@ -129,10 +137,10 @@ function toStatus({ grpc, detail, headers }: Refusal) {
 }
 
 /**
- * What the guard said of the call of a handler; of several guards, the last.
- * Throws where none was asked. It is found by the metadata, which interceptors
- * between the guard and the handler have to pass on as it is.
+ * The decision about a call; of several guards, that of the last one. Throws if
+ * none checked it. It is stored by the metadata object, which interceptors after
+ * the guard must pass on unchanged.
  */
-export function accessOf({ metadata }: { readonly metadata: Metadata }): GuardAnswer {
-  return keptAnswer(metadata);
+export function accessOf({ metadata }: { readonly metadata: Metadata }): Decision {
+  return savedDecision(metadata);
 }

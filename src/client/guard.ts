@@ -1,140 +1,141 @@
-import { timestampDate, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import type {
-  AccessService,
-  CheckAccessResponse,
-} from "../../gen/latchkey/v1/access_service_pb.js";
-import { problemOf } from "../contract/problem-report.js";
+import type { Client } from "@connectrpc/connect";
+import type { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import {
-  everything,
-  type GuardAnswer,
-  type Place,
-  placedId,
-  type Question,
-  readQuestion,
-  subjectIn,
+  type CheckRequest,
+  contextualId,
+  fullContext,
+  parseCheckRequest,
+  type RequestContext,
+  subjectOf,
   type Token,
 } from "./check-request.js";
 import type { CredentialWatch } from "./credential-watch.js";
-import type { AnswerCache } from "./decision-cache.js";
-import { recall, remember } from "./decision-cache.js";
+import { type Decision, lifetimeOf, toDecision } from "./decision.js";
+import { type DecisionCache, lookUpDecision, storeDecision } from "./decision-cache.js";
+import { deny, failClosed } from "./fail-closed.js";
 
-/** Answers for the keys that come to your service what they may do. */
+/** Checks the keys that your service receives. */
 export interface Guard {
   /**
-   * Answers whether a key may do something, with a token or without. It never
-   * throws: what cannot be found out is not allowed. Neither is a key that may
-   * be used from some places only, where the place is not given.
+   * Checks whether a key has a permission, optionally on a token. Never throws:
+   * if a check fails, access is denied. A key that is restricted to origins or
+   * networks is denied unless the context is given.
    */
-  check(key: string, permission: string, token?: Token, place?: Place): Promise<GuardAnswer>;
+  check(
+    key: string,
+    permission: string,
+    token?: Token,
+    context?: RequestContext,
+  ): Promise<Decision>;
 
-  /** Resolves when the cache is in use, or the guard is closed. There is no need to wait for it. */
+  /** Resolves when the cache is in use or the guard is closed. Waiting for it is optional. */
   ready(): Promise<void>;
 
-  /** Lets go of all connections. Whatever is asked later is not allowed. */
+  /** Closes all connections. Later checks are denied. */
   close(): Promise<void>;
 }
 
 interface GuardParts {
   readonly access: Pick<Client<typeof AccessService>, "checkAccess">;
   readonly watch: CredentialWatch;
-  readonly cache: AnswerCache<GuardAnswer>;
-  /** How old knowledge may be to be answered from the cache, in milliseconds. */
+  readonly cache: DecisionCache<Decision>;
+  /** Milliseconds. */
   readonly maxStaleness: number;
-  /** How long the service may take to answer, in milliseconds. */
+  /** Milliseconds. */
   readonly timeout: number;
-  /** Tells time in milliseconds, and only forward. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
 }
 
-/** A question that the service was asked and has not answered yet. */
-interface Asking {
-  readonly asked: number;
+/** A call to the service without a response yet. */
+interface PendingCheck {
+  readonly requestedAt: number;
   readonly epoch: number;
-  readonly answer: Promise<GuardAnswer>;
+  readonly decision: Promise<Decision>;
 }
 
-/** Creates the guard without its connections: who makes those also ends them. */
+/** Creates a guard from its parts. The caller opens and closes the connections. */
 export function createGuardFromParts(parts: GuardParts): Guard {
   const { access, watch, cache, maxStaleness, timeout, now } = parts;
-  const underWay = new Map<string, Asking>();
+  const pending = new Map<string, PendingCheck>();
   let isClosed = false;
 
-  function fromCache(question: Question): GuardAnswer | undefined {
-    const moment = now();
-    const staleness = moment - watch.completeUntil();
-    const answer = staleness <= maxStaleness ? recall(cache, question, moment) : undefined;
-    return answer && { ...answer, source: "cache", staleness };
+  function fromCache(request: CheckRequest): Decision | undefined {
+    const time = now();
+    const staleness = time - watch.completeUntil();
+    const decision = staleness <= maxStaleness ? lookUpDecision(cache, request, time) : undefined;
+    return decision && { ...decision, source: "cache", staleness };
   }
 
-  async function fromService(question: Question, subject: string): Promise<GuardAnswer> {
-    const { asked, answer } = joinable(question) ?? ask(question, subject);
-    return { ...(await answer), staleness: now() - asked };
+  async function fromService(request: CheckRequest, subject: string): Promise<Decision> {
+    const { requestedAt, decision } = findPending(request) ?? startCheck(request, subject);
+    return { ...(await decision), staleness: now() - requestedAt };
   }
 
-  /** The same question under way, where its answer could as well come from the cache. */
-  function joinable(question: Question): Asking | undefined {
-    const asking = underWay.get(placedId(question, everything));
+  /** An identical pending check, if its result would be fresh enough for the cache. */
+  function findPending(request: CheckRequest): PendingCheck | undefined {
+    const check = pending.get(contextualId(request, fullContext));
     const oldest = now() - maxStaleness;
     const isFresh =
-      asking &&
-      asking.asked >= oldest &&
+      check &&
+      check.requestedAt >= oldest &&
       watch.completeUntil() >= oldest &&
-      watch.epoch() === asking.epoch;
-    return isFresh ? asking : undefined;
+      watch.epoch() === check.epoch;
+    return isFresh ? check : undefined;
   }
 
-  function ask(question: Question, subject: string): Asking {
-    const id = placedId(question, everything);
-    const asked = now();
+  function startCheck(request: CheckRequest, subject: string): PendingCheck {
+    const id = contextualId(request, fullContext);
+    const requestedAt = now();
     const epoch = watch.epoch();
-    const answer = answerOf(question, subject, asked, epoch).finally(() => {
-      if (underWay.get(id) === asking) {
-        underWay.delete(id);
+    const decision = callService(request, subject, requestedAt, epoch).finally(() => {
+      if (pending.get(id) === check) {
+        pending.delete(id);
       }
     });
-    const asking = { asked, epoch, answer };
-    underWay.set(id, asking);
-    return asking;
+    const check = { requestedAt, epoch, decision };
+    pending.set(id, check);
+    return check;
   }
 
-  async function answerOf(
-    question: Question,
+  async function callService(
+    request: CheckRequest,
     subject: string,
-    asked: number,
+    requestedAt: number,
     epoch: number,
-  ): Promise<GuardAnswer> {
-    const { key, permission, token, place } = question;
-    const request = { key, permission, ...(token && { token }), ...place };
-    const response = await access.checkAccess(request, { timeoutMs: timeout });
-    const answer = toAnswer(response);
-    const subjects = [subject, answer.applicationId, answer.sessionId, answer.authorizedBy];
-    // What was told meanwhile may have happened before the service looked, or after.
+  ): Promise<Decision> {
+    const { key, permission, token, context } = request;
+    const message = { key, permission, ...(token && { token }), ...context };
+    const response = await access.checkAccess(message, { timeoutMs: timeout });
+    const decision = toDecision(response);
+    const subjects = [subject, decision.applicationId, decision.sessionId, decision.authorizedBy];
+    // A change reported meanwhile may have happened before or after the service decided.
     if (!isClosed && !watch.changedSince(epoch, subjects)) {
-      remember(cache, question, { answer, subjects, asked, lifetime: lifetimeOf(response) });
+      const lifetime = lifetimeOf(response);
+      storeDecision(cache, request, { decision, subjects, requestedAt, lifetime });
     }
-    return answer;
+    return decision;
   }
 
   return {
-    async check(key, permission, token, place) {
+    async check(key, permission, token, context) {
       if (isClosed) {
-        return refusal("unavailable", "The guard is closed.");
+        return deny("unavailable", "The guard is closed.");
       }
       try {
-        const question = readQuestion(key, permission, token, place);
-        if ("reason" in question) {
-          return refusal(question.reason, question.detail);
+        const request = parseCheckRequest(key, permission, token, context);
+        if ("reason" in request) {
+          return deny(request.reason, request.detail);
         }
-        const known = fromCache(question);
-        if (known) {
-          return known;
+        const cached = fromCache(request);
+        if (cached) {
+          return cached;
         }
-        const subject = subjectIn(question);
+        const subject = subjectOf(request);
         if (typeof subject !== "string") {
-          return refusal(subject.reason, subject.detail);
+          return deny(subject.reason, subject.detail);
         }
-        return await fromService(question, subject);
+        return await fromService(request, subject);
       } catch (error) {
         return failClosed(error);
       }
@@ -148,39 +149,4 @@ export function createGuardFromParts(parts: GuardParts): Guard {
       cache.clear();
     },
   };
-}
-
-function toAnswer(response: CheckAccessResponse): GuardAnswer {
-  const { allowed, transform, decidedBy, reason, detail, applicationId, sessionId } = response;
-  const { authorizedBy, limitedBy, dependsOnOrigin, dependsOnAddress } = response;
-  return {
-    ...{ allowed, transform, decidedBy, reason, detail, applicationId, sessionId },
-    ...{ authorizedBy, limitedBy, dependsOnOrigin, dependsOnAddress },
-    expiresAt: response.expiresAt && timestampDate(response.expiresAt),
-    source: "service",
-    staleness: 0,
-  };
-}
-
-/** How long the answer stays true where nothing is changed: until the subject expires. */
-function lifetimeOf({ reason, expiresAt, checkedAt }: CheckAccessResponse): number {
-  if (!expiresAt || reason === "expired") {
-    return Number.POSITIVE_INFINITY;
-  }
-  return checkedAt ? timestampMs(expiresAt) - timestampMs(checkedAt) : 0;
-}
-
-function failClosed(error: unknown): GuardAnswer {
-  const { code, detail } = problemOf(error);
-  if (ConnectError.from(error).code === Code.InvalidArgument) {
-    return refusal("invalid_request", detail);
-  }
-  return refusal(
-    "unavailable",
-    `The service cannot be asked (${code ?? "unreachable"}): ${detail}`,
-  );
-}
-
-function refusal(reason: string, detail: string): GuardAnswer {
-  return { allowed: false, reason, detail, source: "guard", staleness: 0 };
 }

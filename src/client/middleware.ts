@@ -7,106 +7,101 @@ import {
   problemMediaType,
   problemUri,
 } from "../contract/problems.js";
-import type { GuardAnswer, Token } from "./check-request.js";
+import type { Token } from "./check-request.js";
+import type { Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
 
-/** How a request is checked, whichever framework it comes through. */
+/** How a request is checked, in every framework. */
 export interface MiddlewareOptions<Request> {
-  /** What a caller needs, or what answers it for a request. */
+  /** The permission that a request requires. */
   readonly permission: string | ((request: Request) => string);
-  /** The token that a request is about. Absent where it is about none. */
+  /** The token of a request, if any: a data item in the vault of your service. */
   readonly token?: ((request: Request) => Token | undefined) | undefined;
   /** The header that carries the caller's key; `SVC-API-KEY` by default. */
   readonly keyHeader?: string | undefined;
   /**
-   * The address that a request came from, for keys that may be used from some
-   * networks only. By default it is the one that the framework tells.
+   * The IP address of the client, for keys that are restricted to networks. By
+   * default the one that the framework provides.
    */
   readonly address?: ((request: Request) => string | undefined) | undefined;
 }
 
-/** What the guard said of a request that is let in, or why it is not. */
-type Admission =
-  | { readonly answer: GuardAnswer; readonly refusal?: undefined }
-  | { readonly answer?: undefined; readonly refusal: Refusal };
+type Result =
+  | { readonly decision: Decision; readonly refusal?: undefined }
+  | { readonly decision?: undefined; readonly refusal: Refusal };
 
-/** Where requests come in. */
-interface Gate<Request> {
+/** Checks the requests of a framework with a guard. */
+interface Authorizer<Request> {
   /** The name of the header that carries the key, in lower case. */
   readonly keyHeader: string;
 
-  /**
-   * Decides about a request by what came with it. Throws what the functions in
-   * the options throw: then too nothing is let in.
-   */
-  admit(request: Request, sent: Sent): Promise<Admission>;
+  /** Throws if a function in the options throws. Then the request must be refused too. */
+  authorize(request: Request, received: Received): Promise<Result>;
 }
 
-/** What a framework tells of a request. */
-interface Sent {
-  /** All that came in the header of the key. */
-  readonly key: SentHeader;
-  /** All that came in the header `Origin`. */
-  readonly origin: SentHeader;
-  /** Where it came from. */
+/** The parts of a request that a check needs. */
+interface Received {
+  /** The values of the key header. */
+  readonly key: HeaderValues;
+  /** The values of the `Origin` header. */
+  readonly origin: HeaderValues;
+  /** The IP address of the client. */
   readonly address?: string | undefined;
 }
 
-/** The values of a header, in the various forms in which frameworks have them. */
-type SentHeader = string | readonly unknown[] | null | undefined;
+/** The values of a header, in the types that frameworks use. */
+type HeaderValues = string | readonly unknown[] | null | undefined;
 
-export function createGate<Request>(
+export function createAuthorizer<Request>(
   guard: Guard,
   { permission, token, address, keyHeader = defaultKeyHeader }: MiddlewareOptions<Request>,
-): Gate<Request> {
+): Authorizer<Request> {
   return {
     keyHeader: keyHeader.toLowerCase(),
 
-    async admit(request, sent) {
-      const key = soleKeyIn(sent.key);
+    async authorize(request, received) {
+      const key = singleKey(received.key);
       if (key === undefined) {
-        return { refusal: unknownKey(keyHeader) };
+        return { refusal: unauthenticated(keyHeader) };
       }
-      const wanted = typeof permission === "string" ? permission : permission(request);
-      const place = {
-        origin: soleTextIn(sent.origin),
-        address: address ? address(request) : sent.address,
+      const required = typeof permission === "string" ? permission : permission(request);
+      const context = {
+        origin: singleText(received.origin),
+        address: address ? address(request) : received.address,
       };
-      const answer = await guard.check(key, wanted, token?.(request), place);
-      return answer.allowed ? { answer } : { refusal: toRefusal(answer, keyHeader) };
+      const decision = await guard.check(key, required, token?.(request), context);
+      return decision.allowed ? { decision } : { refusal: toRefusal(decision, keyHeader) };
     },
   };
 }
 
-/** The one key that was sent. Where there are several, nobody can say which of them is meant. */
-function soleKeyIn(sent: SentHeader): string | undefined {
-  const key = soleTextIn(sent);
-  // A header that is sent twice arrives as a list: neither Node nor Headers keep the two apart.
+/** The key of the request. Several keys are ambiguous, and so count as none. */
+function singleKey(values: HeaderValues): string | undefined {
+  const key = singleText(values);
+  // Node and Headers join the values of a repeated header with a comma.
   return key === "" || key?.includes(",") ? undefined : key;
 }
 
-function soleTextIn(sent: SentHeader): string | undefined {
-  const [text, ...others] = [sent ?? []].flat();
+function singleText(values: HeaderValues): string | undefined {
+  const [text, ...others] = [values ?? []].flat();
   return typeof text === "string" && others.length === 0 ? text : undefined;
 }
 
-/** Why a request is not let in, in the words of HTTP and of gRPC. */
+/** The response to a refused request, for HTTP and gRPC. */
 export interface Refusal {
-  readonly word: string;
+  readonly code: string;
   readonly status: number;
   readonly grpc: Code;
   readonly title: string;
   readonly detail: string;
-  /** Headers that belong to the answer. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a caller is told where the guard does not allow it. */
-function toRefusal({ reason, detail }: GuardAnswer, keyHeader: string): Refusal {
+function toRefusal({ reason, detail }: Decision, keyHeader: string): Refusal {
   switch (reason) {
     case "unknown_key":
     case "expired":
-      return unknownKey(keyHeader);
+      return unauthenticated(keyHeader);
     case "unavailable":
       return unavailable;
     case "invalid_request":
@@ -119,23 +114,23 @@ function toRefusal({ reason, detail }: GuardAnswer, keyHeader: string): Refusal 
 }
 
 function refusal(
-  word: ProblemCode,
+  code: ProblemCode,
   detail: string | undefined,
   headers: Refusal["headers"] = {},
 ): Refusal {
-  const type = problemCatalogue[word];
-  return { ...type, word, detail: detail ?? `${type.title}.`, headers };
+  const type = problemCatalogue[code];
+  return { ...type, code, detail: detail ?? `${type.title}.`, headers };
 }
 
-/** One answer for every key that is not good, and the same that the service itself gives. */
-function unknownKey(keyHeader: string): Refusal {
+/** The same response for every invalid key, as from the service itself. */
+function unauthenticated(keyHeader: string): Refusal {
   const { detail, headers } = askForKey(keyHeader);
   return refusal("unauthenticated", detail, headers);
 }
 
-/** What the guard knows about it is for the log of the service, not for its callers. */
+/** The reason is for the log of your service, not for its callers. */
 const unavailable: Refusal = {
-  word: "unavailable",
+  code: "unavailable",
   status: 503,
   grpc: Code.Unavailable,
   title: "Keys cannot be checked now",
@@ -143,31 +138,29 @@ const unavailable: Refusal = {
   headers: { "retry-after": "1" },
 };
 
-/** The headers of a refusal over HTTP. */
 export function problemHeaders({ headers }: Refusal): Record<string, string> {
   return { ...headers, "content-type": problemMediaType };
 }
 
-/** The body of a refusal over HTTP, after RFC 9457. */
-export function problemBody({ word, title, status, detail }: Refusal): string {
-  return JSON.stringify({ type: problemUri(word), title, status, detail, code: word });
+/** A problem document of RFC 9457. */
+export function problemBody({ code, title, status, detail }: Refusal): string {
+  return JSON.stringify({ type: problemUri(code), title, status, detail, code });
 }
 
-const answers = new WeakMap<object, GuardAnswer>();
+const decisions = new WeakMap<object, Decision>();
 
-/** Keeps what the guard said of a request for as long as the request is there. */
-export function keepAnswer(request: object, answer: GuardAnswer): void {
-  answers.set(request, answer);
+export function saveDecision(request: object, decision: Decision): void {
+  decisions.set(request, decision);
 }
 
-/** What the guard said of a request, or an error where it was not asked. */
-export function keptAnswer(request: object): GuardAnswer {
-  return expectAnswer(answers.get(request));
+/** Throws if the request was not checked. */
+export function savedDecision(request: object): Decision {
+  return requireDecision(decisions.get(request));
 }
 
-export function expectAnswer(answer: GuardAnswer | undefined): GuardAnswer {
-  if (!answer) {
-    throw new Error("The guard was not asked about this request: put its middleware before this.");
+export function requireDecision(decision: Decision | undefined): Decision {
+  if (!decision) {
+    throw new Error("The request was not checked. Install the guard before this handler.");
   }
-  return answer;
+  return decision;
 }

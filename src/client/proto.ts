@@ -1,4 +1,4 @@
-/** The contract as generated code, for those who bring their own client: `latchkey/proto`. */
+/** The generated code of the API, for other clients: `latchkey/proto`. */
 export * from "../../gen/latchkey/v1/access_rule_pb.js";
 export * from "../../gen/latchkey/v1/access_service_pb.js";
 export * from "../../gen/latchkey/v1/application_service_pb.js";

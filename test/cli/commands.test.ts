@@ -11,12 +11,11 @@ const service = useService();
 const cli = useCli();
 const stopAfterTest = useStops();
 
-/** As whoever has the first key. */
 const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
 async function admin(args: readonly string[], { environment, input }: Given = {}) {
   const whole = { ...asAdmin(), ...environment };
-  // Only a process of its own has a stdin of its own.
+  // Only another process has its own stdin.
   return input === undefined
     ? cli.runHere(args, whole)
     : cli.run(args, { environment: whole, input });
@@ -29,7 +28,7 @@ async function json(args: readonly string[], given: Given = {}) {
   return JSON.parse(stdout);
 }
 
-/** What REST answers. */
+/** Calls REST. */
 // biome-ignore lint/suspicious/noExplicitAny: it is JSON
 async function rest(path: string, method = "GET"): Promise<any> {
   const headers = { "SVC-API-KEY": service.firstKey };
@@ -72,7 +71,7 @@ beforeAll(async () => {
 });
 
 describe("applications", () => {
-  it("are shown as REST shows them, and as tables", async () => {
+  it("are listed as the same JSON as REST, and as tables", async () => {
     const [list, got, table] = await Promise.all([
       json(["apps", "ls", "--type", "private", "--name", "Backend"]),
       json(["apps", "get", "Backend"]),
@@ -84,7 +83,15 @@ describe("applications", () => {
     expect(table.stdout).toMatch(/ {2}Web \u5e97 {5}public {6}enabled {2}in 29d /);
   });
 
-  it("get a key that is written for its owner only, or shown alone", async () => {
+  it("are listed with a note if the list is not complete", async () => {
+    const { total_items } = (await rest("/applications")).pagination;
+    const { stdout, stderr } = await admin(["apps", "ls", "--limit", "1"]);
+    expect(stdout.split("\n")).toHaveLength(3);
+    expect(stderr).toBe(`Showing 1 of ${total_items}. Use --all to list every one.\n`);
+    expect((await admin(["apps", "ls", "--all"])).stderr).toBe("");
+  });
+
+  it("write a new key to a file of mode 0600 or print only the key", async () => {
     expect((await stat(backendKey())).mode & 0o777).toBe(0o600);
     expect(await readFile(backendKey(), "utf8")).toMatch(/^lk_prv_\w{61}\n$/);
     expect(await readFile(shopKey(), "utf8")).toMatch(/^lk_pub_\w{61}\n$/);
@@ -101,7 +108,7 @@ describe("applications", () => {
     expect((await rest(`/applications/${backendId}/keys`)).data).toHaveLength(1);
   });
 
-  it("are changed in what is said and in nothing else, and only as they were seen", async () => {
+  it("update only the given fields, and only the expected version", async () => {
     const { id, version } = await json([
       ...["apps", "create", "Changing", "--type", "private", "--permission", "token:read"],
       ...["--permission", "token:use", "--allowed-cidr", "203.0.113.0/24"],
@@ -140,7 +147,7 @@ describe("applications", () => {
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("stdin: rules[0]: ") });
   });
 
-  it("are given a session quota, and lose it", async () => {
+  it("set and clear a session quota", async () => {
     const { id, session_quota } = await json([
       ...["apps", "create", "Shop with a quota", "--type", "public"],
       ...["--permission", "token:create", "--session-quota", "7"],
@@ -152,7 +159,7 @@ describe("applications", () => {
     expect(cleared).not.toHaveProperty("session_quota");
   });
 
-  it("are rotated, disabled, enabled and deleted by name, and asked about where somebody can be", async () => {
+  it("are rotated, disabled, enabled and deleted by name, after confirmation", async () => {
     const { id } = await json([
       "apps",
       "create",
@@ -163,7 +170,10 @@ describe("applications", () => {
       "a:b",
     ]);
     const refused = await admin(["apps", "rotate", "Short"]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("say --yes") });
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
+    });
     expect(await json(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
     const { data: keys } = await json(["apps", "keys", "Short"]);
     expect(keys).toHaveLength(2);
@@ -176,7 +186,7 @@ describe("applications", () => {
 });
 
 describe("a session", () => {
-  it("is opened, authorized by a nonce from stdin, checked, listed and ended", async () => {
+  it("is opened, authorized with a nonce from stdin, checked, listed and revoked", async () => {
     const opened = await json(["sessions", "open", "--key-file", shopKey()]);
     const authorize = [
       "sessions",
@@ -222,7 +232,7 @@ describe("events", () => {
     return follow;
   }
 
-  it("are listed and followed through a proxy of HTTP/1.1, also once it broke the connection, until the reader has enough", async () => {
+  it("are listed and followed through an HTTP/1.1 proxy, also after a lost connection, until the reader closes the pipe", async () => {
     const proxy = await startHttp1Proxy(service.port);
     stopAfterTest(() => void proxy.close());
     const listed = await json(["events", "--limit", "1", "--kind", "application.created"], {
@@ -244,11 +254,11 @@ describe("events", () => {
     follow.child.stdout?.destroy();
     await rest(`/applications/${backendId}/disable`, "POST");
     expect(await follow.ended()).toBe(0);
-    expect(follow.output.stderr).toMatch(/^The connection is lost: connecting again\. .*\n$/);
+    expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\n$/);
     await rest(`/applications/${backendId}/enable`, "POST");
   });
 
-  it("are followed on where a connection went silent", async () => {
+  it("are followed after a connection became silent", async () => {
     const proxy = await startProxy(service.port);
     stopAfterTest(() => void proxy.close());
     const { id } = await json([
@@ -259,40 +269,41 @@ describe("events", () => {
       await follow.until(/"kind":"application.created"/);
       return follow;
     };
-    // A slow machine may need longer for the first answer.
+    // A slow machine may need longer for the first response.
     const follow = await startWith("2s").catch(() => startWith("30s"));
     proxy.abandon();
     await rest(`/applications/${id}`, "DELETE");
     await follow.until(/"kind":"application.deleted"/);
-    expect(follow.output.stderr).toContain(`${proxy.url} has not answered in time.`);
+    expect(follow.output.stderr).toContain(`${proxy.url} did not respond in time.`);
   });
 });
 
-describe("what cannot be done is told in one line, with a code that says which kind it is", () => {
+describe("a command that fails prints one line and exits with a code for", () => {
   it.each([
     ["an unknown value", ["apps", "ls", "--type", "x"], {}, 2, "Allowed choices are private"],
     [
-      "a value that the service refuses",
+      "a value that the service refuses, by its option",
       ["apps", "create", "x", "--type", "private", "--permission", "X"],
       {},
       2,
-      "permissions[0]: must be two or three",
+      "--permission X: must be two or three",
     ],
+    ["an invalid key", ["whoami"], { LATCHKEY_KEY: "lk_mgt_wrong" }, 4, "is not one that works"],
     [
-      "a key that does not work",
-      ["whoami"],
-      { LATCHKEY_KEY: "lk_mgt_wrong" },
-      4,
-      "is not one that works",
-    ],
-    [
-      "a service that is away",
+      "an unreachable service",
       ["whoami"],
       { LATCHKEY_URL: "http://127.0.0.1:1" },
       7,
-      "http://127.0.0.1:1 cannot be reached",
+      "http://127.0.0.1:1 is unreachable",
     ],
-    ["a profile that is not there", ["whoami", "--profile", "x"], {}, 5, 'There is no profile "x"'],
+    [
+      "missing grants",
+      ["apps", "create", "x", "--type", "private"],
+      {},
+      2,
+      "Pass --permission or --rules.",
+    ],
+    ["an unknown profile", ["whoami", "--profile", "x"], {}, 5, 'No profile is named "x"'],
   ])("%s", async (_, args, environment, code, line) => {
     const ended = await cli.run(args, { environment: { ...asAdmin(), ...environment } });
     expect(ended).toMatchObject({ code, stdout: "" });
@@ -301,16 +312,16 @@ describe("what cannot be done is told in one line, with a code that says which k
     expect(ended.stderr).not.toContain(service.firstKey);
   });
 
-  it("a key that is nowhere, and two secrets from one stdin", async () => {
+  it("a missing key, and two inputs from one stdin", async () => {
     const keyless = await cli.run(["whoami"], { environment: { LATCHKEY_URL: service.url } });
-    expect(keyless).toMatchObject({ code: 4, stderr: expect.stringContaining("There is no key") });
+    expect(keyless).toMatchObject({ code: 4, stderr: expect.stringContaining("No key for") });
     const twice = await admin(["check", "a:b", "--key-file", "-"], { input: service.firstKey });
-    expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("one thing only") });
+    expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("Only one input") });
   });
 });
 
 describe("a profile", () => {
-  it("is kept once its key works, used, and forgotten", async () => {
+  it("is saved after its key was verified, used and deleted", async () => {
     const add = ["profile", "add", "local", "--url", service.url];
     const wrong = await cli.run(add, { input: "lk_mgt_wrong" });
     expect(wrong.code).toBe(4);
@@ -326,18 +337,5 @@ describe("a profile", () => {
     expect(await cli.run(["whoami"])).toMatchObject({ code: 0, stdout: added.stdout });
     expect((await cli.runHere(["profile", "rm", "local"])).code).toBe(0);
     expect((await cli.runHere(["profile", "use", "local"])).code).toBe(5);
-  });
-});
-
-describe("a bench", () => {
-  it("tells how quick the service is, and asks before it loads another machine", async () => {
-    const bench = ["bench", "--seconds", "1", "--connections", "2"];
-    const summary = await json([...bench, "--method", "check"]);
-    expect(summary).toMatchObject({ method: "check", connections: 2, errors: {} });
-    expect(summary.calls).toBeGreaterThan(0);
-    const { p50, p95, p99, max } = summary.latency_ms;
-    expect([p50, p95, p99, max]).toEqual([p50, p95, p99, max].toSorted((a, b) => a - b));
-    const away = await admin([...bench, "--url", "http://latchkey.invalid"]);
-    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining("another machine") });
   });
 });

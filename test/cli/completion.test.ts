@@ -3,12 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import {
-  complete,
-  completionScript,
-  filesHere,
-  shells,
-} from "../../src/cli/completion/completion.js";
+import { complete, completionScript, fileCandidates, shells } from "../../src/cli/completion.js";
 import { describeWith } from "../support/can-run.js";
 import { latchkeyPath, withFolder } from "../support/process.js";
 import { createWholeProgram } from "./whole-program.js";
@@ -19,14 +14,14 @@ async function completed(...words: string[]): Promise<string[]> {
 }
 
 describe("completion", () => {
-  it("knows commands and those below them, and hides what is for shells", async () => {
+  it("lists commands and subcommands, without the hidden one", async () => {
     expect(await completed("")).toEqual(expect.arrayContaining(["serve", "apps", "doctor"]));
     expect(await completed("")).not.toContain("__complete");
     expect(await completed("apps", "r")).toEqual(["rotate", "rm"]);
     expect(await completed("completion", "")).toEqual(["bash", "zsh", "fish"]);
   });
 
-  it("knows options, and the values of those that have few", async () => {
+  it("lists options and the values of options with choices", async () => {
     expect(await completed("apps", "ls", "--ty")).toEqual(["--type"]);
     expect(await completed("apps", "ls", "--type", "p")).toEqual(["private", "public"]);
     expect(await completed("apps", "ls", "--type=m")).toEqual(["--type=management"]);
@@ -35,18 +30,18 @@ describe("completion", () => {
       "name",
     ]);
     expect(await completed("events", "--kind", "session.a")).toEqual(["session.authorized"]);
-    expect(await completed("apps", "create", "x", "--rules", "")).toEqual([filesHere]);
-    expect(await completed("import", "")).toEqual([filesHere]);
+    expect(await completed("apps", "create", "x", "--rules", "")).toEqual([fileCandidates]);
+    expect(await completed("import", "")).toEqual([fileCandidates]);
   });
 
-  it("tells what each candidate means", async () => {
+  it("describes each candidate", async () => {
     expect(await complete(createWholeProgram(), ["whoa"])).toEqual([
-      expect.stringMatching(/^whoami\tshow whose key/),
+      expect.stringMatching(/^whoami\tshow the owner/),
     ]);
   });
 });
 
-/** What a shell makes of a script, with our command on its path. */
+/** Runs a script in a shell, with our command on its path. */
 async function inShell(folder: string, shell: string, script: string): Promise<string> {
   const command = `#!/bin/sh\nexec '${process.execPath}' '${join(process.cwd(), latchkeyPath)}' "$@"\n`;
   await writeFile(join(folder, "latchkey"), command, { mode: 0o755 });
@@ -54,8 +49,8 @@ async function inShell(folder: string, shell: string, script: string): Promise<s
   return (await promisify(execFile)(shell, ["-c", script], { env, cwd: folder })).stdout;
 }
 
-describe("in bash", () => {
-  it("a line is completed by what the command says", () =>
+describe("the completion script in bash", () => {
+  it("completes commands, values, files and profiles", () =>
     withFolder(async (folder) => {
       await writeFile(join(folder, "rules of mine.json"), "[]");
       const profiles = { current: "one", profiles: { one: { url: "http://a", key: "k" } } };
@@ -86,8 +81,8 @@ describe("in bash", () => {
 });
 
 for (const shell of shells) {
-  describeWith([shell, "-c", "true"], `the script for ${shell}`, () => {
-    it("asks the command line, and is one that the shell can read", () =>
+  describeWith([shell, "-c", "true"], `the completion script for ${shell}`, () => {
+    it("calls the hidden command and has valid syntax", () =>
       withFolder(async (folder) => {
         const path = join(folder, shell);
         await writeFile(path, completionScript(shell));

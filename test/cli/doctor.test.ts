@@ -44,7 +44,7 @@ async function examine(environment: Readonly<Record<string, string>>): Promise<R
 const about = ({ findings }: Report, name: string) =>
   findings.filter(({ check }) => check === name).map(({ state, found }) => `${state} ${found}`);
 
-/** All that is in a folder. What is noted of readers in the lock file is no data. */
+/** The contents of a folder, without the lock file: it changes with every reader. */
 function contentsOf(folder: string): string[] {
   return readdirSync(folder).map((name) => {
     const isLock = name === "lock.mdb";
@@ -53,16 +53,16 @@ function contentsOf(folder: string): string[] {
   });
 }
 
-/** Looks at tenants, one of which loses its last manager by an expiry. */
-async function losesItsManager(
+/** Expects a warning about the tenant whose last manager expires. */
+async function expectManagerWarning(
   { applications }: Store,
   look: () => Promise<Report>,
 ): Promise<void> {
   const create = (fields: Partial<NewApplication>) =>
     applications.create(anApplication({ permissions: managerPermissions, ...fields }));
   const [sooner, later] = [Date.UTC(2098, 0), Date.UTC(2099, 0)];
-  const { tenantId: kept } = await create({ expiresAt: sooner });
-  await create({ tenantId: kept });
+  const { tenantId: managed } = await create({ expiresAt: sooner });
+  await create({ tenantId: managed });
   await create({ permissions: ["application:create"], expiresAt: sooner });
   expect(about(await look(), "managers")).toEqual(["ok no tenant's last manager expires"]);
 
@@ -74,35 +74,39 @@ async function losesItsManager(
   ]);
 }
 
-describe("an embedded store", () => {
-  it("is told of tenants that lose their last manager", () =>
+describe("doctor on an embedded store", () => {
+  it("warns of tenants whose last manager expires", () =>
     withFolder(async (DATA_DIR) => {
       const store = await openStore(readSettings({ DATA_DIR }));
       try {
-        await losesItsManager(store, () => examine({ DATA_DIR }));
+        await expectManagerWarning(store, () => examine({ DATA_DIR }));
       } finally {
         await store.close();
       }
     }));
 
-  it("is found well, and left as it is", () =>
+  it("passes every check and changes nothing", () =>
     withFolder(async (DATA_DIR) => {
       await (await openStore(readSettings({ DATA_DIR }))).close();
       const before = contentsOf(DATA_DIR);
-      const modest = { CONNECTION_LIMIT: "100", ADDRESS_CONNECTION_LIMIT: "100" };
-      const report = await examine({ DATA_DIR, KEY_PEPPER: "a pepper of these tests", ...modest });
-      // How much room there is hangs on the machine.
+      const lowLimits = { CONNECTION_LIMIT: "100", ADDRESS_CONNECTION_LIMIT: "100" };
+      const report = await examine({
+        DATA_DIR,
+        KEY_PEPPER: "a pepper of these tests",
+        ...lowLimits,
+      });
+      // Free disk space depends on the machine.
       const others = report.findings.filter(({ check }) => check !== "disk");
       expect(others.filter(({ state }) => state !== "ok")).toEqual([]);
-      expect(about(report, "layout")).toEqual(["ok version 5, with all of its indexes"]);
+      expect(about(report, "layout")).toEqual(["ok version 5, all indexes exist"]);
       expect(contentsOf(DATA_DIR)).toEqual(before);
     }));
 
-  it("that is not there yet is not made, and one that is none is told", () =>
+  it("does not create a missing folder, and reports a broken database file", () =>
     withFolder(async (folder) => {
       const DATA_DIR = join(folder, "deep", "data");
       const report = await examine({ DATA_DIR });
-      expect(about(report, "store")).toEqual([`warn ${DATA_DIR} holds no data yet`]);
+      expect(about(report, "store")).toEqual([`warn ${DATA_DIR} contains no data`]);
       expect(existsSync(join(folder, "deep"))).toBe(false);
 
       await writeFile(join(folder, "data.mdb"), "not a database");
@@ -113,7 +117,7 @@ describe("an embedded store", () => {
       ]);
     }));
 
-  it("is judged by its version, by who may use it and by the room it has", () => {
+  it("checks the schema version, permissions and free space", () => {
     const store = { bytes: 1, schema: 4, knownSchema: 4 };
     const facts = {
       path: "/d",
@@ -137,8 +141,8 @@ describe("an embedded store", () => {
   });
 });
 
-describe("a store in MongoDB", () => {
-  it("is found well, and what is missing in it is told and not mended", async () => {
+describe("doctor on MongoDB", () => {
+  it("passes every check, and reports missing indexes without creating them", async () => {
     const db = mongo.createDatabase();
     const environment = { MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName };
     const empty = await examine(environment);
@@ -146,32 +150,32 @@ describe("a store in MongoDB", () => {
     expect(await db.listCollections().toArray()).toEqual([]);
 
     await mongo.open(db);
-    const well = await examine(environment);
-    expect(well.code).toBe(0);
-    expect(about(well, "layout")).toEqual(["ok 6 collections, with all of their indexes"]);
-    expect(about(well, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
-    expect(about(well, "ttl monitor")).toEqual([expect.stringMatching(/^ok runs every 1 s/)]);
-    expect(about(well, "members")).toEqual(["warn there is one member"]);
+    const healthy = await examine(environment);
+    expect(healthy.code).toBe(0);
+    expect(about(healthy, "layout")).toEqual(["ok 6 collections, all indexes exist"]);
+    expect(about(healthy, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
+    expect(about(healthy, "ttl monitor")).toEqual([expect.stringMatching(/^ok runs every 1 s/)]);
+    expect(about(healthy, "members")).toEqual(["warn only one member"]);
 
     await db.collection("sessions").dropIndex("expires_at_1");
     await db.command({ collMod: "applications", validationLevel: "off" });
-    const ill = await examine(environment);
-    expect(ill.code).toBe(1);
-    expect(about(ill, "layout")).toEqual([
+    const broken = await examine(environment);
+    expect(broken.code).toBe(1);
+    expect(about(broken, "layout")).toEqual([
       expect.stringMatching(/^fail applications lets other documents in/),
       'fail the index {"expires_at":1} of sessions is missing',
     ]);
     expect(await db.collection("sessions").indexExists("expires_at_1")).toBe(false);
   });
 
-  it("is told of tenants that lose their last manager", async () => {
+  it("warns of tenants whose last manager expires", async () => {
     const db = mongo.createDatabase();
     const store = await mongo.open(db);
     const environment = { MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName };
-    await losesItsManager(store, () => examine(environment));
+    await expectManagerWarning(store, () => examine(environment));
   });
 
-  it("that cannot be reached is told, without its password", async () => {
+  it("reports an unreachable server without its password", async () => {
     const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
     const report = await examine({ MONGODB_URI });
     expect(about(report, "store")).toEqual([
@@ -198,76 +202,76 @@ const good: MongoFacts = {
     ],
   },
 };
-const away = { state: "(not reachable/healthy)", isHealthy: false };
+const unreachable = { state: "(not reachable/healthy)", isHealthy: false };
 const membersWith = (
   ...others: { name: string; state: string; isHealthy: boolean; lag?: number }[]
 ) => ({
   members: { majority: 2, all: [{ name: "a", state: "PRIMARY", isHealthy: true }, ...others] },
 });
-const well = { name: "b", state: "SECONDARY", isHealthy: true, lag: 0 };
+const secondary = { name: "b", state: "SECONDARY", isHealthy: true, lag: 0 };
 
-describe("what is seen of MongoDB", () => {
+describe("checkMongo", () => {
   it.each([
-    ["all is as it should be", {}, []],
-    ["the clocks differ", { clock: { ahead: -5_000, uncertainty: 2 } }, ["warn clock"]],
+    ["a healthy replica set", {}, []],
+    ["a clock skew", { clock: { ahead: -5_000, uncertainty: 2 } }, ["warn clock"]],
     [
-      "the TTL monitor is off",
+      "a disabled TTL monitor",
       { ttl: { isEnabled: false, passes: 5, interval: 60, uptime: 300 } },
       ["fail ttl monitor"],
     ],
     [
-      "the TTL monitor never ran",
+      "a TTL monitor that never ran",
       { ttl: { isEnabled: true, passes: 0, interval: 60, uptime: 300 } },
       ["fail ttl monitor"],
     ],
     [
-      "it has just been started",
+      "a server that has just started",
       { ttl: { isEnabled: true, passes: 0, interval: 60, uptime: 30 } },
       [],
     ],
-    ["the dead are not removed", { overdue: ["sessions"] }, ["fail ttl monitor"]],
+    ["expired documents that were not deleted", { overdue: ["sessions"] }, ["fail ttl monitor"]],
+    ["a single server", { topology: "single server", members: undefined } as const, ["fail store"]],
     [
-      "it is a single server",
-      { topology: "single server", members: undefined } as const,
-      ["fail store"],
-    ],
-    [
-      "it is a sharded cluster, the shards of which are not seen",
+      "a sharded cluster",
       { topology: "sharded cluster", ttl: undefined, members: undefined } as const,
       ["warn ttl monitor", "warn members"],
     ],
     [
-      "a collection is missing",
+      "a missing collection",
       { layout: { missing: ["events"], of: 6, differences: [] } },
       ["fail layout"],
     ],
-    ["one of three members is away", membersWith(well, { ...away, name: "c" }), ["warn members"]],
     [
-      "a member lags behind",
-      membersWith(well, { ...well, name: "c", lag: 60_000 }),
+      "one unreachable member of three",
+      membersWith(secondary, { ...unreachable, name: "c" }),
       ["warn members"],
     ],
     [
-      "most members are away",
-      membersWith({ ...away, name: "b" }, { ...away, name: "c" }),
+      "a lagging member",
+      membersWith(secondary, { ...secondary, name: "c", lag: 60_000 }),
+      ["warn members"],
+    ],
+    [
+      "a majority of unreachable members",
+      membersWith({ ...unreachable, name: "b" }, { ...unreachable, name: "c" }),
       ["warn members", "warn members", "fail members"],
     ],
-    ["there is no primary", { members: { majority: 1, all: [well] } }, ["fail members"]],
+    ["no primary", { members: { majority: 1, all: [secondary] } }, ["fail members"]],
     [
-      "the user may not see it",
+      "a user without clusterMonitor",
       { ttl: "hidden", members: "hidden" } as const,
       ["warn ttl monitor", "warn members"],
     ],
-  ])("is judged where %s", (_, change, expected) => {
+  ])("reports %s", (_, change, expected) => {
     const findings = checkMongo({ ...good, ...change } as MongoFacts);
     const bad = findings.filter(({ state }) => state !== "ok");
     expect(bad.map(({ state, check }) => `${state} ${check}`)).toEqual(expected);
-    expect(bad.every(({ mend }) => mend)).toBe(true);
+    expect(bad.every(({ fix }) => fix)).toBe(true);
   });
 });
 
-describe("the settings", () => {
-  it("are all told that cannot be used", async () => {
+describe("doctor on settings", () => {
+  it("reports every invalid setting", async () => {
     const report = await examine({ PORT: "http", LOG_LEVEL: "loud" });
     expect(about(report, "settings")).toEqual([
       expect.stringMatching(/^fail PORT must be/),
@@ -275,7 +279,7 @@ describe("the settings", () => {
     ]);
   });
 
-  it("have a certificate that is good, or is about to end, or has ended", () => {
+  it("reports a certificate that is not yet valid, expires soon or has expired", () => {
     const pem = readFileSync("test/fixtures/localhost.crt");
     const from = (year: number, month = 0) =>
       checkCertificate(pem, Date.UTC(year, month, 20)).state;
@@ -288,8 +292,8 @@ describe("the settings", () => {
   });
 });
 
-describe("the port", () => {
-  it("is free, or has the service on it, or another program", async () => {
+describe("checkPort", () => {
+  it("distinguishes a free port, the service and another program", async () => {
     const at = (port: number) => checkPort({ ...readSettings({ HOST: "127.0.0.1" }), port });
     const server = await startServer();
     expect(await at(server.port)).toMatchObject({
@@ -299,7 +303,7 @@ describe("the port", () => {
     await server.close();
     expect(await at(server.port)).toMatchObject({
       state: "ok",
-      found: expect.stringContaining("nothing answers"),
+      found: expect.stringContaining("is free"),
     });
 
     const other = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1");
@@ -309,8 +313,8 @@ describe("the port", () => {
   });
 });
 
-describe("the version of Node", () => {
-  it("is compared number by number", () => {
+describe("isAtLeast", () => {
+  it("compares versions number by number", () => {
     const versions = ["20.19.0", "20.20.2", "22.0.0", "20.9.9", "18.99.0"];
     expect(versions.map((version) => isAtLeast(version, "20.19"))).toEqual([
       true,

@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { CommanderError } from "commander";
-import { exitCodes, reportFailure } from "../../src/cli/errors.js";
+import { exitCodes, reportError } from "../../src/cli/errors.js";
 import { createWholeProgram } from "./whole-program.js";
 
 interface Ended {
@@ -15,8 +15,8 @@ type Environment = Readonly<Record<string, string>>;
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command as the command line does, but in this process: to start one
- * takes half a second. Commands share the process, and run one after the other.
+ * Runs a command in this process, because a new process takes half a second.
+ * Commands run one after the other: they share `process`.
  */
 export function runHere(args: readonly string[], environment: Environment): Promise<Ended> {
   const next = last.then(() => runAlone(args, environment));
@@ -26,13 +26,13 @@ export function runHere(args: readonly string[], environment: Environment): Prom
 
 async function runAlone(args: readonly string[], environment: Environment): Promise<Ended> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const restore = replaceParts({
+  const restore = replaceProperties({
     ...{ stdout, stderr, stdin: Readable.from([]) },
     ...{ env: { PATH: process.env.PATH, ...environment }, exitCode: undefined },
   });
   try {
     await createWholeProgram().parseAsync(args, { from: "user" }).catch(report);
-    const code = Number(process.exitCode ?? exitCodes.done.code);
+    const code = Number(process.exitCode ?? exitCodes.success.code);
     stdout.end();
     stderr.end();
     return { code, stdout: await text(stdout), stderr: await text(stderr) };
@@ -41,21 +41,21 @@ async function runAlone(args: readonly string[], environment: Environment): Prom
   }
 }
 
-/** As command-line.ts does. */
+/** The same as src/cli/main.ts. */
 function report(error: Error): void {
   if (error instanceof CommanderError) {
-    process.exitCode = error.exitCode === 0 ? exitCodes.done.code : exitCodes.usage.code;
+    process.exitCode = error.exitCode === 0 ? exitCodes.success.code : exitCodes.usage.code;
   } else {
-    reportFailure(error);
+    reportError(error);
   }
 }
 
-/** Gives `process` other parts, and returns what brings back its own. */
-function replaceParts(parts: Readonly<Record<string, unknown>>): () => void {
-  const own = Object.keys(parts).map(
+/** Replaces properties of `process`, and returns a function that restores them. */
+function replaceProperties(properties: Readonly<Record<string, unknown>>): () => void {
+  const own = Object.keys(properties).map(
     (name) => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
   );
-  for (const [name, value] of Object.entries(parts)) {
+  for (const [name, value] of Object.entries(properties)) {
     Object.defineProperty(process, name, { value, writable: true, configurable: true });
   }
   return () => {

@@ -11,14 +11,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What a command has beside its arguments. */
+/** The environment and input of a command. */
 export interface Given {
   readonly environment?: Readonly<Record<string, string>>;
-  /** What it reads from stdin. */
+  /** The content of stdin. */
   readonly input?: string;
 }
 
-/** Runs commands to their end, for a user who has a folder of settings. */
+/** Runs commands for a user with a configuration folder of their own. */
 export function useCli() {
   let folder: string;
 
@@ -29,7 +29,7 @@ export function useCli() {
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   return {
-    /** A file in the folder of the user. */
+    /** The path of a file in that folder. */
     path: (name: string) => join(folder, name),
 
     environment: (more: Readonly<Record<string, string>> = {}) => ({
@@ -39,13 +39,13 @@ export function useCli() {
 
     async run(args: readonly string[], { environment, input = "" }: Given = {}): Promise<Ended> {
       const { child, ended, output } = runLatchkey(args, this.environment(environment));
-      // It may end before it has read all of it.
+      // The command may exit before it has read everything.
       child.stdin?.on("error", () => {});
       child.stdin?.end(input);
       return { code: await ended(), ...output };
     },
 
-    /** The same in this process, which takes less time, and without a stdin. */
+    /** The same in this process, which is faster, and without stdin. */
     runHere(args: readonly string[], environment: Given["environment"] = {}): Promise<Ended> {
       return runHere(args, this.environment(environment));
     },

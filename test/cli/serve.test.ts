@@ -33,7 +33,7 @@ async function nameByKey(url: string, key: string): Promise<string> {
 }
 
 describe("the first start with an empty data folder", () => {
-  it("shows a key and a curl line that works when pasted, which no later start does", () =>
+  it("prints a key and a working curl command, once", () =>
     withFolder(async (DATA_DIR) => {
       const first = await startService({ DATA_DIR });
       const [, line = ""] = await first.process.until(/^ +(curl .*)$/m);
@@ -57,7 +57,7 @@ describe("the first start with an empty data folder", () => {
 });
 
 describe("a start with GRANT_POLICY=open", () => {
-  it("logs one warning, also where there are workers", () =>
+  it("logs one warning, also with several workers", () =>
     withFolder(async (DATA_DIR) => {
       const { process } = await startService({ DATA_DIR, GRANT_POLICY: "open", WORKERS: "2" });
       const lines = process.output.stdout
@@ -70,13 +70,13 @@ describe("a start with GRANT_POLICY=open", () => {
 
 describe("a start with FIRST_KEY=hide on an empty data folder", () => {
   it.each(isFullSuite ? ["1", "2"] : ["1"])(
-    "creates nothing, and logs how to create the first key until there is one: WORKERS=%s",
+    "creates nothing and logs how to create the first key until one exists: WORKERS=%s",
     (WORKERS) =>
       withFolder(async (DATA_DIR) => {
         const environment = { DATA_DIR, FIRST_KEY: "hide", WORKERS, PORT: "0" };
         const hint = "docker compose run --rm latchkey-1 bootstrap";
 
-        /** Starts, stops, and answers all that was written. */
+        /** Starts and stops the service, and returns its output. */
         async function outputOfStart(): Promise<string> {
           const service = run(["serve"], environment);
           await service.until(listeningLine);
@@ -115,12 +115,12 @@ describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
     it("prints one line of JSON, whose key works while the service runs", () =>
       withStore(async (store) => {
         const { url } = await startService(store);
-        const made = await bootstrap(["--name", "Platform team"], store);
-        expect(Object.keys(made)).toEqual(["tenant_id", "application_id", "key"]);
-        expect(await nameByKey(url, made.key)).toBe("Platform team");
+        const created = await bootstrap(["--name", "Platform team"], store);
+        expect(Object.keys(created)).toEqual(["tenant_id", "application_id", "key"]);
+        expect(await nameByKey(url, created.key)).toBe("Platform team");
       }));
 
-    it("makes another tenant each time, or another application in the one that is named", () =>
+    it("creates a new tenant each time, or an application in the given tenant", () =>
       withStore(async (store) => {
         const first = await bootstrap([], store);
         const second = await bootstrap([], store);
@@ -132,7 +132,7 @@ describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
   },
 );
 
-async function complaint(args: string[], environment: Record<string, string>): Promise<string> {
+async function errorOf(args: string[], environment: Record<string, string>): Promise<string> {
   const command = run(args, environment);
   expect(await command.ended()).not.toBe(0);
   expect(command.output.stdout).toBe("");
@@ -140,25 +140,25 @@ async function complaint(args: string[], environment: Record<string, string>): P
 }
 
 describe.each(isFullSuite ? ["1", "2"] : ["1"])(
-  "a service of WORKERS=%s that cannot start says why in one clear line, with an exit code that is not zero",
+  "a service with WORKERS=%s that cannot start exits with an error in one line",
   (WORKERS) => {
-    it("for a port that is taken", () =>
+    it("for a port in use", () =>
       withFolder(async (DATA_DIR) => {
         const other = createServer().listen(0, "127.0.0.1");
         await new Promise((resolve) => other.once("listening", resolve));
         const PORT = String((other.address() as AddressInfo).port);
-        const line = await complaint(["serve"], { WORKERS, DATA_DIR, PORT });
+        const line = await errorOf(["serve"], { WORKERS, DATA_DIR, PORT });
         expect(line).toBe(
           `latchkey: 127.0.0.1:${PORT} is taken by another program: stop it or set PORT to another port\n`,
         );
         other.close();
       }));
 
-    it("for a data folder that cannot be written", () =>
+    it("for a data folder that is not writable", () =>
       withFolder(async (folder) => {
         const file = join(folder, "file");
         await writeFile(file, "not a folder");
-        const line = await complaint(["serve"], {
+        const line = await errorOf(["serve"], {
           WORKERS,
           DATA_DIR: join(file, "data"),
           PORT: "0",
@@ -166,18 +166,18 @@ describe.each(isFullSuite ? ["1", "2"] : ["1"])(
         expect(line).toMatch(/^latchkey: The data folder .+ cannot be used \(.*\): .*\n$/);
       }));
 
-    it("for a MongoDB that cannot be reached, without its password", async () => {
+    it("for an unreachable MongoDB, without its password", async () => {
       const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
-      const line = await complaint(["serve"], { WORKERS, MONGODB_URI, PORT: "0" });
+      const line = await errorOf(["serve"], { WORKERS, MONGODB_URI, PORT: "0" });
       expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
       expect(line).not.toContain("hunter2");
     });
   },
 );
 
-describe("what cannot work is told in one clear line, with an exit code that is not zero", () => {
-  it("for settings, one line each", async () => {
-    const lines = await complaint(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
+describe("an invalid command exits with an error in one line", () => {
+  it("for each invalid setting", async () => {
+    const lines = await errorOf(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
     expect(lines.split("\n")).toEqual([
       expect.stringMatching(/^latchkey: PORT must be/),
       expect.stringMatching(/^latchkey: LOG_LEVEL must be/),
@@ -185,20 +185,20 @@ describe("what cannot work is told in one clear line, with an exit code that is 
     ]);
   });
 
-  it("for a tenant that is no UUID and a name that breaks the rules", () =>
+  it("for an invalid tenant id and an invalid name", () =>
     withFolder(async (DATA_DIR) => {
-      expect(await complaint(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
-      const line = await complaint(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
+      expect(await errorOf(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
+      const line = await errorOf(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
       expect(line).toBe("latchkey: name: must be at most 200 characters\n");
     }));
 
-  it("for a command that does not exist", async () => {
-    expect(await complaint(["fly"], {})).toContain("unknown command 'fly'");
+  it("for an unknown command", async () => {
+    expect(await errorOf(["fly"], {})).toContain("unknown command 'fly'");
   });
 });
 
 describe("SIGTERM", () => {
-  it("ends the service with 0 after it has said goodbye to open streams", () =>
+  it("stops the service with exit code 0 after it has closed open streams", () =>
     withFolder(async (DATA_DIR) => {
       const { url, process } = await startService({ DATA_DIR });
       const session = connect(url);

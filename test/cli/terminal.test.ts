@@ -15,15 +15,15 @@ const service = useService();
 const cli = useCli();
 const stopAfterTest = useStops();
 
-/** The one of util-linux gives a command a terminal. Others do not know this option. */
+/** `script` of util-linux runs a command in a terminal. Other versions lack this option. */
 const script = ["script", "--version"] as const;
 
 interface Terminal {
   readonly child: ChildProcess;
-  /** All that it has shown. */
+  /** The output so far. */
   shown(): string;
-  /** Waits until it shows this, and types an answer. */
-  answer(question: string, typed: string): Promise<void>;
+  /** Waits for a prompt, and types a response. */
+  respond(question: string, typed: string): Promise<void>;
   ended(): Promise<number | null>;
 }
 
@@ -48,7 +48,7 @@ function inTerminal(args: readonly string[], environment: Record<string, string>
   return {
     child,
     shown: () => text,
-    async answer(question, typed) {
+    async respond(question, typed) {
       await until(async () => text.includes(question));
       child.stdin.write(typed);
     },
@@ -59,7 +59,6 @@ function inTerminal(args: readonly string[], environment: Record<string, string>
   };
 }
 
-/** Makes an application, and answers what it is. */
 async function create(name: string): Promise<{ readonly id: string }> {
   const response = await fetch(`${service.url}/applications`, {
     method: "POST",
@@ -73,49 +72,46 @@ async function create(name: string): Promise<{ readonly id: string }> {
 const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
 describeWith(script, "on a terminal", () => {
-  it("a key is asked for, and not shown while it is typed", async () => {
+  it("prompts for a key without echo", async () => {
     const terminal = inTerminal(["whoami"], { LATCHKEY_URL: service.url });
-    await terminal.answer(
-      `The key for ${service.url}: `,
-      `wrong\u0015${service.firstKey}x\u007f\r`,
-    );
+    await terminal.respond(`Key for ${service.url}: `, `wrong\u0015${service.firstKey}x\u007f\r`);
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).toContain("Bootstrap");
     expect(terminal.shown()).not.toContain(service.firstKey);
   });
 
-  it("a prompt ends by Ctrl-C with 130", async () => {
+  it("exits with 130 on Ctrl-C at a prompt", async () => {
     const terminal = inTerminal(["whoami"], { LATCHKEY_URL: service.url });
-    await terminal.answer("The key for", "\u0003");
+    await terminal.respond("Key for", "\u0003");
     expect(await terminal.ended()).toBe(130);
   });
 
-  it("what cannot be taken back is asked about, and done for the right answer alone", async () => {
+  it("deletes an application only after its name is typed", async () => {
     await create("Doomed");
     const mistaken = inTerminal(["apps", "rm", "Doomed"], asAdmin());
-    await mistaken.answer('Type "Doomed" to go on: ', "doomed\r");
+    await mistaken.respond('Type "Doomed" to confirm: ', "doomed\r");
     expect(await mistaken.ended()).toBe(1);
-    expect(mistaken.shown()).toContain("latchkey: Nothing was done.");
-    const meant = inTerminal(["apps", "rm", "Doomed"], asAdmin());
-    await meant.answer('Type "Doomed" to go on: ', "Doomed\r");
-    expect(await meant.ended()).toBe(0);
-    expect(meant.shown()).toContain("is deleted.");
+    expect(mistaken.shown()).toContain("latchkey: Canceled. Nothing was changed.");
+    const confirmed = inTerminal(["apps", "rm", "Doomed"], asAdmin());
+    await confirmed.respond('Type "Doomed" to confirm: ', "Doomed\r");
+    expect(await confirmed.ended()).toBe(0);
+    expect(confirmed.shown()).toContain("was deleted.");
   });
 
-  it("a key is not replaced where its application was changed while that was asked", async () => {
+  it("does not rotate a key if the application changed during the prompt", async () => {
     const { id } = await create("Changed meanwhile");
     const rotate = inTerminal(["apps", "rotate", id], asAdmin());
-    const question = 'Type "yes" to go on: ';
+    const question = 'Type "yes" to confirm: ';
     await until(async () => rotate.shown().includes(question));
     const headers = { "SVC-API-KEY": service.firstKey };
     await fetch(`${service.url}/applications/${id}/disable`, { method: "POST", headers });
-    await rotate.answer(question, "yes\r");
+    await rotate.respond(question, "yes\r");
     expect(await rotate.ended()).toBe(6);
   });
 
-  // Each starts processes, which takes long.
+  // These start processes, which is slow.
   if (isFullSuite) {
-    it("a name is typed as it is, also with spaces at its ends, and shown with what is unseen in it", async () => {
+    it("accepts a name with outer spaces and shows invisible characters escaped", async () => {
       const name = " Soft\u00adhyphen ";
       const shown = " Soft\\u{ad}hyphen ";
       const { id } = await create(name);
@@ -125,23 +121,23 @@ describeWith(script, "on a terminal", () => {
       const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
         environment,
       });
-      expect(emptied.stdout).toBe(`All sessions of "${shown}" have ended.\n`);
+      expect(emptied.stdout).toBe(`All sessions of "${shown}" are revoked.\n`);
       const follow = inTerminal(
         ["events", "--follow", "--json", "--since", "1h", "--target", id],
         environment,
       );
       await until(async () => follow.shown().includes("application.sessions_revoked"));
       const rm = inTerminal(["apps", "rm", id], environment);
-      await rm.answer(`Type "${shown}" to go on: `, `${name}\r`);
+      await rm.respond(`Type "${shown}" to confirm: `, `${name}\r`);
       expect(await rm.ended()).toBe(0);
       expect(rm.shown()).toContain(`The private application "${shown}" (${id}) will be deleted`);
-      expect(rm.shown()).toContain(`"${shown}" (${id}) is deleted.`);
+      expect(rm.shown()).toContain(`"${shown}" (${id}) was deleted.`);
       await until(async () => follow.shown().includes("application.deleted"));
       expect(follow.shown()).toContain(" Soft\\u00adhyphen ");
       expect(follow.shown()).not.toContain(name);
     });
 
-    it("a long list shows how much of it is read, which is gone at the end", async () => {
+    it("draws a progress line for a long list and erases it at the end", async () => {
       await Promise.all(Array.from({ length: 101 }, (_, at) => create(`Many ${at}`)));
       let calls = 0;
       let goOn = () => {};
@@ -160,26 +156,19 @@ describeWith(script, "on a terminal", () => {
       expect(list.shown().match(/Many \d+/g)).toHaveLength(101);
     });
 
-    it("tables have colours and no line that is too long, and JSON is indented", async () => {
-      const [coloured, plain, json] = [
+    it("colors tables, fits them to the width and indents JSON", async () => {
+      const [colored, plain, json] = [
         inTerminal(["apps", "ls", "--name", "Bootstrap"], asAdmin()),
         inTerminal(["apps", "ls", "--name", "Bootstrap"], { ...asAdmin(), NO_COLOR: "1" }),
         inTerminal(["whoami", "--json"], asAdmin()),
       ];
-      await Promise.all([coloured, plain, json].map((terminal) => terminal.ended()));
-      expect(coloured.shown()).toContain("\u001b[32menabled\u001b[39m");
+      await Promise.all([colored, plain, json].map((terminal) => terminal.ended()));
+      expect(colored.shown()).toContain("\u001b[32menabled\u001b[39m");
       expect(plain.shown()).not.toContain("\u001b[");
       const lines = plain.shown().split("\r\n");
       expect(lines[1]).toContain("Bootstrap");
       expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
       expect(json.shown()).toContain('{\r\n  "kind": "application",\r\n');
-    });
-
-    it("long work shows a bar, which is gone at the end", async () => {
-      const terminal = inTerminal(["bench", "--seconds", "1", "--connections", "1"], asAdmin());
-      expect(await terminal.ended()).toBe(0);
-      expect(terminal.shown()).toMatch(/\r\[#* *\] [\d,]+ calls/);
-      expect(terminal.shown()).toContain("\r\u001b[K\u001b[2mservice");
     });
   }
 });

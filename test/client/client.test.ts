@@ -62,11 +62,11 @@ describe.each([
       permissions: ["token:create"],
     });
     const { sessionKey } = await connect({ key: created.key ?? "" }).sessions.createSession({});
-    const answer = await access.checkAccess({ key: sessionKey, permission: "token:create" });
-    expect(answer).toMatchObject({ allowed: false, reason: "not_authorized" });
+    const decision = await access.checkAccess({ key: sessionKey, permission: "token:create" });
+    expect(decision).toMatchObject({ allowed: false, reason: "not_authorized" });
   });
 
-  it("follows changes until it is told to stop", async () => {
+  it("streams changes until aborted", async () => {
     const stopping = new AbortController();
     const { access } = connect();
     for await (const { resumeToken } of access.watchCredentials({}, { signal: stopping.signal })) {
@@ -76,14 +76,14 @@ describe.each([
     stopping.abort();
   });
 
-  it("asks for its key before each call", async () => {
+  it("reads its key before each call", async () => {
     const keys = ["lk_prv_old", key];
     const { access } = connect({ key: async () => keys.shift() ?? "" });
     expect(await problemIn(access.whoAmI({}))).toMatchObject({ code: "unauthenticated" });
     expect(await access.whoAmI({})).toMatchObject({ kind: "application" });
   });
 
-  it("gives up waiting for its key when the call is given up", async () => {
+  it("stops waiting for its key when the call is aborted", async () => {
     const { access } = connect({ key: () => new Promise<string>(() => {}) });
     const call = access.whoAmI({}, { timeoutMs: 20 });
     await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
@@ -91,14 +91,14 @@ describe.each([
     await expect(aborted).rejects.toMatchObject({ code: Code.Canceled });
   });
 
-  it("does not tell a key that cannot be sent", async () => {
+  it("does not reveal a key that cannot be sent", async () => {
     const { access } = connect({ key: "lk_prv_secret\u0000" });
     const { detail } = await problemIn(access.whoAmI({}));
     expect(detail).toContain(keyHeader);
     expect(detail).not.toContain("secret");
   });
 
-  it("reads what is wrong with each field", async () => {
+  it("reports the errors of each field", async () => {
     const { applications } = connect();
     const call = applications.createApplication({ name: "", type: "odd", permissions: ["bad"] });
     expect(await problemIn(call)).toEqual({
@@ -114,7 +114,7 @@ describe.each([
     });
   });
 
-  it("reads that its key is refused", async () => {
+  it("reports an invalid key", async () => {
     const { access } = connect({ key: "lk_prv_nobody" });
     expect(await problemIn(access.whoAmI({}))).toMatchObject({
       code: "unauthenticated",
@@ -123,7 +123,7 @@ describe.each([
     });
   });
 
-  it("reads that its key does not allow the call", async () => {
+  it("reports a missing permission", async () => {
     const { applications } = connect();
     const { key = "" } = await applications.createApplication({
       name: "Reader",
@@ -137,7 +137,7 @@ describe.each([
     });
   });
 
-  it("has no code for a service that it cannot reach", async () => {
+  it("has no code for an unreachable service", async () => {
     const { access } = connect({ url: "http://127.0.0.1:1" });
     const problem = await problemIn(access.whoAmI({}));
     expect(problem).toMatchObject({ code: undefined, requestId: undefined, errors: {} });
@@ -154,7 +154,7 @@ describe("the client for Node", () => {
     client.close();
   });
 
-  it("ends the calls under way when it is closed", async () => {
+  it("aborts pending calls when closed", async () => {
     const client = createNodeClient({ url: server.url, key, keyHeader });
     const stream = client.access.watchCredentials({})[Symbol.asyncIterator]();
     await stream.next();
@@ -163,8 +163,8 @@ describe("the client for Node", () => {
   });
 });
 
-describe("a problem", () => {
-  it("tells all that is wrong with the same field, whatever its name", () => {
+describe("problemOf", () => {
+  it("collects all errors of a field, whatever its name", () => {
     const fieldViolations = [
       { field: "name", description: "is too long" },
       { field: "name", description: "is not one line" },
@@ -179,13 +179,13 @@ describe("a problem", () => {
     ]);
   });
 
-  it.each([new Error("odd"), "odd", undefined, null, 42])("can be made of %p", (thrown) => {
+  it.each([new Error("odd"), "odd", undefined, null, 42])("accepts %p", (thrown) => {
     expect(problemOf(thrown)).toMatchObject({ code: undefined, errors: {} });
   });
 });
 
 describe("the client for browsers", () => {
-  it("can be bundled, and needs nothing that only Node has", () => {
+  it("can be bundled without Node modules", () => {
     const { errors, metafile } = buildSync({
       entryPoints: [join(__dirname, "../../src/client/browser.ts")],
       bundle: true,

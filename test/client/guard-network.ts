@@ -2,33 +2,33 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Clocks, Subject } from "./guard-truth.js";
 import type { ScriptedService, ScriptedStream } from "./scripted-service.js";
 
-/** The stream as the service sees it, with what is on its way to the guard. */
+/** A stream on the side of the service, with the messages in flight. */
 interface Connection {
   readonly stream: ScriptedStream;
   readonly sent: (() => void)[];
   position: number;
 }
 
-/** The service's side of the stream of changes, and the way to the guard. */
+/** The change stream of the service and its network. */
 export function createNetwork(service: ScriptedService, clocks: Clocks) {
   const log: Subject[] = [];
   let connection: Connection | undefined;
   let generation = 0;
   let pruned = 0;
 
-  /** Tells some of what the log holds; more may follow. */
+  /** Sends some entries of the log; more may follow. */
   function emit(most: number, missed = false): void {
     if (!connection) {
       return;
     }
     const { stream, sent, position } = connection;
-    const told = log.slice(position, position + most);
-    connection.position += told.length;
+    const entries = log.slice(position, position + most);
+    connection.position += entries.length;
     const isComplete = connection.position === log.length;
     const message = {
       reset: missed,
       token: `${generation}:${connection.position}`,
-      changes: told.map(({ applicationId, sessionId }) => ({
+      changes: entries.map(({ applicationId, sessionId }) => ({
         applicationId,
         ...(sessionId && { sessionId }),
       })),
@@ -43,7 +43,7 @@ export function createNetwork(service: ScriptedService, clocks: Clocks) {
   }
 
   return {
-    tell: (subject: Subject) => void log.push(subject),
+    publish: (subject: Subject) => void log.push(subject),
     emit,
 
     /** The service takes the stream that the guard opened last. */
@@ -55,7 +55,7 @@ export function createNetwork(service: ScriptedService, clocks: Clocks) {
       const token = stream.request.resumeToken ?? `${generation}:${log.length}`;
       const [tokenGeneration, position = 0] = token.split(":").map(Number);
       if (tokenGeneration !== generation) {
-        stream.fail(new ConnectError("not of these data", Code.InvalidArgument));
+        stream.fail(new ConnectError("token of other data", Code.InvalidArgument));
         return;
       }
       const isMissed = position < pruned;
@@ -63,22 +63,22 @@ export function createNetwork(service: ScriptedService, clocks: Clocks) {
       emit(2, isMissed);
     },
 
-    /** Some of what was sent arrives. */
+    /** Some of the sent messages arrive. */
     arrive(most: number): void {
       for (const send of connection?.sent.splice(0, most) ?? []) {
         send();
       }
     },
 
-    /** The stream breaks, and what was on its way is lost. */
+    /** The stream breaks, and messages in flight are lost. */
     breakOff,
 
-    /** The log forgets what happened so far. */
+    /** Removes all entries of the log. */
     prune(): void {
       pruned = log.length;
     },
 
-    /** The service has other data from now on: no token is good any more. */
+    /** Replaces the data of the service: resume tokens become invalid. */
     replaceLog(): void {
       generation++;
       log.length = 0;

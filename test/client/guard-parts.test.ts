@@ -1,65 +1,65 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { questionId } from "../../src/client/check-request.js";
-import { createSleeplessClock } from "../../src/client/create-guard.js";
-import { createAnswerCache } from "../../src/client/decision-cache.js";
-import { createGate } from "../../src/client/middleware.js";
+import { hashParts } from "../../src/client/check-request.js";
+import { createSuspendAwareClock } from "../../src/client/create-guard.js";
+import { createDecisionCache } from "../../src/client/decision-cache.js";
+import { createAuthorizer } from "../../src/client/middleware.js";
 import { createScriptedGuard, keys } from "../support/guarded-service.js";
 
 describe("the clock of a guard", () => {
   let monotonic: number;
-  let calendar: number;
+  let wallClock: number;
   let now: () => number;
 
   beforeEach(() => {
     monotonic = 100;
-    calendar = 1_000_000;
-    now = createSleeplessClock(
+    wallClock = 1_000_000;
+    now = createSuspendAwareClock(
       () => monotonic,
-      () => calendar,
+      () => wallClock,
     );
   });
 
   function pass(milliseconds: number): void {
     monotonic += milliseconds;
-    calendar += milliseconds;
+    wallClock += milliseconds;
   }
 
-  describe("the clock of a guard", () => {
-    it("runs with the clock of the process", () => {
+  describe("createSuspendAwareClock", () => {
+    it("follows the monotonic clock", () => {
       pass(1_234);
       expect(now()).toBe(1_334);
     });
 
-    it("counts the time in which the clock of the process stood still", () => {
+    it("counts the time for which the monotonic clock stopped", () => {
       pass(10);
       now();
-      calendar += 3_600_000;
+      wallClock += 3_600_000;
       pass(10);
       expect(now()).toBe(3_600_120);
       pass(10);
       expect(now()).toBe(3_600_130);
     });
 
-    it("takes no notice of a calendar that is set back", () => {
-      calendar -= 3_600_000;
+    it("ignores a wall clock that is set back", () => {
+      wallClock -= 3_600_000;
       expect(now()).toBe(100);
       pass(10);
       expect(now()).toBe(110);
     });
 
-    it("counts sleep also after the calendar was set back", () => {
-      calendar -= 3_600_000;
+    it("counts a suspend after the wall clock was set back", () => {
+      wallClock -= 3_600_000;
       now();
-      calendar += 5_000;
+      wallClock += 5_000;
       expect(now()).toBe(5_100);
     });
 
-    it("takes no notice of a calendar that is rounded to milliseconds", () => {
-      calendar = 1_000_000.5;
-      now = createSleeplessClock(
+    it("ignores rounding of the wall clock", () => {
+      wallClock = 1_000_000.5;
+      now = createSuspendAwareClock(
         () => monotonic,
-        () => Math.floor(calendar),
+        () => Math.floor(wallClock),
       );
       for (let step = 0; step < 1_000; step++) {
         pass(0.7);
@@ -70,29 +70,29 @@ describe("the clock of a guard", () => {
   });
 });
 
-describe("the cache of a guard", () => {
+describe("the decision cache of a guard", () => {
   const forever = Number.POSITIVE_INFINITY;
-  const entry = { subjects: ["subject"], asked: 0, lifetime: forever };
+  const entry = { subjects: ["subject"], requestedAt: 0, lifetime: forever };
 
   function createCache(maxEntries = 3, maxAge = 1_000) {
-    return createAnswerCache<string>({ maxEntries, maxAge });
+    return createDecisionCache<string>({ maxEntries, maxAge });
   }
 
-  describe("the answer cache", () => {
-    it("gives back what was put in, and nothing else", () => {
+  describe("createDecisionCache", () => {
+    it("returns stored decisions only", () => {
       const cache = createCache();
-      cache.set("a", { ...entry, answer: "yes" });
+      cache.set("a", { ...entry, decision: "yes" });
       expect(cache.get("a", 0)).toBe("yes");
       expect(cache.get("b", 0)).toBeUndefined();
     });
 
-    it("holds no more than its bound, and lets go first of what was used longest ago", () => {
+    it("evicts the least recently used decision when full", () => {
       const cache = createCache();
       for (const id of ["a", "b", "c"]) {
-        cache.set(id, { ...entry, answer: id });
+        cache.set(id, { ...entry, decision: id });
       }
       cache.get("a", 0);
-      cache.set("d", { ...entry, answer: "d" });
+      cache.set("d", { ...entry, decision: "d" });
       expect(["a", "b", "c", "d"].map((id) => cache.get(id, 0))).toEqual([
         "a",
         undefined,
@@ -101,76 +101,73 @@ describe("the cache of a guard", () => {
       ]);
     });
 
-    it("makes no room for an answer that takes the place of an older one", () => {
+    it("evicts nothing when it replaces a decision", () => {
       const cache = createCache(2);
-      for (const [id, answer] of [
+      for (const [id, decision] of [
         ["a", "old"],
         ["b", "b"],
         ["a", "new"],
       ] as const) {
-        cache.set(id, { ...entry, answer });
+        cache.set(id, { ...entry, decision });
       }
       expect([cache.get("a", 0), cache.get("b", 0)]).toEqual(["new", "b"]);
     });
 
-    it("can be told to hold nothing", () => {
+    it("stores nothing with a size of 0", () => {
       const cache = createCache(0);
-      cache.set("a", { ...entry, answer: "a" });
+      cache.set("a", { ...entry, decision: "a" });
       expect(cache.get("a", 0)).toBeUndefined();
     });
 
-    it("ends an answer at the millisecond at which its life ends", () => {
+    it("expires a decision exactly at the end of its lifetime", () => {
       const cache = createCache();
-      cache.set("a", { ...entry, answer: "a", asked: 100, lifetime: 50 });
+      cache.set("a", { ...entry, decision: "a", requestedAt: 100, lifetime: 50 });
       expect(cache.get("a", 149.999)).toBe("a");
       expect(cache.get("a", 150)).toBeUndefined();
     });
 
-    it("ends an answer when it reaches the greatest age", () => {
+    it("expires a decision at the maximum age", () => {
       const cache = createCache();
-      cache.set("a", { ...entry, answer: "a", asked: 100 });
+      cache.set("a", { ...entry, decision: "a", requestedAt: 100 });
       expect(cache.get("a", 1_099)).toBe("a");
       expect(cache.get("a", 1_100)).toBeUndefined();
     });
 
-    it.each([0, -5, Number.NaN])(
-      "pushes out nothing for an answer with a life of %p",
-      (lifetime) => {
-        const cache = createCache(1);
-        cache.set("a", { ...entry, answer: "a" });
-        cache.set("b", { ...entry, answer: "b", lifetime });
-        expect([cache.get("a", 0), cache.get("b", 0)]).toEqual(["a", undefined]);
-      },
-    );
+    it.each([0, -5, Number.NaN])("does not store a decision with a lifetime of %p", (lifetime) => {
+      const cache = createCache(1);
+      cache.set("a", { ...entry, decision: "a" });
+      cache.set("b", { ...entry, decision: "b", lifetime });
+      expect([cache.get("a", 0), cache.get("b", 0)]).toEqual(["a", undefined]);
+    });
 
-    it("forgets what is about a subject, by each of its subjects", () => {
+    it("invalidates a decision by any of its subjects", () => {
       const cache = createCache();
       cache.set("session", {
         ...entry,
-        answer: "s",
+        decision: "s",
         subjects: ["application", undefined, "session"],
       });
-      cache.set("other", { ...entry, answer: "o", subjects: ["other"] });
-      cache.forget("session");
+      cache.set("other", { ...entry, decision: "o", subjects: ["other"] });
+      cache.invalidate("session");
       expect([cache.get("session", 0), cache.get("other", 0)]).toEqual([undefined, "o"]);
     });
 
-    it("no longer ties an answer to the subjects of the one before it", () => {
+    it("drops the subjects of a replaced decision", () => {
       const cache = createCache();
-      cache.set("a", { ...entry, answer: "old", subjects: ["one"] });
-      cache.set("a", { ...entry, answer: "new", subjects: ["other"] });
-      cache.forget("one");
+      cache.set("a", { ...entry, decision: "old", subjects: ["one"] });
+      cache.set("a", { ...entry, decision: "new", subjects: ["other"] });
+      cache.invalidate("one");
       expect(cache.get("a", 0)).toBe("new");
     });
 
-    it("forgets everything", () => {
+    it("clears everything", () => {
       const cache = createCache();
-      cache.set("a", { ...entry, answer: "a" });
+      cache.set("a", { ...entry, decision: "a" });
       cache.clear();
       expect(cache.get("a", 0)).toBeUndefined();
     });
 
-    it("does what a list of answers does, whatever is done to it", () => {
+    it("behaves like a list of decisions for any sequence of calls", () => {
       fc.assert(
         fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
           const cache = createCache(4, 50);
@@ -184,9 +181,9 @@ describe("the cache of a guard", () => {
     });
   });
 
-  describe("the id of a question", () => {
-    it("differs with each part and its place", () => {
-      const questions = [
+  describe("hashParts", () => {
+    it("differs for every part and its position", () => {
+      const checks = [
         ["a", "b"],
         ["b", "a"],
         ["ab"],
@@ -196,11 +193,11 @@ describe("the cache of a guard", () => {
         ["a", "null"],
         ["a", ""],
       ];
-      expect(new Set(questions.map(questionId)).size).toBe(questions.length);
+      expect(new Set(checks.map(hashParts)).size).toBe(checks.length);
     });
 
-    it("does not tell the key", () => {
-      expect(questionId(["lk_prv_secret"])).not.toContain("secret");
+    it("does not contain the key", () => {
+      expect(hashParts(["lk_prv_secret"])).not.toContain("secret");
     });
   });
 
@@ -225,84 +222,89 @@ describe("the cache of a guard", () => {
         .map(
           ([id, subjects, lifetime]): Action =>
             (cache, now) =>
-              cache.set(id, { answer: `${id} of ${now}`, subjects, asked: now, lifetime }),
+              cache.set(id, { decision: `${id} of ${now}`, subjects, requestedAt: now, lifetime }),
         ),
     },
     subject.map(
       (subject): Action =>
         (cache) =>
-          cache.forget(subject),
+          cache.invalidate(subject),
     ),
     fc.constant<Action>((cache) => cache.clear()),
   );
 
-  /** The cache as simple as can be: a list, the one used last at its end. */
+  /** A simple model: a list, with the most recently used entry last. */
   function createModel(maxEntries: number, maxAge: number): Cache {
-    type Kept = { id: string; answer: string; subjects: readonly unknown[]; ends: number };
-    let kept: Kept[] = [];
+    type Stored = { id: string; decision: string; subjects: readonly unknown[]; expiresAt: number };
+    let stored: Stored[] = [];
     return {
       get(id, now) {
-        const found = kept.find((entry) => entry.id === id);
-        kept = kept.filter((entry) => entry !== found);
-        if (!found || found.ends <= now) {
+        const found = stored.find((entry) => entry.id === id);
+        stored = stored.filter((entry) => entry !== found);
+        if (!found || found.expiresAt <= now) {
           return undefined;
         }
-        kept.push(found);
-        return found.answer;
+        stored.push(found);
+        return found.decision;
       },
 
-      set(id, { answer, subjects, asked, lifetime }) {
-        kept = kept.filter((entry) => entry.id !== id);
+      set(id, { decision, subjects, requestedAt, lifetime }) {
+        stored = stored.filter((entry) => entry.id !== id);
         if (lifetime > 0) {
-          kept.push({ id, answer, subjects, ends: asked + Math.min(lifetime, maxAge) });
+          stored.push({
+            id,
+            decision,
+            subjects,
+            expiresAt: requestedAt + Math.min(lifetime, maxAge),
+          });
         }
-        kept = kept.slice(-maxEntries);
+        stored = stored.slice(-maxEntries);
       },
 
-      forget(subject) {
-        kept = kept.filter(({ subjects }) => !subjects.includes(subject));
+      invalidate(subject) {
+        stored = stored.filter(({ subjects }) => !subjects.includes(subject));
       },
 
       clear() {
-        kept = [];
+        stored = [];
       },
     };
   }
 });
 
-describe("the gate of a middleware", () => {
-  const gate = createGate(createScriptedGuard(), { permission: "token:read" });
+describe("createAuthorizer", () => {
+  const authorizer = createAuthorizer(createScriptedGuard(), { permission: "token:read" });
 
   it.each([
     ["nothing", undefined],
-    ["nothing, in another way", null],
+    ["null", null],
     ["an empty list", []],
-    ["two keys that were kept apart", [keys.good, keys.good]],
+    ["two keys", [keys.good, keys.good]],
     ["bytes", [Buffer.from(keys.good)]],
   ])("refuses %s", async (_case, key) => {
-    const { answer, refusal } = await gate.admit({}, { key, origin: undefined });
-    expect(answer).toBeUndefined();
-    expect(refusal).toMatchObject({ word: "unauthenticated", status: 401 });
+    const { decision, refusal } = await authorizer.authorize({}, { key, origin: undefined });
+    expect(decision).toBeUndefined();
+    expect(refusal).toMatchObject({ code: "unauthenticated", status: 401 });
   });
 
   it.each([
-    ["a text", keys.good],
+    ["a string", keys.good],
     ["a list of one", [keys.good]],
-  ])("takes %s", async (_case, key) => {
-    const admission = await gate.admit({}, { key, origin: undefined });
-    expect(admission).toMatchObject({ answer: { allowed: true } });
+  ])("accepts %s", async (_case, key) => {
+    const result = await authorizer.authorize({}, { key, origin: undefined });
+    expect(result).toMatchObject({ decision: { allowed: true } });
   });
 
   it.each([
     ["nothing", null, undefined],
     ["an empty list", [], undefined],
-    ["a text", "https://a.example", "https://a.example"],
+    ["a string", "https://a.example", "https://a.example"],
     ["a list of one", ["https://a.example"], "https://a.example"],
-    ["several, of which none can be meant", ["https://a.example", "https://b.example"], undefined],
-  ])("takes for the origin %s", async (_case, origin, asked) => {
+    ["several values, which are ambiguous", ["https://a.example", "https://b.example"], undefined],
+  ])("reads the origin from %s", async (_case, origin, expected) => {
     const guard = createScriptedGuard();
-    const gate = createGate(guard, { permission: "token:read" });
-    await gate.admit({}, { key: keys.good, origin, address: "::1" });
-    expect(guard.places).toEqual([{ origin: asked, address: "::1" }]);
+    const authorizer = createAuthorizer(guard, { permission: "token:read" });
+    await authorizer.authorize({}, { key: keys.good, origin, address: "::1" });
+    expect(guard.contexts).toEqual([{ origin: expected, address: "::1" }]);
   });
 });

@@ -4,26 +4,26 @@ import type { CheckAccessResponseSchema } from "../../gen/latchkey/v1/access_ser
 import { makeKey } from "../../src/auth/keys.js";
 import { newId } from "../../src/lib/uuid.js";
 
-/** Someone whose key is checked. */
+/** The owner of a key. */
 export interface Subject {
   readonly key: string;
   readonly applicationId: string;
   readonly sessionId?: string;
-  /** Since when it is, or was, in which state. Each change gives it another one. */
+  /** Its states and their start. Each change adds one. */
   readonly history: { readonly from: number; readonly state: string }[];
 }
 
-/** A clock that only a test moves, and that of the service, which runs wrong and started whenever. */
+/** A clock that the test advances, and the clock of the service with an offset and a drift. */
 export interface Clocks {
   now(): number;
   pass(milliseconds: number): void;
-  /** What the service's clock shows at a moment. */
-  serviceTime(moment: number): number;
+  /** The time of the service at a time of ours. */
+  serviceTime(time: number): number;
 }
 
-export type Answer = MessageInitShape<typeof CheckAccessResponseSchema>;
+export type CheckResponse = MessageInitShape<typeof CheckAccessResponseSchema>;
 
-/** What is true of an application, of its session, which expires, and of another application. */
+/** The real state of an application, its session, which expires, and another application. */
 export function createTruth(clocks: Clocks, sessionEnd: number) {
   const [application, other, session] = [newId(1), newId(2), newId(3)];
   const always = { from: Number.NEGATIVE_INFINITY, state: "0" };
@@ -47,7 +47,7 @@ export function createTruth(clocks: Clocks, sessionEnd: number) {
   const subjects = [owner, guest, stranger];
   let versions = 0;
 
-  /** Changes states, at a moment that is nobody else's. */
+  /** Changes states, at a time of its own. */
   function alter(altered: readonly Subject[]): void {
     clocks.pass(0.01);
     for (const { history } of altered) {
@@ -59,13 +59,13 @@ export function createTruth(clocks: Clocks, sessionEnd: number) {
   return {
     subject: (index: number) => subjects[index % subjects.length] as Subject,
 
-    /** What happens to the application happens to its session too. */
+    /** A change of the application changes its session too. */
     change: (subject: Subject) => alter(subject === owner ? [owner, guest] : [subject]),
 
     changeAll: () => alter(subjects),
 
-    /** What the service finds when it looks now. The state is told in place of the transform. */
-    look(key: string): Answer {
+    /** The response of the service now. The transform contains the state. */
+    look(key: string): CheckResponse {
       const subject = subjects.find((candidate) => candidate.key === key) as Subject;
       const { applicationId, sessionId } = subject;
       const state = stateAt(subject, clocks.now());

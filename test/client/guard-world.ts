@@ -1,10 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { GuardAnswer } from "../../src/client/check-request.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
-import { createAnswerCache } from "../../src/client/decision-cache.js";
+import type { Decision } from "../../src/client/decision.js";
+import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts } from "../../src/client/guard.js";
 import { createNetwork } from "./guard-network.js";
-import { type Answer, type Clocks, createTruth } from "./guard-truth.js";
+import { type CheckResponse, type Clocks, createTruth } from "./guard-truth.js";
 import {
   createScriptedService,
   type ScriptedCheck,
@@ -15,24 +15,24 @@ import {
 export const maxStaleness = 2_000;
 
 export interface WorldOptions {
-  /** How much faster than ours the clock of the service runs, and what it shows at first. */
+  /** The drift and offset of the clock of the service. */
   readonly drift: number;
   readonly offset: number;
   /** When the session expires, by our clock. */
   readonly sessionEnd: number;
 }
 
-/** An answer, with the moment at which it was given. */
-export interface GivenAnswer {
-  readonly answer: GuardAnswer;
+/** A decision and its time. */
+export interface RecordedDecision {
+  readonly decision: Decision;
   readonly at: number;
-  /** Whether it was true at some moment from one to the one at which it was given. */
-  wasTrueSince(moment: number): boolean;
+  /** Whether it was correct at some time between this one and its own. */
+  wasTrueSince(time: number): boolean;
 }
 
 /**
- * A guard, and a service with its network in the hands of a test: when the
- * service looks, when its answers and messages arrive, and what gets lost.
+ * A guard with a simulated service and network. The test decides when the
+ * service looks up keys, when its responses and messages arrive, and which are lost.
  */
 export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
   const service = createScriptedService();
@@ -40,8 +40,8 @@ export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
   const truth = createTruth(clocks, sessionEnd);
   const network = createNetwork(service, clocks);
   const { guard, watch } = createGuardOn(service, clocks);
-  const given: GivenAnswer[] = [];
-  const pending: { readonly check: ScriptedCheck; answer?: Answer }[] = [];
+  const recorded: RecordedDecision[] = [];
+  const pending: { readonly check: ScriptedCheck; response?: CheckResponse }[] = [];
 
   function collectChecks(): void {
     pending.push(...service.checks.splice(0).map((check) => ({ check })));
@@ -49,7 +49,7 @@ export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
 
   return {
     ...network,
-    given,
+    recorded,
     pass: clocks.pass,
     reopen: watch.reopen,
     close: guard.close,
@@ -57,34 +57,34 @@ export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
     change(index: number): void {
       const subject = truth.subject(index);
       truth.change(subject);
-      network.tell(subject);
+      network.publish(subject);
     },
 
-    ask(index: number): void {
+    startCheck(index: number): void {
       const subject = truth.subject(index);
-      void guard.check(subject.key, "token:read").then((answer) => {
+      void guard.check(subject.key, "token:read").then((decision) => {
         const at = clocks.now();
-        const state = (answer.allowed ? answer.transform : answer.reason) ?? "";
-        const wasTrueSince = (moment: number) => truth.wasTrue(subject, state, moment, at);
-        given.push({ answer, at, wasTrueSince });
+        const state = (decision.allowed ? decision.transform : decision.reason) ?? "";
+        const wasTrueSince = (time: number) => truth.wasTrue(subject, state, time, at);
+        recorded.push({ decision, at, wasTrueSince });
       });
     },
 
-    /** The service looks up one of the checks that it was asked, 0 for the last one. */
+    /** The service looks up the key of a pending check, 0 for the last one. */
     lookUp(index: number): void {
       collectChecks();
       const entry = pending.at(-1 - index);
       if (entry) {
-        entry.answer ??= truth.look(entry.check.request.key);
+        entry.response ??= truth.look(entry.check.request.key);
       }
     },
 
-    /** One of the answers arrives, of those that were looked up, 0 for the last one. */
+    /** The response to a looked-up check arrives, 0 for the last one. */
     deliver(index: number): void {
-      const entry = pending.filter(({ answer }) => answer).at(-1 - index);
-      if (entry?.answer) {
+      const entry = pending.filter(({ response }) => response).at(-1 - index);
+      if (entry?.response) {
         pending.splice(pending.indexOf(entry), 1);
-        entry.check.answer(entry.answer);
+        entry.check.respond(entry.response);
       }
     },
 
@@ -93,7 +93,7 @@ export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
       pending.shift()?.check.fail(new ConnectError("gone", Code.Unavailable));
     },
 
-    /** Other data are served from now on, in which all is different. */
+    /** Replaces the data of the service. */
     replaceData(): void {
       truth.changeAll();
       network.replaceLog();
@@ -110,16 +110,16 @@ function createClocks(drift: number, offset: number): Clocks {
     pass: (milliseconds) => {
       now += milliseconds;
     },
-    serviceTime: (moment) => offset + moment * (1 + drift),
+    serviceTime: (time) => offset + time * (1 + drift),
   };
 }
 
 function createGuardOn({ access }: ScriptedService, { now }: Clocks) {
-  const cache = createAnswerCache<GuardAnswer>({ maxEntries: 3, maxAge: 60_000 });
+  const cache = createDecisionCache<Decision>({ maxEntries: 3, maxAge: 60_000 });
   const watch = startCredentialWatch({
     access,
     heartbeat: 500,
-    onChange: cache.forget,
+    onChange: cache.invalidate,
     onReset: cache.clear,
     now,
     sleep: settle,

@@ -2,13 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Bootstrapped } from "../../src/bootstrap.js";
-import type { GuardAnswer, Place } from "../../src/client/check-request.js";
+import type { RequestContext } from "../../src/client/check-request.js";
 import {
   createGuard,
   createLatchkeyClient,
   type GuardOptions,
   type LatchkeyNodeClient,
 } from "../../src/client/create-guard.js";
+import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
@@ -21,7 +22,7 @@ const use = "token:use";
 const permissions = [read, use];
 
 describe.each(engines)("a guard of a service on %s", (engine) => {
-  /** Whose data all tests share, each in a tenant of its own: to make a database takes long. */
+  /** Shared by all tests, each with its own tenant: creating a database is slow. */
   let base: TestServer;
   let server: TestServer;
   let proxy: TcpProxy;
@@ -66,7 +67,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   function startGuard(options: Partial<GuardOptions> = {}): Guard {
     const guard = createGuard({
       ...{ url: proxy.url, key: root.key, maxStaleness: 500 },
-      // No machine is too slow for this. Where the service does not answer, tests say how long to wait.
+      // Long enough for a slow machine. Tests of an unresponsive service set their own timeout.
       timeout: 60_000,
       ...options,
     });
@@ -86,71 +87,72 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     return client.applications.updateApplication({ id, name: "Subject", permissions: left });
   }
 
-  /** Asks until an answer is as it should be; a test runs out of time where it never is. */
+  /** Checks until a decision is as expected; otherwise the test times out. */
   async function checkUntil(
-    check: () => Promise<GuardAnswer>,
-    isWanted: (answer: GuardAnswer) => boolean,
-  ): Promise<GuardAnswer> {
+    check: () => Promise<Decision>,
+    isExpected: (decision: Decision) => boolean,
+  ): Promise<Decision> {
     for (;;) {
-      const answer = await check();
-      if (isWanted(answer)) {
-        return answer;
+      const decision = await check();
+      if (isExpected(decision)) {
+        return decision;
       }
       await delay(5);
     }
   }
 
-  const isCached = ({ source }: GuardAnswer) => source === "cache";
-  const isUnavailable = ({ reason }: GuardAnswer) => reason === "unavailable";
-  const isAnswered = (answer: GuardAnswer) => !isUnavailable(answer);
-  const isDenied = (answer: GuardAnswer) => !answer.allowed && isAnswered(answer);
-  const isMissing = ({ reason }: GuardAnswer) => reason === "permission_missing";
+  const isCached = ({ source }: Decision) => source === "cache";
+  const isUnavailable = ({ reason }: Decision) => reason === "unavailable";
+  const isResponse = (decision: Decision) => !isUnavailable(decision);
+  const isDenied = (decision: Decision) => !decision.allowed && isResponse(decision);
+  const isMissing = ({ reason }: Decision) => reason === "permission_missing";
 
-  /** Asks again where the machine was so slow that the guard gave up its connection. */
-  const answered = (check: () => Promise<GuardAnswer>) => checkUntil(check, isAnswered);
+  /** Retries if the machine was so slow that the guard closed its connection. */
+  const untilResponse = (check: () => Promise<Decision>) => checkUntil(check, isResponse);
 
-  it("asks the service once and then answers by itself", async () => {
+  it("calls the service once, then uses the cache", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
-    const first = await answered(() => guard.check(subject.key, read));
+    const first = await untilResponse(() => guard.check(subject.key, read));
     expect(first).toMatchObject({ allowed: true, transform: "mask", source: "service" });
     const second = await guard.check(subject.key, read);
     expect(second).toMatchObject({ allowed: true, transform: "mask", source: "cache" });
     expect(second.applicationId).toBe(subject.id);
   });
 
-  it("never says that it is fresher than it is, from when a revoke is acknowledged", async () => {
+  it("never understates its staleness after a revocation is acknowledged", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
     await revoke();
     const revoked = performance.now();
     await checkUntil(async () => {
       const before = performance.now();
-      const answer = await guard.check(subject.key, read);
-      if (answer.allowed) {
-        expect(answer.staleness).toBeGreaterThanOrEqual(before - revoked);
+      const decision = await guard.check(subject.key, read);
+      if (decision.allowed) {
+        expect(decision.staleness).toBeGreaterThanOrEqual(before - revoked);
       }
-      return answer;
+      return decision;
     }, isDenied);
-    expect(await answered(() => guard.check(subject.key, read))).toMatchObject({
+    expect(await untilResponse(() => guard.check(subject.key, read))).toMatchObject({
       reason: "permission_missing",
     });
   });
 
-  it("ends the answers for a key that is replaced", async () => {
+  it("denies a replaced key", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
     const { key = "" } = await client.applications.regenerateApplicationKey({ id: subject.id });
     const last = await checkUntil(() => guard.check(subject.key, read), isDenied);
     expect(last.reason).toBe("unknown_key");
-    expect(await answered(() => guard.check(key, read))).toMatchObject({ allowed: true });
+    expect(await untilResponse(() => guard.check(key, read))).toMatchObject({ allowed: true });
   });
 
-  it("knows a key from where it may be used, and hears that this changes", async () => {
+  it("applies restrictions of a key and their changes", async () => {
     const origin = "https://shop.example.com";
     const { id, key } = await createApplication("public");
     const update = { id, name: "Subject", permissions };
     const guard = await startReadyGuard();
-    const from = (place: Place) => answered(() => guard.check(key, read, undefined, place));
+    const from = (context: RequestContext) =>
+      untilResponse(() => guard.check(key, read, undefined, context));
     expect(await checkUntil(() => from({ address: "::1" }), isCached)).toMatchObject({
       allowed: true,
     });
@@ -173,29 +175,29 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await from({ address: "203.0.113.7" })).toMatchObject({ allowed: true });
   });
 
-  it("hears that a session is authorized, and that its application is gone", async () => {
+  it("allows a session once authorized, and denies it once its application is deleted", async () => {
     const shop = await createApplication("public");
     const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
     cleanups.push(visitor.close);
     const { sessionKey, nonce } = await visitor.sessions.createSession({});
     const guard = await startReadyGuard();
-    const ask = () => answered(() => guard.check(sessionKey, read));
-    const before = await checkUntil(ask, isCached);
+    const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
+    const before = await checkUntil(runCheck, isCached);
     expect(before.reason).toBe("not_authorized");
 
     const backend = await createApplication("private", permissions);
     const shopkeeper = createLatchkeyClient({ url: server.url, key: backend.key });
     cleanups.push(shopkeeper.close);
     await shopkeeper.sessions.authorizeSession({ nonce, permissions });
-    const after = await checkUntil(ask, ({ allowed }) => allowed);
+    const after = await checkUntil(runCheck, ({ allowed }) => allowed);
     expect(after.sessionId).toBeDefined();
-    await checkUntil(ask, isCached);
+    await checkUntil(runCheck, isCached);
 
     await client.applications.deleteApplication({ id: shop.id });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
-  it("hears that the application that authorized a session loses, is disabled or is deleted", async () => {
+  it("denies a session whose authorizer loses the permission, is disabled or is deleted", async () => {
     const shop = await createApplication("public");
     const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
     cleanups.push(visitor.close);
@@ -205,29 +207,29 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     cleanups.push(shopkeeper.close);
     await shopkeeper.sessions.authorizeSession({ nonce, permissions });
     const guard = await startReadyGuard();
-    const ask = () => answered(() => guard.check(sessionKey, read));
+    const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
     const { id } = backend;
-    const isAllowed = ({ allowed, source }: GuardAnswer) => allowed && source === "cache";
-    expect(await checkUntil(ask, isAllowed)).toMatchObject({ authorizedBy: id });
+    const isAllowed = ({ allowed, source }: Decision) => allowed && source === "cache";
+    expect(await checkUntil(runCheck, isAllowed)).toMatchObject({ authorizedBy: id });
 
     await client.applications.updateApplication({ id, name: "Less", permissions: [use] });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({
       reason: "permission_missing",
       limitedBy: "authorizer",
     });
     await client.applications.updateApplication({ id, name: "More", permissions });
-    await checkUntil(ask, isAllowed);
+    await checkUntil(runCheck, isAllowed);
 
     await client.applications.disableApplication({ id });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "disabled" });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "disabled" });
     await client.applications.enableApplication({ id });
-    await checkUntil(ask, isAllowed);
+    await checkUntil(runCheck, isAllowed);
 
     await client.applications.deleteApplication({ id });
-    expect(await checkUntil(ask, isDenied)).toMatchObject({ reason: "unknown_key" });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
-  it("goes on with what it knows when the service is restarted on the same data", async () => {
+  it("keeps its cache when the service restarts with the same data", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
     await checkUntil(() => guard.check(subject.key, read), isCached);
     const other = await createApplication();
@@ -237,12 +239,12 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     cleanups.push(next.close);
     proxy.leadTo(next.port);
     await revoke();
-    // The revoke has been heard of when it ends the one answer; the other one needs no asking.
+    // The first decision changes once the revocation has arrived; the second stays cached.
     await checkUntil(() => guard.check(subject.key, read), isMissing);
     expect(await guard.check(other.key, read)).toMatchObject({ allowed: true, source: "cache" });
   });
 
-  it("forgets what it knows when other data are behind the same address", async () => {
+  it("clears its cache when the service restarts with other data", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
     const others = await startServer(engine);
@@ -261,18 +263,18 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     await checkUntil(() => guard.check(subject.key, read), isCached);
   });
 
-  // These do not depend on the store. The full suite tries them on both.
+  // These do not depend on the store. The full suite runs them on both.
   if (engine === "lmdb" || isFullSuite) {
-    it("says what is wrong with a check", async () => {
+    it("reports an invalid check", async () => {
       const guard = startGuard();
-      expect(await answered(() => guard.check(subject.key, "Nonsense"))).toMatchObject({
+      expect(await untilResponse(() => guard.check(subject.key, "Nonsense"))).toMatchObject({
         allowed: false,
         reason: "invalid_request",
         detail: expect.stringContaining("permission"),
       });
     });
 
-    it("asks the service each time while nothing is heard of changes", async () => {
+    it("calls the service every time while the change stream is down", async () => {
       const feed = stallable(server.store);
       const stalled = await startServer(engine, { store: feed.store });
       cleanups.push(stalled.close);
@@ -281,14 +283,14 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       feed.stall();
       await checkUntil(
         () => guard.check(subject.key, read),
-        (answer) => !isCached(answer),
+        (decision) => !isCached(decision),
       );
       for (let time = 0; time < 3; time++) {
-        const answer = await answered(() => guard.check(subject.key, read));
-        expect(answer).toMatchObject({ allowed: true, source: "service" });
+        const decision = await untilResponse(() => guard.check(subject.key, read));
+        expect(decision).toMatchObject({ allowed: true, source: "service" });
       }
       await revoke();
-      expect(await answered(() => guard.check(subject.key, read))).toMatchObject({
+      expect(await untilResponse(() => guard.check(subject.key, read))).toMatchObject({
         allowed: false,
         source: "service",
       });
@@ -298,7 +300,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       });
     });
 
-    it("allows nothing while the service is gone, and knows what happened meanwhile", async () => {
+    it("denies everything while the service is down, and learns of changes afterwards", async () => {
       const guard = await startReadyGuard();
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.cut();
@@ -310,7 +312,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back).toMatchObject({ allowed: false, reason: "permission_missing" });
     });
 
-    it("allows nothing while the network holds everything back, and goes on after", async () => {
+    it("denies everything while the network stalls, and recovers", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.pause();
@@ -321,7 +323,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back).toMatchObject({ allowed: false });
     });
 
-    it("finds another way where its connection is dead and does not know it", async () => {
+    it("opens a new connection if the current one is silently dead", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.abandon();
@@ -331,7 +333,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back).toMatchObject({ allowed: false });
     });
 
-    it("can be created before the service is there", async () => {
+    it("can be created before the service starts", async () => {
       proxy.cut();
       const guard = startGuard();
       expect(await guard.check(subject.key, read)).toMatchObject({
@@ -343,7 +345,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await checkUntil(() => guard.check(subject.key, read), isCached);
     });
 
-    it("allows nothing where the service accepts and never answers, and can be closed", async () => {
+    it("denies everything if the service accepts and never responds, and can be closed", async () => {
       proxy.pause();
       const guard = startGuard({ timeout: 100 });
       expect(await guard.check(subject.key, read)).toMatchObject({
@@ -354,7 +356,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await guard.ready();
     });
 
-    it("lets go of its connection when it is closed", async () => {
+    it("closes its connection when closed", async () => {
       const guard = await startReadyGuard();
       expect(proxy.connections()).toBe(1);
       await guard.close();
@@ -363,7 +365,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       }
     });
 
-    it("goes on when its own key is replaced", async () => {
+    it("continues when its own key is rotated", async () => {
       const own = await createApplication("private", ["access:check"]);
       let { key } = own;
       const guard = await startReadyGuard({ key: async () => key });
@@ -375,16 +377,16 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       expect(back.allowed).toBe(true);
     });
 
-    it("forgets what it knows when its own key becomes one of another tenant", async () => {
+    it("clears its cache when its own key changes to another tenant", async () => {
       const stranger = await server.createTenant();
       let { key } = root;
       const guard = await startReadyGuard({ key: () => key, maxStaleness: 60_000 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
       key = stranger.key;
-      // What is not in the cache makes it notice.
-      await answered(() => guard.check(subject.key, use));
-      const answer = await answered(() => guard.check(subject.key, read));
-      expect(answer).toMatchObject({ allowed: false, reason: "unknown_key" });
+      // A cache miss makes it notice.
+      await untilResponse(() => guard.check(subject.key, use));
+      const decision = await untilResponse(() => guard.check(subject.key, read));
+      expect(decision).toMatchObject({ allowed: false, reason: "unknown_key" });
       const cached = await checkUntil(() => guard.check(subject.key, read), isCached);
       expect(cached).toMatchObject({ allowed: false, reason: "unknown_key" });
     });
@@ -399,15 +401,15 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
         },
       ],
       ["never comes", () => new Promise<string>(() => {})],
-    ])("allows nothing and can be closed where its own key %s", async (_, key) => {
+    ])("denies everything and can be closed if its own key %s", async (_, key) => {
       const guard = startGuard({ key, timeout: 100 });
-      const answer = await guard.check(subject.key, read);
-      expect(answer).toMatchObject({ allowed: false, reason: "unavailable" });
-      expect(answer.detail).not.toContain("\u0000");
+      const decision = await guard.check(subject.key, read);
+      expect(decision).toMatchObject({ allowed: false, reason: "unavailable" });
+      expect(decision.detail).not.toContain("\u0000");
       await guard.close();
     });
 
-    it("tells when the stream breaks, and why", async () => {
+    it("reports errors of the change stream", async () => {
       const powerless = await createApplication("private", [read]);
       for (const [key, code, reason] of [
         ["lk_prv_nobody", Code.Unauthenticated, "it is not one that works"],

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { GuardAnswer } from "../../src/client/check-request.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
+import type { Decision } from "../../src/client/decision.js";
 import { scriptCommand, useChildren } from "../support/child.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -32,14 +32,14 @@ async function startGuard() {
   const script = "../client/guard-child.ts";
   const child = start(scriptCommand(script, server.url, rootKey, subject, String(maxStaleness)));
   const { pid } = await child.line(0);
-  let told = 1;
-  const next = () => child.line(told++);
+  let reported = 1;
+  const next = () => child.line(reported++);
   return {
     id,
     pid,
     write: child.write,
     next,
-    async check(): Promise<GuardAnswer> {
+    async check(): Promise<Decision> {
       child.write("check\n");
       return next();
     },
@@ -48,17 +48,17 @@ async function startGuard() {
 
 type ChildGuard = Awaited<ReturnType<typeof startGuard>>;
 
-async function checkUntilCached(guard: ChildGuard): Promise<GuardAnswer> {
+async function checkUntilCached(guard: ChildGuard): Promise<Decision> {
   for (;;) {
-    const answer = await guard.check();
-    if (answer.source === "cache") {
-      return answer;
+    const decision = await guard.check();
+    if (decision.source === "cache") {
+      return decision;
     }
   }
 }
 
 describe("the process of a guard", () => {
-  it("is not misled by what it knew when it is stopped for a while", async () => {
+  it("does not use stale decisions after it was suspended", async () => {
     const guard = await startGuard();
     for (let round = 0; round < 3; round++) {
       const permissions = ["token:read"];
@@ -71,23 +71,23 @@ describe("the process of a guard", () => {
         permissions: ["token:create"],
       });
       guard.write("check\ncheck\n");
-      // Long enough for its knowledge to become too old, however long it takes.
+      // Long enough for its cache to become too old.
       await delay(maxStaleness * 3);
       process.kill(guard.pid, "SIGCONT");
-      const answers = [await guard.next(), await guard.next()];
-      expect(answers.map(({ allowed }) => allowed)).toEqual([false, false]);
+      const decisions = [await guard.next(), await guard.next()];
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false]);
     }
   });
 
-  it("ends by itself when the guard is closed, in the midst of checks too", async () => {
+  it("exits when the guard is closed, also during checks", async () => {
     const guard = await startGuard();
     await checkUntilCached(guard);
     guard.write("close\n");
-    const { answers } = await guard.next();
-    for (const answer of answers) {
-      expect(answer).toMatchObject({ allowed: false });
+    const { decisions } = await guard.next();
+    for (const decision of decisions) {
+      expect(decision).toMatchObject({ allowed: false });
     }
-    // The process ends without another line, and without a failure.
+    // The process exits without another line and without an error.
     await expect(guard.next()).rejects.toThrow("ended with 0");
   });
 });

@@ -4,21 +4,21 @@ import { repetitions } from "../support/suite.js";
 import { createWorld, maxStaleness, type World } from "./guard-world.js";
 import { settle } from "./scripted-service.js";
 
-type Happening = (world: World) => void;
+type Action = (world: World) => void;
 
 const index = fc.nat(5);
 const few = fc.integer({ min: 1, max: 3 });
 
-/** A check that is answered at once, so that there is something in the cache. */
-const fill = index.map((index): Happening[] => [
-  (world) => world.ask(index),
+/** A check with an immediate response, which fills the cache. */
+const fill = index.map((index): Action[] => [
+  (world) => world.startCheck(index),
   (world) => world.lookUp(0),
   (world) => world.deliver(0),
 ]);
 
-/** A check and a change of its subject that overtake each other in any way. */
+/** A check and a change of its subject, in any order. */
 const race = index.chain((index) => {
-  const racing: Happening[] = [
+  const racing: Action[] = [
     (world) => world.lookUp(0),
     (world) => world.change(index),
     (world) => world.emit(3),
@@ -26,28 +26,28 @@ const race = index.chain((index) => {
     (world) => world.deliver(0),
   ];
   const order = fc.shuffledSubarray(racing, { minLength: 4 });
-  const ask: Happening = (world) => world.ask(index);
-  return order.map((order): Happening[] => [ask, ...order, ask]);
+  const runCheck: Action = (world) => world.startCheck(index);
+  return order.map((order): Action[] => [runCheck, ...order, runCheck]);
 });
 
-/** A stream that works, from its opening to its first message. */
-const connect: Happening[] = [(world) => world.accept(), (world) => world.arrive(1)];
-const beat: Happening[] = [(world) => world.emit(2), (world) => world.arrive(9)];
+/** A stream from its opening to its first message. */
+const connect: Action[] = [(world) => world.accept(), (world) => world.arrive(1)];
+const beat: Action[] = [(world) => world.emit(2), (world) => world.arrive(9)];
 
-const single: fc.Arbitrary<Happening>[] = [
+const single: fc.Arbitrary<Action>[] = [
   fc.integer({ min: 1, max: 700 }).map((time) => (world) => world.pass(time)),
   fc.integer({ min: 700, max: 5_000 }).map((time) => (world) => world.pass(time)),
   index.map((index) => (world) => world.change(index)),
   index.map((index) => (world) => world.change(index)),
-  index.map((index) => (world) => world.ask(index)),
-  index.map((index) => (world) => world.ask(index)),
+  index.map((index) => (world) => world.startCheck(index)),
+  index.map((index) => (world) => world.startCheck(index)),
   index.map((index) => (world) => world.lookUp(index)),
   index.map((index) => (world) => world.deliver(index)),
   few.map((most) => (world) => world.emit(most)),
   few.map((most) => (world) => world.arrive(most)),
 ];
 
-const rare: fc.Arbitrary<Happening>[] = [
+const rare: fc.Arbitrary<Action>[] = [
   fc.constant((world) => world.failCheck()),
   fc.constant((world) => world.breakOff()),
   fc.constant((world) => world.reopen()),
@@ -55,11 +55,11 @@ const rare: fc.Arbitrary<Happening>[] = [
   fc.constant((world) => world.replaceData()),
 ];
 
-const happenings = fc
+const actions = fc
   .array(
     fc.oneof(
-      { weight: 6, arbitrary: fc.oneof(...single).map((happening) => [happening]) },
-      { weight: 1, arbitrary: fc.oneof(...rare).map((happening) => [happening]) },
+      { weight: 6, arbitrary: fc.oneof(...single).map((action) => [action]) },
+      { weight: 1, arbitrary: fc.oneof(...rare).map((action) => [action]) },
       { weight: 2, arbitrary: fill },
       { weight: 2, arbitrary: race },
       { weight: 2, arbitrary: fc.constantFrom(connect, beat) },
@@ -74,32 +74,32 @@ const options = fc.record({
   sessionEnd: fc.integer({ min: 500, max: 30_000 }),
 });
 
-describe("whatever happens, in whatever order, an answer of a guard", () => {
-  it("was true within the staleness that it tells, which for the cache is bounded", async () => {
+describe("a decision of a guard, for any sequence of events", () => {
+  it("was correct within its reported staleness, which is bounded for the cache", async () => {
     const count = { cache: 0, service: 0, guard: 0 };
-    const property = fc.asyncProperty(options, happenings, async (options, happenings) => {
+    const property = fc.asyncProperty(options, actions, async (options, actions) => {
       const world = createWorld(options);
-      for (const happen of happenings) {
-        happen(world);
+      for (const act of actions) {
+        act(world);
         await settle();
       }
       await world.close();
-      for (const { answer, at, wasTrueSince } of world.given) {
-        count[answer.source]++;
-        expect(answer.staleness).toBeGreaterThanOrEqual(0);
-        if (answer.source === "guard") {
-          expect(answer.allowed).toBe(false);
+      for (const { decision, at, wasTrueSince } of world.recorded) {
+        count[decision.source]++;
+        expect(decision.staleness).toBeGreaterThanOrEqual(0);
+        if (decision.source === "guard") {
+          expect(decision.allowed).toBe(false);
           continue;
         }
-        if (answer.source === "cache") {
-          expect(answer.staleness).toBeLessThanOrEqual(maxStaleness);
+        if (decision.source === "cache") {
+          expect(decision.staleness).toBeLessThanOrEqual(maxStaleness);
         }
-        expect(wasTrueSince(at - answer.staleness)).toBe(true);
+        expect(wasTrueSince(at - decision.staleness)).toBe(true);
       }
     });
     const numRuns = repetitions({ quick: 60, full: 120 });
     await fc.assert(property, { numRuns });
-    // Otherwise this would have shown nothing.
+    // Otherwise the test would prove nothing.
     expect(count.cache).toBeGreaterThan(numRuns);
     expect(count.service).toBeGreaterThan(numRuns);
   });

@@ -16,7 +16,7 @@ afterEach(async () => {
   }
 });
 
-/** A service whose streams say nothing, as behind a proxy that holds them back, and whose checks wait to be released. */
+/** A service whose streams are silent, as behind a buffering proxy, and whose checks wait to be released. */
 async function startMuteService() {
   const waiting: (() => void)[] = [];
   const handler = connectNodeAdapter({
@@ -47,8 +47,8 @@ function silenceUntil(signal: AbortSignal): AsyncIterable<never> {
   return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
-describe("a guard whose stream is mute", () => {
-  it("gives up the stream, and none of the checks that the service still answers", async () => {
+describe("a guard with a silent change stream", () => {
+  it("aborts the stream, but not the checks that the service still serves", async () => {
     const { url, waiting } = await startMuteService();
     let breaks = 0;
     const guard = createGuard({

@@ -2,10 +2,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../src/auth/keys.js";
-import type { GuardAnswer, Place, Token } from "../../src/client/check-request.js";
+import type { RequestContext, Token } from "../../src/client/check-request.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
-import { createAnswerCache } from "../../src/client/decision-cache.js";
+import type { Decision } from "../../src/client/decision.js";
+import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts, type Guard } from "../../src/client/guard.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
@@ -39,112 +40,118 @@ let clock: number;
 beforeEach(async () => {
   service = createScriptedService();
   clock = 1_000;
-  const cache = createAnswerCache<GuardAnswer>({ maxEntries: 100, maxAge: 60_000 });
+  const cache = createDecisionCache<Decision>({ maxEntries: 100, maxAge: 60_000 });
   const { access } = service;
   const now = () => clock;
   const watch = startCredentialWatch({
     access,
     heartbeat: 500,
-    onChange: cache.forget,
+    onChange: cache.invalidate,
     onReset: cache.clear,
     now,
     sleep: settle,
   });
   guard = createGuardFromParts({ access, watch, cache, maxStaleness, timeout: 1_000, now });
-  await hear({ completeUntil: 0 });
+  await receive({ completeUntil: 0 });
 });
 
 afterEach(() => guard.close());
 
-async function hear(message: Parameters<ScriptedService["streams"][number]["send"]>[0]) {
+async function receive(message: Parameters<ScriptedService["streams"][number]["send"]>[0]) {
   service.streams.at(-1)?.send(message);
   await settle();
 }
 
-/** Lets time pass, and hears nothing. */
+/** Advances the clock without a message. */
 async function wait(milliseconds: number) {
   clock += milliseconds;
 }
 
-/** Lets time pass, and hears that all is known. */
+/** Advances the clock with a heartbeat. */
 async function pass(milliseconds: number) {
   clock += milliseconds;
-  await hear({ completeUntil: clock - 1_000 });
+  await receive({ completeUntil: clock - 1_000 });
 }
 
 function lastCheck() {
   const check = service.checks.at(-1);
   if (!check) {
-    throw new Error("nothing was asked");
+    throw new Error("no check was sent");
   }
   return check;
 }
 
-/** Asks, and answers for the service. */
-async function ask(answer: Parameters<ReturnType<typeof lastCheck>["answer"]>[0], subject = key) {
-  const asked = guard.check(subject, permission);
+/** Checks a key, with this response of the service. */
+async function runCheck(
+  response: Parameters<ReturnType<typeof lastCheck>["respond"]>[0],
+  subject = key,
+) {
+  const pending = guard.check(subject, permission);
   await settle();
-  lastCheck().answer(answer);
-  return asked;
+  lastCheck().respond(response);
+  return pending;
 }
 
-/** Asks from a place, and answers for the service where it is asked. Tells which of them answered. */
-async function askFrom(place: Place, answer: Parameters<typeof ask>[0]): Promise<string> {
+/** Checks a key in a context, with this response if the service is called. Returns the reason and the source. */
+async function checkFrom(
+  context: RequestContext,
+  response: Parameters<typeof runCheck>[0],
+): Promise<string> {
   const count = service.checks.length;
-  const asked = guard.check(key, permission, undefined, place);
+  const pending = guard.check(key, permission, undefined, context);
   await settle();
   if (service.checks.length > count) {
-    expect(lastCheck().request).toMatchObject(place);
-    lastCheck().answer(answer);
+    expect(lastCheck().request).toMatchObject(context);
+    lastCheck().respond(response);
   }
-  const { source, reason = "allowed" } = await asked;
+  const { source, reason = "allowed" } = await pending;
   return `${reason} by ${source}`;
 }
 
-describe("an answer that depends on a place", () => {
+describe("a decision that depends on the request context", () => {
   const origin = "https://shop.example.com";
   const address = "203.0.113.7";
   const stray = { ...no, reason: "origin_not_allowed", dependsOnOrigin: true };
   const remote = { ...no, reason: "address_not_allowed", dependsOnAddress: true };
 
-  it("is kept for its origin only, whatever the address", async () => {
+  it("is cached for its origin only, for any address", async () => {
     const here = { ...yes, dependsOnOrigin: true };
-    expect(await askFrom({ origin, address }, here)).toBe("allowed by service");
-    expect(await askFrom({ origin, address: "::1" }, stray)).toBe("allowed by cache");
+    expect(await checkFrom({ origin, address }, here)).toBe("allowed by service");
+    expect(await checkFrom({ origin, address: "::1" }, stray)).toBe("allowed by cache");
     const other = { origin: "https://shop.example.net", address };
-    expect(await askFrom(other, stray)).toBe("origin_not_allowed by service");
-    expect(await askFrom({ address }, stray)).toBe("origin_not_allowed by service");
-    expect(await askFrom({ origin: "" }, stray)).toBe("origin_not_allowed by service");
-    for (const [place, known] of [
+    expect(await checkFrom(other, stray)).toBe("origin_not_allowed by service");
+    expect(await checkFrom({ address }, stray)).toBe("origin_not_allowed by service");
+    expect(await checkFrom({ origin: "" }, stray)).toBe("origin_not_allowed by service");
+    for (const [context, known] of [
       [{ origin }, "allowed by cache"],
       [other, "origin_not_allowed by cache"],
       [{}, "origin_not_allowed by cache"],
     ] as const) {
-      expect(await askFrom(place, yes)).toBe(known);
+      expect(await checkFrom(context, yes)).toBe(known);
     }
   });
 
-  it("is kept for its address only, whatever the origin", async () => {
+  it("is cached for its address only, for any origin", async () => {
     const here = { ...yes, dependsOnAddress: true };
-    expect(await askFrom({ address }, here)).toBe("allowed by service");
-    expect(await askFrom({ address, origin }, remote)).toBe("allowed by cache");
-    expect(await askFrom({ address: "::1" }, remote)).toBe("address_not_allowed by service");
-    expect(await askFrom({}, remote)).toBe("address_not_allowed by service");
-    expect(await askFrom({ address }, remote)).toBe("allowed by cache");
+    expect(await checkFrom({ address }, here)).toBe("allowed by service");
+    expect(await checkFrom({ address, origin }, remote)).toBe("allowed by cache");
+    expect(await checkFrom({ address: "::1" }, remote)).toBe("address_not_allowed by service");
+    expect(await checkFrom({}, remote)).toBe("address_not_allowed by service");
+    expect(await checkFrom({ address }, remote)).toBe("allowed by cache");
   });
 
-  it("is kept for both where it depends on both", async () => {
+  it("is cached for both if it depends on both", async () => {
     const both = { dependsOnOrigin: true, dependsOnAddress: true };
-    expect(await askFrom({ origin, address }, { ...yes, ...both })).toBe("allowed by service");
-    for (const place of [{ origin }, { address }, { origin: address, address: origin }]) {
-      expect(await askFrom(place, { ...stray, ...both })).toBe("origin_not_allowed by service");
+    expect(await checkFrom({ origin, address }, { ...yes, ...both })).toBe("allowed by service");
+    for (const context of [{ origin }, { address }, { origin: address, address: origin }]) {
+      expect(await checkFrom(context, { ...stray, ...both })).toBe("origin_not_allowed by service");
     }
-    expect(await askFrom({ origin, address }, stray)).toBe("allowed by cache");
+    expect(await checkFrom({ origin, address }, stray)).toBe("allowed by cache");
   });
 
-  it("is not joined from another place while it is under way", async () => {
-    const asked = [{ origin }, { origin }, { origin: "null" }, {}].map((place) =>
-      guard.check(key, permission, undefined, place),
+  it("is not shared with pending checks of another context", async () => {
+    const pending = [{ origin }, { origin }, { origin: "null" }, {}].map((context) =>
+      guard.check(key, permission, undefined, context),
     );
     await settle();
     expect(service.checks.map(({ request }) => request.origin)).toEqual([
@@ -153,73 +160,73 @@ describe("an answer that depends on a place", () => {
       undefined,
     ]);
     const [here, ...elsewhere] = service.checks;
-    here?.answer({ ...yes, dependsOnOrigin: true });
+    here?.respond({ ...yes, dependsOnOrigin: true });
     for (const check of elsewhere) {
-      check.answer(stray);
+      check.respond(stray);
     }
-    const answers = await Promise.all(asked);
-    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false, false]);
+    const decisions = await Promise.all(pending);
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false, false]);
   });
 
-  it("is forgotten everywhere when its application changes", async () => {
-    await askFrom({ origin }, { ...yes, dependsOnOrigin: true });
-    await askFrom({}, stray);
-    await hear({ changed: [applicationId], completeUntil: 0 });
-    expect(await askFrom({ origin }, stray)).toBe("origin_not_allowed by service");
-    await hear({ changed: [applicationId], completeUntil: 0 });
-    expect(await askFrom({}, yes)).toBe("allowed by service");
-    expect(await askFrom({ origin }, stray)).toBe("allowed by cache");
+  it("is invalidated for every context when its application changes", async () => {
+    await checkFrom({ origin }, { ...yes, dependsOnOrigin: true });
+    await checkFrom({}, stray);
+    await receive({ changed: [applicationId], completeUntil: 0 });
+    expect(await checkFrom({ origin }, stray)).toBe("origin_not_allowed by service");
+    await receive({ changed: [applicationId], completeUntil: 0 });
+    expect(await checkFrom({}, yes)).toBe("allowed by service");
+    expect(await checkFrom({ origin }, stray)).toBe("allowed by cache");
   });
 
   it.each([
-    ["longer than the service takes it", { origin: "x".repeat(1_001), address: "x".repeat(1_001) }],
+    ["too long", { origin: "x".repeat(1_001), address: "x".repeat(1_001) }],
     ["broken", { origin: "\ud800", address: "\udc00" }],
-    ["missing in another way", { origin: null, address: null }],
-  ])("is asked for without a place that is %s", async (_case, place) => {
-    const asked = guard.check(key, permission, undefined, place as Place);
+    ["null", { origin: null, address: null }],
+  ])("is requested without a context that is %s", async (_case, context) => {
+    const pending = guard.check(key, permission, undefined, context as RequestContext);
     await settle();
     const { origin, address } = lastCheck().request;
     expect([origin, address]).toEqual([undefined, undefined]);
-    lastCheck().answer(stray);
-    expect(await asked).toMatchObject({ reason: "origin_not_allowed" });
+    lastCheck().respond(stray);
+    expect(await pending).toMatchObject({ reason: "origin_not_allowed" });
   });
 
   it.each([[{ origin: 1 }], [{ address: ["::1"] }], ["::1"]])(
-    "is not asked for from %p",
-    async (place) => {
-      const answer = await guard.check(key, permission, undefined, place as Place);
-      expect(answer).toMatchObject({ reason: "invalid_request", source: "guard" });
+    "is denied without a call for the context %p",
+    async (context) => {
+      const decision = await guard.check(key, permission, undefined, context as RequestContext);
+      expect(decision).toMatchObject({ reason: "invalid_request", source: "guard" });
       expect(service.checks).toEqual([]);
     },
   );
 });
 
-describe("an answer", () => {
-  it("comes from the service at first, and then from the cache", async () => {
-    const first = await ask(yes);
+describe("a decision", () => {
+  it("comes from the service first, then from the cache", async () => {
+    const first = await runCheck(yes);
     const second = await guard.check(key, permission);
     expect(first).toMatchObject({ allowed: true, transform: "mask", source: "service" });
     expect(second).toEqual({ ...first, source: "cache", staleness: expect.any(Number) });
     expect(service.checks).toHaveLength(1);
   });
 
-  it("says of a refusal why, from the cache too", async () => {
-    await ask(no);
-    const answer = await guard.check(key, permission);
+  it("includes the reason of a denial, also from the cache", async () => {
+    await runCheck(no);
+    const decision = await guard.check(key, permission);
     const { reason, detail } = no;
-    expect(answer).toMatchObject({ allowed: false, reason, detail, source: "cache" });
+    expect(decision).toMatchObject({ allowed: false, reason, detail, source: "cache" });
   });
 
-  it("says how old the knowledge of the service may be", async () => {
-    const asked = guard.check(key, permission);
+  it("reports its staleness from the service", async () => {
+    const pending = guard.check(key, permission);
     await settle();
     clock += 700;
-    lastCheck().answer(yes);
-    expect(await asked).toMatchObject({ source: "service", staleness: 700 });
+    lastCheck().respond(yes);
+    expect(await pending).toMatchObject({ source: "service", staleness: 700 });
   });
 
-  it("says how old the knowledge of the cache may be", async () => {
-    await ask(yes);
+  it("reports its staleness from the cache", async () => {
+    await runCheck(yes);
     clock += 700;
     const { source, staleness } = await guard.check(key, permission);
     expect(source).toBe("cache");
@@ -227,8 +234,8 @@ describe("an answer", () => {
     expect(staleness).toBeLessThan(705);
   });
 
-  it("is another one for another key, permission or token", async () => {
-    await ask(yes);
+  it("differs by key, permission and token", async () => {
+    await runCheck(yes);
     const others: [string, string, Token?][] = [
       [sessionKey, permission],
       [key, "token:use"],
@@ -238,37 +245,42 @@ describe("an answer", () => {
       [key, permission, { id: "b", container: "a" }],
     ];
     for (const other of others) {
-      const asked = guard.check(...other);
+      const pending = guard.check(...other);
       await settle();
-      lastCheck().answer(no);
-      expect(await asked).toMatchObject({ allowed: false, source: "service" });
+      lastCheck().respond(no);
+      expect(await pending).toMatchObject({ allowed: false, source: "service" });
     }
   });
 
-  it("is one and the same from everywhere, where it depends on no place", async () => {
-    await ask(yes);
-    for (const place of [{}, { origin: "null" }, { address: "::1" }, { origin: "", address: "" }]) {
-      expect((await guard.check(key, permission, undefined, place)).source).toBe("cache");
+  it("is shared by all contexts if it does not depend on them", async () => {
+    await runCheck(yes);
+    for (const context of [
+      {},
+      { origin: "null" },
+      { address: "::1" },
+      { origin: "", address: "" },
+    ]) {
+      expect((await guard.check(key, permission, undefined, context)).source).toBe("cache");
     }
     expect(service.checks).toHaveLength(1);
   });
 
-  it("is about the token as it was when it was asked for", async () => {
+  it("uses the token as it was at the time of the call", async () => {
     const token = { id: "a" };
-    const asked = guard.check(key, permission, token);
+    const pending = guard.check(key, permission, token);
     token.id = "b";
     await settle();
-    lastCheck().answer(yes);
-    await asked;
+    lastCheck().respond(yes);
+    await pending;
     expect(lastCheck().request.token?.id).toBe("a");
     const other = guard.check(key, permission, token);
     await settle();
     expect(lastCheck().request.token?.id).toBe("b");
-    lastCheck().answer(no);
+    lastCheck().respond(no);
     expect(await other).toMatchObject({ allowed: false });
   });
 
-  it("tells tokens apart that look alike from the outside", async () => {
+  it("distinguishes tokens with the same JSON", async () => {
     class Card {
       readonly #id: string;
       constructor(id: string) {
@@ -281,186 +293,186 @@ describe("an answer", () => {
         return {};
       }
     }
-    const asked = guard.check(key, permission, new Card("a"));
+    const pending = guard.check(key, permission, new Card("a"));
     await settle();
-    lastCheck().answer(yes);
-    expect(await asked).toMatchObject({ allowed: true });
+    lastCheck().respond(yes);
+    expect(await pending).toMatchObject({ allowed: true });
     const other = guard.check(key, permission, new Card("b"));
     await settle();
-    lastCheck().answer(no);
+    lastCheck().respond(no);
     expect(await other).toMatchObject({ allowed: false });
   });
 });
 
-describe("a cached answer", () => {
-  it("is given to the last millisecond of the staleness that is allowed", async () => {
-    await ask(yes);
+describe("a cached decision", () => {
+  it("is used up to the maximum staleness", async () => {
+    await runCheck(yes);
     clock += maxStaleness - 1;
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
     clock += 1;
-    expect(await ask(no)).toMatchObject({ allowed: false, source: "service" });
+    expect(await runCheck(no)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("is given again when the stream has caught up", async () => {
-    await ask(yes);
+  it("is used again after the stream caught up", async () => {
+    await runCheck(yes);
     await pass(maxStaleness * 2);
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
   });
 
-  it("is not given because heartbeats arrive that were sent long ago", async () => {
-    await ask(yes);
+  it("is not used because of delayed heartbeats", async () => {
+    await runCheck(yes);
     clock += 60_000;
-    await hear({ completeUntil: 500 });
-    expect(await ask(no)).toMatchObject({ allowed: false, source: "service" });
+    await receive({ completeUntil: 500 });
+    expect(await runCheck(no)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("ends with the subject, counted from when it was asked for, to the millisecond", async () => {
+  it("expires with its subject, counted from the request", async () => {
     const expiresAt = timestampFromMs(5_000_300);
-    const asked = guard.check(key, permission);
+    const pending = guard.check(key, permission);
     await settle();
     clock += 100;
-    lastCheck().answer({ ...yes, expiresAt });
-    await asked;
+    lastCheck().respond({ ...yes, expiresAt });
+    await pending;
     clock += 199;
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
     clock += 1;
-    expect(await ask({ ...no, reason: "expired" })).toMatchObject({ source: "service" });
+    expect(await runCheck({ ...no, reason: "expired" })).toMatchObject({ source: "service" });
   });
 
-  it("says of what has expired that it has, without asking each time", async () => {
-    await ask({ ...no, reason: "expired", expiresAt: timestampFromMs(4_000_000) });
-    const answer = await guard.check(key, permission);
-    expect(answer).toMatchObject({ reason: "expired", source: "cache" });
+  it("stays cached for an expired subject", async () => {
+    await runCheck({ ...no, reason: "expired", expiresAt: timestampFromMs(4_000_000) });
+    const decision = await guard.check(key, permission);
+    expect(decision).toMatchObject({ reason: "expired", source: "cache" });
   });
 
-  it("is not kept where nobody says when the subject was alive", async () => {
+  it("is not cached without the time of the check", async () => {
     const { checkedAt: _, ...unstamped } = yes;
-    await ask({ ...unstamped, expiresAt: timestampFromMs(9_000_000) });
-    expect(await ask(no)).toMatchObject({ source: "service" });
+    await runCheck({ ...unstamped, expiresAt: timestampFromMs(9_000_000) });
+    expect(await runCheck(no)).toMatchObject({ source: "service" });
   });
 
   it.each([
     ["its application changes", { changed: [applicationId] }],
-    ["everything may have", { reset: true }],
-  ])("is forgotten when %s", async (_, message) => {
-    await ask(yes);
-    await hear(message);
-    expect(await ask(no)).toMatchObject({ allowed: false, source: "service" });
+    ["the stream is reset", { reset: true }],
+  ])("is invalidated when %s", async (_, message) => {
+    await runCheck(yes);
+    await receive(message);
+    expect(await runCheck(no)).toMatchObject({ allowed: false, source: "service" });
   });
 
   it("stays when another application changes", async () => {
-    await ask(yes);
-    await hear({ changed: [newId(2)] });
+    await runCheck(yes);
+    await receive({ changed: [newId(2)] });
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
   });
 
-  it("of a session is forgotten when its application changes", async () => {
-    await ask({ ...yes, sessionId }, sessionKey);
-    await hear({ changed: [applicationId] });
-    expect(await ask(no, sessionKey)).toMatchObject({ allowed: false, source: "service" });
+  it("of a session is invalidated when its application changes", async () => {
+    await runCheck({ ...yes, sessionId }, sessionKey);
+    await receive({ changed: [applicationId] });
+    expect(await runCheck(no, sessionKey)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("of a session that waits is forgotten when it is authorized", async () => {
-    await ask({ ...no, reason: "not_authorized", sessionId }, sessionKey);
-    await hear({ changes: [{ kind: "authorized", applicationId, sessionId }] });
-    expect(await ask({ ...yes, sessionId }, sessionKey)).toMatchObject({ allowed: true });
+  it("of a pending session is invalidated when it is authorized", async () => {
+    await runCheck({ ...no, reason: "not_authorized", sessionId }, sessionKey);
+    await receive({ changes: [{ kind: "authorized", applicationId, sessionId }] });
+    expect(await runCheck({ ...yes, sessionId }, sessionKey)).toMatchObject({ allowed: true });
   });
 
-  it("of a key that nobody knows is forgotten when its owner changes", async () => {
-    await ask({ allowed: false, reason: "unknown_key", detail: "Who?", checkedAt });
-    await hear({ changed: [applicationId] });
-    expect(await ask(yes)).toMatchObject({ allowed: true, source: "service" });
+  it("of an unknown key is invalidated when its owner changes", async () => {
+    await runCheck({ allowed: false, reason: "unknown_key", detail: "Who?", checkedAt });
+    await receive({ changed: [applicationId] });
+    expect(await runCheck(yes)).toMatchObject({ allowed: true, source: "service" });
   });
 });
 
-describe("an answer that is under way", () => {
-  async function hearMeanwhile(message: Parameters<typeof hear>[0]) {
-    const asked = guard.check(key, permission);
+describe("a pending check", () => {
+  async function receiveMeanwhile(message: Parameters<typeof receive>[0]) {
+    const pending = guard.check(key, permission);
     await settle();
-    await hear(message);
-    lastCheck().answer(yes);
-    expect(await asked).toMatchObject({ allowed: true, source: "service" });
+    await receive(message);
+    lastCheck().respond(yes);
+    expect(await pending).toMatchObject({ allowed: true, source: "service" });
     return guard.check(key, permission);
   }
 
   it.each([
     ["its application changes", { changed: [applicationId] }],
-    ["everything may have changed", { reset: true }],
-  ])("is not kept where meanwhile %s", async (_, message) => {
-    const next = hearMeanwhile(message);
+    ["the stream is reset", { reset: true }],
+  ])("is not cached if meanwhile %s", async (_, message) => {
+    const next = receiveMeanwhile(message);
     await settle();
     await settle();
-    lastCheck().answer(no);
+    lastCheck().respond(no);
     expect(await next).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("is kept where meanwhile something else changes", async () => {
-    const next = await hearMeanwhile({ changed: [newId(3), newId(4)] });
+  it("is cached if meanwhile another subject changes", async () => {
+    const next = await receiveMeanwhile({ changed: [newId(3), newId(4)] });
     expect(next).toMatchObject({ source: "cache" });
   });
 
-  it("answers all who ask the same meanwhile", async () => {
-    const asked = Array.from({ length: 50 }, () => guard.check(key, permission));
+  it("is shared by identical checks", async () => {
+    const pending = Array.from({ length: 50 }, () => guard.check(key, permission));
     await settle();
     expect(service.checks).toHaveLength(1);
-    lastCheck().answer(yes);
-    const answers = await Promise.all(asked);
-    expect(answers.every(({ allowed }) => allowed)).toBe(true);
+    lastCheck().respond(yes);
+    const decisions = await Promise.all(pending);
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true);
   });
 
-  it("says to who joined how old it is by when it was asked first", async () => {
+  it("reports its staleness from the first request", async () => {
     const first = guard.check(key, permission);
     await settle();
     clock += 500;
     const second = guard.check(key, permission);
     clock += 100;
-    lastCheck().answer(yes);
+    lastCheck().respond(yes);
     expect([(await first).staleness, (await second).staleness]).toEqual([600, 600]);
   });
 
   it.each([
-    ["something was heard since", () => wait(0), () => hear({ changed: [newId(5)] })],
-    ["it was asked too long ago", () => wait(0), () => pass(maxStaleness + 1)],
-    ["nothing has been heard for too long", () => wait(maxStaleness), () => wait(1)],
-  ])("is not shared where %s", async (_, happenBefore, happenMeanwhile) => {
-    await happenBefore();
+    ["a change arrived since", () => wait(0), () => receive({ changed: [newId(5)] })],
+    ["it is too old", () => wait(0), () => pass(maxStaleness + 1)],
+    ["the stream is silent for too long", () => wait(maxStaleness), () => wait(1)],
+  ])("is not shared if %s", async (_, before, meanwhile) => {
+    await before();
     const first = guard.check(key, permission);
     await settle();
-    await happenMeanwhile();
+    await meanwhile();
     const second = guard.check(key, permission);
     await settle();
     expect(service.checks).toHaveLength(2);
-    service.checks[1]?.answer(no);
-    service.checks[0]?.answer(yes);
+    service.checks[1]?.respond(no);
+    service.checks[0]?.respond(yes);
     expect([(await first).allowed, (await second).allowed]).toEqual([true, false]);
   });
 
-  it("fails for all who wait, and for nobody after", async () => {
-    const asked = [guard.check(key, permission), guard.check(key, permission)];
+  it("fails for all waiting checks, but not for later ones", async () => {
+    const pending = [guard.check(key, permission), guard.check(key, permission)];
     await settle();
     lastCheck().fail(new ConnectError("gone", Code.Unavailable));
-    for (const answer of await Promise.all(asked)) {
-      expect(answer).toMatchObject({ allowed: false, reason: "unavailable" });
+    for (const decision of await Promise.all(pending)) {
+      expect(decision).toMatchObject({ allowed: false, reason: "unavailable" });
     }
-    expect(await ask(yes)).toMatchObject({ allowed: true });
+    expect(await runCheck(yes)).toMatchObject({ allowed: true });
   });
 
-  it("is not kept where the guard is closed meanwhile", async () => {
-    const asked = guard.check(key, permission);
+  it("is not cached if the guard is closed meanwhile", async () => {
+    const pending = guard.check(key, permission);
     await settle();
     await guard.close();
-    lastCheck().answer(yes);
-    await asked;
+    lastCheck().respond(yes);
+    await pending;
     expect(await guard.check(key, permission)).toMatchObject({ allowed: false });
   });
 });
 
 describe("a guard", () => {
-  it("does not allow what it cannot find out", async () => {
-    const asked = guard.check(key, permission);
+  it("fails closed if the service returns an error", async () => {
+    const pending = guard.check(key, permission);
     await settle();
     lastCheck().fail(new ConnectError("gone", Code.Unavailable));
-    expect(await asked).toEqual({
+    expect(await pending).toEqual({
       allowed: false,
       reason: "unavailable",
       detail: expect.stringContaining("gone"),
@@ -469,25 +481,25 @@ describe("a guard", () => {
     });
   });
 
-  it("does not allow what it remembers, where it is cut off and that may be wrong by now", async () => {
-    await ask(yes);
+  it("fails closed if it is disconnected and its cache is too old", async () => {
+    await runCheck(yes);
     clock += maxStaleness;
-    const asked = guard.check(key, permission);
+    const pending = guard.check(key, permission);
     await settle();
     expect(service.checks).toHaveLength(2);
     lastCheck().fail(new ConnectError("gone", Code.Unavailable));
-    expect(await asked).toMatchObject({ allowed: false, reason: "unavailable", source: "guard" });
+    expect(await pending).toMatchObject({ allowed: false, reason: "unavailable", source: "guard" });
   });
 
-  it("takes a check that the service calls invalid for a mistake of the one who asks", async () => {
-    const asked = guard.check(key, "nonsense");
+  it("reports a check that the service refuses as invalid_request", async () => {
+    const pending = guard.check(key, "nonsense");
     await settle();
     lastCheck().fail(new ConnectError("permission: must be", Code.InvalidArgument));
-    expect(await asked).toMatchObject({ allowed: false, reason: "invalid_request" });
+    expect(await pending).toMatchObject({ allowed: false, reason: "invalid_request" });
   });
 
-  it("allows nothing once it is closed", async () => {
-    await ask(yes);
+  it("denies everything once closed", async () => {
+    await runCheck(yes);
     await guard.close();
     expect(await guard.check(key, permission)).toMatchObject({
       allowed: false,
@@ -521,16 +533,16 @@ describe("a guard", () => {
     ["null for the container of the token", key, permission, { id: "a", container: null }],
     ["half a character in the id of the token", key, permission, { id: "a\udfff" }],
     ["a token that throws", key, permission, throwing],
-  ])("refuses %s without asking, and does not throw", async (_, ...[key, permission, token]) => {
-    const answer = await guard.check(key as string, permission as string, token as Token);
-    expect(answer).toMatchObject({ allowed: false, source: "guard", detail: expect.any(String) });
+  ])("denies %s without a call, and does not throw", async (_, ...[key, permission, token]) => {
+    const decision = await guard.check(key as string, permission as string, token as Token);
+    expect(decision).toMatchObject({ allowed: false, source: "guard", detail: expect.any(String) });
     expect(service.checks).toHaveLength(0);
   });
 
-  it("takes null for no token", async () => {
-    await ask(yes);
-    const answer = await guard.check(key, permission, null as unknown as Token);
-    expect(answer).toMatchObject({ source: "cache" });
+  it("treats null as no token", async () => {
+    await runCheck(yes);
+    const decision = await guard.check(key, permission, null as unknown as Token);
+    expect(decision).toMatchObject({ source: "cache" });
   });
 
   it.each([
@@ -541,7 +553,7 @@ describe("a guard", () => {
     { maxAge: Number.NaN },
     { timeout: 0 },
     { timeout: 2 ** 31 },
-  ])("is not created with %p", (options) => {
+  ])("refuses the options %p", (options) => {
     const create = () => createGuard({ url: "http://127.0.0.1:1", key, ...options });
     expect(create).toThrow(RangeError);
   });

@@ -21,13 +21,13 @@ import {
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import type { GuardAnswer } from "../../src/client/check-request.js";
 import {
   accessKey,
   accessOf,
   createGuardInterceptor,
   type GuardInterceptorOptions,
 } from "../../src/client/connect.js";
+import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
@@ -62,7 +62,7 @@ async function* one() {
 
 async function readAll(messages: AsyncIterable<unknown>): Promise<void> {
   for await (const _message of messages) {
-    // All that matters is how it ends.
+    // Only the result matters.
   }
 }
 
@@ -126,9 +126,9 @@ async function callWith(
   } catch (thrown) {
     const { code, rawMessage, metadata } = ConnectError.from(thrown);
     metadata.delete("date");
-    const answered = Object.fromEntries(metadata);
-    const everything = JSON.stringify([code, rawMessage, answered]);
-    return { status: code, detail: rawMessage, headers: answered, everything };
+    const responded = Object.fromEntries(metadata);
+    const everything = JSON.stringify([code, rawMessage, responded]);
+    return { status: code, detail: rawMessage, headers: responded, everything };
   }
 }
 
@@ -151,7 +151,7 @@ describe("the interceptor for Connect", () => {
   const check = (url: string, sent: Sent) =>
     callWith((options) => methods.unary(protocols.gRPC(url), options), sent);
 
-  it("gives the request to the functions of the options", async () => {
+  it("passes the request to the functions of the options", async () => {
     const guard = createScriptedGuard();
     service = await serve(
       guard,
@@ -163,10 +163,10 @@ describe("the interceptor for Connect", () => {
       check,
     );
     await service.call({ keys: [keys.good] });
-    expect(guard.asked).toEqual([[keys.good, "health:check", { id: "cards" }]]);
+    expect(guard.checks).toEqual([[keys.good, "health:check", { id: "cards" }]]);
   });
 
-  it("leaves the words to a function that throws an error of Connect", async () => {
+  it("passes on a ConnectError of a function in the options", async () => {
     const token = () => {
       throw new ConnectError("no such shelf", Code.NotFound);
     };
@@ -179,10 +179,10 @@ describe("the interceptor for Connect", () => {
     expect(service.handled).toEqual([]);
   });
 
-  it("puts the answer into the context of the call", () => {
+  it("stores the decision in the context of the call", () => {
     const values = createContextValues();
-    expect(() => accessOf({ values })).toThrow("The guard was not asked about this request");
-    const answer: GuardAnswer = { allowed: true, source: "cache", staleness: 3 };
-    expect(accessOf({ values: values.set(accessKey, answer) })).toBe(answer);
+    expect(() => accessOf({ values })).toThrow("The request was not checked");
+    const decision: Decision = { allowed: true, source: "cache", staleness: 3 };
+    expect(accessOf({ values: values.set(accessKey, decision) })).toBe(decision);
   });
 });

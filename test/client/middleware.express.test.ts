@@ -18,13 +18,13 @@ interface Params {
 }
 
 const thrown: unknown[] = [];
-const tellNothing: ErrorRequestHandler = (error, _request, response, _next) => {
+const hideErrors: ErrorRequestHandler = (error, _request, response, _next) => {
   thrown.push(error);
   response.status(500).json({});
 };
 
 async function listen(app: Express) {
-  const server = app.use(tellNothing).listen(0, "127.0.0.1");
+  const server = app.use(hideErrors).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return { port, close: async () => void (await new Promise((done) => server.close(done))) };
@@ -48,7 +48,7 @@ describe("guardExpress in an application", () => {
   let close = async () => {};
   afterEach(() => close());
 
-  it("gives the request to the functions of the options", async () => {
+  it("passes the request to the functions of the options", async () => {
     const guard = createScriptedGuard();
     const service = await start(guard, {
       permission: ({ method }) => (method === "GET" ? "token:read" : "token:create"),
@@ -56,10 +56,10 @@ describe("guardExpress in an application", () => {
     });
     close = service.close;
     await service.call({ keys: [keys.good] });
-    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
-  it("tells the guard the address behind proxies that the application trusts", async () => {
+  it("uses the client address from trusted proxies", async () => {
     const guard = createScriptedGuard();
     const app = express().set("trust proxy", "loopback");
     app.use(guardExpress(guard, { permission: "token:read" }));
@@ -67,10 +67,10 @@ describe("guardExpress in an application", () => {
     close = server.close;
     const headers = { "svc-api-key": keys.good, "x-forwarded-for": "1.2.3.4, 203.0.113.7" };
     await send(server, "/", { headers });
-    expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+    expect(guard.contexts).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
   });
 
-  it("hands what a function throws to the error handlers", async () => {
+  it("passes errors of functions in the options to the error handlers", async () => {
     const mistake = new Error("a mistake");
     const service = await start(createScriptedGuard(), {
       permission: () => {
@@ -83,7 +83,7 @@ describe("guardExpress in an application", () => {
     expect(thrown).toEqual([mistake]);
   });
 
-  it("guards all that comes after it, and of several guards the last one's answer counts", async () => {
+  it("guards all later handlers, which get the decision of the last guard", async () => {
     const app = express();
     const guard = createScriptedGuard();
     const revealing: Guard = {
@@ -110,7 +110,7 @@ describe("guardExpress in an application", () => {
     expect((await send(server, "/nowhere")).status).toBe(401);
   });
 
-  it("says what is missing where the guard was not asked", async () => {
+  it("throws from accessOf if no guard checked the request", async () => {
     const app = express();
     app.get("/", (request, response) => {
       response.json(accessOf(request));
@@ -119,6 +119,6 @@ describe("guardExpress in an application", () => {
     close = server.close;
     thrown.length = 0;
     expect((await send(server, "/")).status).toBe(500);
-    expect(String(thrown)).toContain("The guard was not asked about this request");
+    expect(String(thrown)).toContain("The request was not checked");
   });
 });

@@ -40,7 +40,7 @@ describeHttpMiddleware("guardFastify as preHandler", startWith("preHandler"));
 describe("guardFastify in an application", () => {
   const headers = { "svc-api-key": keys.good };
 
-  it("gives the request to the functions of the options", async () => {
+  it("passes the request to the functions of the options", async () => {
     const guard = createScriptedGuard();
     const app = createApp();
     const onRequest = guardFastify<Route>(guard, {
@@ -49,20 +49,20 @@ describe("guardFastify in an application", () => {
     });
     app.get<Route>("/tokens/:id", { onRequest }, async () => "");
     await app.inject({ url: "/tokens/card-1", headers });
-    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
-  it("tells the guard the address behind proxies that the application trusts", async () => {
+  it("uses the client address from trusted proxies", async () => {
     const guard = createScriptedGuard();
     const app = fastify({ trustProxy: "127.0.0.1" });
     const onRequest = guardFastify(guard, { permission: "token:read" });
     app.get("/", { onRequest }, async () => "");
     const forwarded = { ...headers, "x-forwarded-for": "1.2.3.4, 203.0.113.7" };
     await app.inject({ url: "/", headers: forwarded, remoteAddress: "127.0.0.1" });
-    expect(guard.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+    expect(guard.contexts).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
   });
 
-  it("sees the body as preHandler", async () => {
+  it("can read the body as preHandler", async () => {
     const guard = createScriptedGuard();
     const app = createApp();
     const preHandler = guardFastify<{ Body: { container: string } }>(guard, {
@@ -72,10 +72,10 @@ describe("guardFastify in an application", () => {
     app.post<{ Body: { container: string } }>("/tokens", { preHandler }, async () => "");
     const payload = { container: "/pci/" };
     await app.inject({ method: "POST", url: "/tokens", headers, payload });
-    expect(guard.asked).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
   });
 
-  it("guards a whole scope as a hook of it, and nothing outside", async () => {
+  it("guards a whole scope as its hook, and nothing outside", async () => {
     const app = createApp();
     app.get("/open", async () => "open");
     app.register(async (scope) => {
@@ -87,11 +87,11 @@ describe("guardFastify in an application", () => {
     expect((await app.inject({ url: "/guarded", headers })).body).toBe("mask");
   });
 
-  it("says what is missing where the guard was not asked", async () => {
+  it("throws from accessOf if no guard checked the request", async () => {
     const app = fastify();
     app.get("/", async (request) => accessOf(request));
-    const answer = await app.inject("/");
-    expect(answer.statusCode).toBe(500);
-    expect(answer.json().message).toContain("The guard was not asked about this request");
+    const response = await app.inject("/");
+    expect(response.statusCode).toBe(500);
+    expect(response.json().message).toContain("The request was not checked");
   });
 });

@@ -56,18 +56,18 @@ type MethodName = keyof typeof tokens;
 const names = Object.keys(tokens) as MethodName[];
 
 function createHandlers(handled: Handled[]) {
-  const get: handleUnaryCall<Message, Message> = (call, answer) => {
+  const get: handleUnaryCall<Message, Message> = (call, callback) => {
     handled.push(() => accessOf(call));
-    answer(null, call.request);
+    callback(null, call.request);
   };
   const watch: handleServerStreamingCall<Message, Message> = (call) => {
     handled.push(() => accessOf(call));
     call.write(call.request);
     call.end();
   };
-  const send: handleClientStreamingCall<Message, Message> = (call, answer) => {
+  const send: handleClientStreamingCall<Message, Message> = (call, callback) => {
     handled.push(() => accessOf(call));
-    call.on("data", (message) => answer(null, message));
+    call.on("data", (message) => callback(null, message));
   };
   const talk: handleBidiStreamingCall<Message, Message> = (call) => {
     handled.push(() => accessOf(call));
@@ -143,58 +143,58 @@ describe("the interceptor for grpc-js", () => {
     ["send", undefined],
     ["talk", undefined],
   ] as const)(
-    "tells of the method %s its path, and its message where there is one",
+    "passes the path and the message of the method %s to the functions",
     async (name, message) => {
-      const told: Omit<GuardedCall, "metadata">[] = [];
+      const reported: Omit<GuardedCall, "metadata">[] = [];
       service = await start(name, createScriptedGuard(), {
         permission: ({ path, message, metadata }) => {
           expect(metadata.get(defaultKeyHeader)).toEqual([keys.good]);
-          told.push({ path, message });
+          reported.push({ path, message });
           return "token:read";
         },
       });
       expect((await service.call({ keys: [keys.good] })).status).toBe(0);
-      expect(told).toEqual([{ path: tokens[name].path, message }]);
+      expect(reported).toEqual([{ path: tokens[name].path, message }]);
     },
   );
 
-  it("makes the token out of the message", async () => {
+  it("reads the token from the message", async () => {
     const guard = createScriptedGuard();
     service = await start("get", guard, {
       permission: "token:read",
       token: ({ message }) => ({ id: (message as Message).id }),
     });
     await service.call({ keys: [keys.good] });
-    expect(guard.asked).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
+    expect(guard.checks).toEqual([[keys.good, "token:read", { id: "card-1" }]]);
   });
 
-  it.each(names)("tells what a function threw, in the method %s", async (name) => {
+  it.each(names)("reports errors of functions in the options, for the method %s", async (name) => {
     const mistake = new Error("a mistake");
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     service = await start(name, createScriptedGuard(), {
       permission: () => {
         throw mistake;
       },
-      onError: (error) => told.push(error),
+      onError: (error) => reported.push(error),
     });
     await service.call({ keys: [keys.good] });
-    expect(told).toEqual([mistake]);
+    expect(reported).toEqual([mistake]);
   });
 
-  it("can be left out for some methods, whose handlers then find no answer", async () => {
+  it("can be skipped for some methods, whose handlers have no decision", async () => {
     const guarded = createGuardInterceptor(createScriptedGuard(), { permission: "token:read" });
     const interceptor: ServerInterceptor = (method, call) =>
       method.path === tokens.get.path ? new ServerInterceptingCall(call) : guarded(method, call);
     service = await serve("get", interceptor);
     expect((await service.call({ keys: [] })).status).toBe(0);
     const [access] = service.handled;
-    expect(access).toThrow("The guard was not asked about this request");
+    expect(access).toThrow("The request was not checked");
   });
 
-  it("runs no handler for a caller that went away meanwhile", async () => {
+  it("runs no handler for a call that was canceled meanwhile", async () => {
     const guard = createScriptedGuard();
     let letIn = () => {};
-    const asked = new Promise<void>((resolve) => {
+    const pending = new Promise<void>((resolve) => {
       guard.check = async () => {
         resolve();
         await new Promise<void>((open) => {
@@ -205,7 +205,7 @@ describe("the interceptor for grpc-js", () => {
     });
     service = await start("talk", guard, { permission: "token:read" });
     const call = service.call({ keys: [keys.good] });
-    await asked;
+    await pending;
     await service.close();
     expect((await call).status).not.toBe(0);
     letIn();

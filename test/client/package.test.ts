@@ -5,12 +5,12 @@ import { describe, expect, it } from "@jest/globals";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 
-/** Every file that the entries of the package name, whatever the condition. */
+/** Every file in the exports of the package, for any condition. */
 function filesIn(target: unknown): string[] {
   return typeof target === "string" ? [target] : Object.values(target as object).flatMap(filesIn);
 }
 
-/** What a program writes that can import the package by its name. */
+/** The output of a program that imports the package by its name. */
 async function run(program: string, ...options: string[]): Promise<string> {
   const args = [...options, "--input-type=module", "--eval", program];
   return (await promisify(execFile)(process.execPath, args)).stdout.trim();
@@ -32,7 +32,7 @@ describe("the package", () => {
     expect(await run(program, "--conditions=browser")).toMatch(/\/dist\/src\/client\/browser\.js$/);
   });
 
-  it("shows nothing but what it exports", async () => {
+  it("hides its other modules", async () => {
     const program = `console.log(await import("latchkey/dist/src/auth/keys.js").catch((e) => e.code))`;
     expect(await run(program)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });

@@ -39,8 +39,8 @@ async function start() {
 describe.each([
   ["Node, over gRPC", createNode],
   ["browsers, over Connect", createBrowserClient],
-])("a client for %s whose connection breaks before the answer", (_, createClient) => {
-  it("makes one application, and is told its key", async () => {
+])("a client for %s whose connection breaks before the response", (_, createClient) => {
+  it("creates one application and gets its key", async () => {
     const { server, proxy, key, answers } = await start();
     const { applications, access } = createClient({ url: proxy.url, key });
     await access.whoAmI({});
@@ -58,7 +58,7 @@ describe.each([
     expect(data.filter(({ name }) => name === request.name)).toHaveLength(1);
   });
 
-  it("gives up by its deadline where the service stays away", async () => {
+  it("fails at its deadline if the service stays unreachable", async () => {
     const { proxy, key, answers } = await start();
     proxy.cut();
     const { applications } = createClient({ url: proxy.url, key });

@@ -13,7 +13,7 @@ import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb
 import { createClientOn } from "../../src/client/client.js";
 import { retryLost } from "../../src/contract/client-interceptors.js";
 
-/** What the service says of a call that it refuses. */
+/** The error of a refused call. */
 function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError {
   const error = new ConnectError("no", code);
   if (reason) {
@@ -26,13 +26,13 @@ function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError
   return error;
 }
 
-/** A client of a service that fails as it is told, and then works. */
+/** A client of a service that fails with the given errors, then succeeds. */
 function clientOf(failures: readonly unknown[], onWait = () => {}) {
-  const names: (string | null)[] = [];
+  const idempotencyKeys: (string | null)[] = [];
   const waits: number[] = [];
   let calls = 0;
   const fail: Interceptor = (next) => (request) => {
-    names.push(request.header.get("idempotency-key"));
+    idempotencyKeys.push(request.header.get("idempotency-key"));
     const failure = failures[calls++];
     return failure ? Promise.reject(failure) : next(request);
   };
@@ -48,51 +48,57 @@ function clientOf(failures: readonly unknown[], onWait = () => {}) {
   const transport = createRouterTransport(({ service }) => service(ApplicationService, handlers), {
     transport: { interceptors: [retry, fail] },
   });
-  return { ...createClientOn(transport), names, waits };
+  return { ...createClientOn(transport), idempotencyKeys, waits };
 }
 
-describe("a call that may be sent again", () => {
+describe("an idempotent call", () => {
   it.each<[why: string, failure: unknown]>([
-    ["the service cannot be reached", refusal(Code.Unavailable)],
-    ["the connection was cut, as HTTP/2 tells it", refusal(Code.Canceled)],
+    ["the service is unreachable", refusal(Code.Unavailable)],
+    ["the connection was cut, as HTTP/2 reports it", refusal(Code.Canceled)],
     ["the connection was reset", refusal(Code.Aborted)],
     ["fetch failed", new TypeError("fetch failed")],
-    ["the service's store cannot be reached", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 100)],
+    [
+      "the store of the service is unreachable",
+      refusal(Code.Unavailable, "STORE_UNAVAILABLE", 100),
+    ],
     ["calls came too fast", refusal(Code.ResourceExhausted, "RATE_LIMITED", 100)],
-    ["the first try is still under way", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
-  ])("is sent again with the same name where %s", async (_why, failure) => {
-    const { applications, names, waits } = clientOf([failure, failure]);
+    ["the first attempt is still pending", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
+  ])("is retried with the same idempotency key if %s", async (_why, failure) => {
+    const { applications, idempotencyKeys, waits } = clientOf([failure, failure]);
     expect((await applications.createApplication({})).id).toBe("made");
-    expect(names).toHaveLength(3);
-    expect(new Set(names).size).toBe(1);
-    expect(names[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(idempotencyKeys).toHaveLength(3);
+    expect(new Set(idempotencyKeys).size).toBe(1);
+    expect(idempotencyKeys[0]).toMatch(/^[0-9a-f]{32}$/);
     expect(waits).toHaveLength(2);
   });
 
-  it("is sent three times and no more", async () => {
+  it("is sent at most three times", async () => {
     const failure = refusal(Code.Unavailable);
-    const { applications, names } = clientOf(Array(10).fill(failure));
+    const { applications, idempotencyKeys } = clientOf(Array(10).fill(failure));
     await expect(applications.createApplication({})).rejects.toBe(failure);
-    expect(names).toHaveLength(3);
+    expect(idempotencyKeys).toHaveLength(3);
   });
 
   it.each<[why: string, failure: ConnectError]>([
     ["it is refused", refusal(Code.PermissionDenied, "PERMISSION_DENIED")],
     ["it is not valid", refusal(Code.InvalidArgument, "INVALID_REQUEST")],
-    ["its name was used for another one", refusal(Code.InvalidArgument, "IDEMPOTENCY_KEY_REUSED")],
-    ["its name was used with another key", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT")],
+    [
+      "its idempotency key was used for another call",
+      refusal(Code.InvalidArgument, "IDEMPOTENCY_KEY_REUSED"),
+    ],
+    ["its idempotency key is in use by another key", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT")],
     ["the service failed", refusal(Code.Internal, "INTERNAL")],
     ["it took too long", refusal(Code.DeadlineExceeded, "DEADLINE_EXCEEDED")],
-    ["the service says that the caller left", refusal(Code.Canceled, "CANCELED")],
-    ["the service asks for a long time", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 60_000)],
+    ["the service reports a canceled call", refusal(Code.Canceled, "CANCELED")],
+    ["Retry-After is too long", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 60_000)],
     ["the other side does not speak the protocol", refusal(Code.Internal)],
-  ])("is sent once where %s", async (_why, failure) => {
-    const { applications, names } = clientOf([failure]);
+  ])("is not retried if %s", async (_why, failure) => {
+    const { applications, idempotencyKeys } = clientOf([failure]);
     await expect(applications.createApplication({})).rejects.toBe(failure);
-    expect(names).toHaveLength(1);
+    expect(idempotencyKeys).toHaveLength(1);
   });
 
-  it("waits a little, then longer, and no less than the service asks for", async () => {
+  it("waits with backoff, and at least as long as Retry-After", async () => {
     const soon = clientOf(Array(2).fill(refusal(Code.Unavailable)));
     await soon.applications.createApplication({});
     const [first = 0, second = 0] = soon.waits;
@@ -106,34 +112,34 @@ describe("a call that may be sent again", () => {
     expect(later.waits.every((wait) => wait > 1_000)).toBe(true);
   });
 
-  it("keeps the name that it was given", async () => {
-    const { applications, names } = clientOf([refusal(Code.Unavailable)]);
+  it("keeps a given idempotency key", async () => {
+    const { applications, idempotencyKeys } = clientOf([refusal(Code.Unavailable)]);
     await applications.createApplication({}, { headers: { "Idempotency-Key": "mine" } });
-    expect(names).toEqual(["mine", "mine"]);
+    expect(idempotencyKeys).toEqual(["mine", "mine"]);
   });
 
-  it("is not sent again once it is given up", async () => {
+  it("is not retried after it was aborted", async () => {
     const giveUp = new AbortController();
     const failures = [refusal(Code.Unavailable)];
-    const { applications, names } = clientOf(failures, () => giveUp.abort());
+    const { applications, idempotencyKeys } = clientOf(failures, () => giveUp.abort());
     const call = applications.createApplication({}, { signal: giveUp.signal });
     await expect(call).rejects.toMatchObject({ code: Code.Canceled });
-    expect(names).toHaveLength(1);
+    expect(idempotencyKeys).toHaveLength(1);
   });
 
-  it("has another name each time that it is made", async () => {
-    const { applications, names } = clientOf([]);
+  it("gets a new idempotency key for each call", async () => {
+    const { applications, idempotencyKeys } = clientOf([]);
     await applications.createApplication({});
     await applications.createApplication({});
-    expect(new Set(names).size).toBe(2);
+    expect(new Set(idempotencyKeys).size).toBe(2);
   });
 });
 
-describe("a call that changes nothing", () => {
-  it("gets no name, and is sent once", async () => {
+describe("a read", () => {
+  it("gets no idempotency key and is not retried", async () => {
     const failure = refusal(Code.Unavailable);
-    const { applications, names } = clientOf([failure]);
+    const { applications, idempotencyKeys } = clientOf([failure]);
     await expect(applications.getApplication({})).rejects.toBe(failure);
-    expect(names).toEqual([null]);
+    expect(idempotencyKeys).toEqual([null]);
   });
 });

@@ -14,7 +14,7 @@ import {
   WatchCredentialsResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 
-/** A stream that a test speaks on for the service. */
+/** A stream whose messages come from a test. */
 export interface ScriptedStream {
   readonly request: WatchCredentialsRequest;
   readonly signal: AbortSignal | undefined;
@@ -29,23 +29,23 @@ interface StreamMessage {
   readonly changes?: MessageInitShape<typeof WatchCredentialsResponseSchema>["changes"];
   readonly reset?: boolean;
   readonly token?: string;
-  /** By the clock of the service. Absent where more follows. */
+  /** By the clock of the service. Absent if more messages follow. */
   readonly completeUntil?: number | undefined;
 }
 
-/** A check that waits for its answer. */
+/** A check that waits for its response. */
 export interface ScriptedCheck {
   readonly request: CheckAccessRequest;
-  answer(response: MessageInitShape<typeof CheckAccessResponseSchema>): void;
+  respond(response: MessageInitShape<typeof CheckAccessResponseSchema>): void;
   fail(error: unknown): void;
 }
 
-/** The part of the service that a guard uses, in the hands of a test. */
+/** The part of the service that a guard uses, controlled by a test. */
 export interface ScriptedService {
   readonly access: Pick<Client<typeof AccessService>, "checkAccess" | "watchCredentials">;
   /** Every stream that was opened. */
   readonly streams: ScriptedStream[];
-  /** Every check that was asked. */
+  /** Every check so far. */
   readonly checks: ScriptedCheck[];
 }
 
@@ -60,7 +60,7 @@ export function createScriptedService(): ScriptedService {
         new Promise<CheckAccessResponse>((resolve, reject) => {
           checks.push({
             request: create(CheckAccessRequestSchema, request),
-            answer: (response) => resolve(create(CheckAccessResponseSchema, response)),
+            respond: (response) => resolve(create(CheckAccessResponseSchema, response)),
             fail: reject,
           });
         }),
@@ -75,14 +75,14 @@ export function createScriptedService(): ScriptedService {
           end: queue.end,
           fail: queue.fail,
         });
-        // As the client does it, who breaks off does not end the stream.
+        // Like the real client: leaving the loop does not end the stream.
         return { [Symbol.asyncIterator]: () => ({ next: queue.next }) };
       },
     },
   };
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Waits until all ready callbacks have run. */
 export async function settle(): Promise<void> {
   await setImmediate();
   await setImmediate();
@@ -90,9 +90,9 @@ export async function settle(): Promise<void> {
 
 function toResponse(message: StreamMessage): WatchCredentialsResponse {
   const { changed = [], changes, reset = false, token = "a token", completeUntil } = message;
-  const told = changed.map((applicationId) => ({ kind: "updated", applicationId }));
+  const updates = changed.map((applicationId) => ({ kind: "updated", applicationId }));
   return create(WatchCredentialsResponseSchema, {
-    changes: changes ?? told,
+    changes: changes ?? updates,
     reset,
     resumeToken: token,
     ...(completeUntil !== undefined && { completeUntil: timestampFromMs(completeUntil) }),

@@ -37,7 +37,7 @@ function detailIn(body: string): string {
 
 type Start = (guard: Guard, options: MiddlewareOptions<unknown>) => Promise<GuardedService>;
 
-/** What every middleware for HTTP does. */
+/** The behavior of every HTTP middleware. */
 export function describeHttpMiddleware(name: string, start: Start): void {
   describeMiddleware(name, { protocol: "http", address: "127.0.0.1", start });
 
@@ -49,7 +49,7 @@ export function describeHttpMiddleware(name: string, start: Start): void {
       [keys.remote, 403, "address_not_allowed", "The key may not be used from this address"],
       [keys.invalid, 400, "invalid_request", "The request is not valid"],
       [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
-    ])("tell the problem of %s", async (key, status, code, title) => {
+    ])("describe the problem of %s", async (key, status, code, title) => {
       const service = await start(createScriptedGuard(), { permission: "token:read" });
       const { headers, everything, detail } = await service.call({ keys: [key] });
       await service.close();

@@ -1,10 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { GuardAnswer, Place, Token } from "../../src/client/check-request.js";
+import type { RequestContext, Token } from "../../src/client/check-request.js";
+import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import type { MiddlewareOptions } from "../../src/client/middleware.js";
 
-/** Keys, by what the scripted guard says of them. Nothing of them may come back. */
+/** Keys, by the decision of the scripted guard. No response may contain them. */
 export const keys = {
   good: "secret-good",
   unknown: "secret-unknown",
@@ -18,7 +19,7 @@ export const keys = {
   unavailable: "secret-unavailable",
 } as const;
 
-const answers: Record<string, Partial<GuardAnswer>> = {
+const decisions: Record<string, Partial<Decision>> = {
   [keys.good]: { allowed: true, transform: "mask", applicationId: "invoices" },
   [keys.unknown]: { reason: "unknown_key", detail: "The key is none of this tenant." },
   [keys.expired]: { reason: "expired", detail: "The key has expired; it was that of Invoices." },
@@ -28,63 +29,63 @@ const answers: Record<string, Partial<GuardAnswer>> = {
   [keys.stray]: { reason: "origin_not_allowed", detail: "Not from there." },
   [keys.remote]: { reason: "address_not_allowed", detail: "Not from so far." },
   [keys.invalid]: { reason: "invalid_request", detail: "token.id: must be one line" },
-  [keys.unavailable]: { reason: "unavailable", detail: "The service cannot be asked: 10.0.0.7" },
+  [keys.unavailable]: { reason: "unavailable", detail: "Latchkey is unreachable: 10.0.0.7" },
 };
 
 export interface ScriptedGuard extends Guard {
-  /** What it was asked, in order. */
-  readonly asked: [key: string, permission: string, token: Token | undefined][];
-  /** From where the keys came, in the same order. */
-  readonly places: (Place | undefined)[];
+  /** The checks so far, in order. */
+  readonly checks: [key: string, permission: string, token: Token | undefined][];
+  /** The contexts of the checks, in the same order. */
+  readonly contexts: (RequestContext | undefined)[];
 }
 
-/** A guard that answers by the key alone, as a script says. */
+/** A guard that decisions by the key alone, as a script says. */
 export function createScriptedGuard(): ScriptedGuard {
-  const asked: ScriptedGuard["asked"] = [];
-  const places: ScriptedGuard["places"] = [];
+  const checks: ScriptedGuard["checks"] = [];
+  const contexts: ScriptedGuard["contexts"] = [];
   return {
-    asked,
-    places,
-    async check(key, permission, token, place) {
-      asked.push([key, permission, token]);
-      places.push(place);
-      return { allowed: false, source: "service", staleness: 0, ...answers[key] };
+    checks,
+    contexts,
+    async check(key, permission, token, context) {
+      checks.push([key, permission, token]);
+      contexts.push(context);
+      return { allowed: false, source: "service", staleness: 0, ...decisions[key] };
     },
     ready: async () => {},
     close: async () => {},
   };
 }
 
-/** What a caller got back. */
+/** The response to a call. */
 export interface Outcome {
-  /** The status of HTTP or the code of gRPC: of HTTP 200 or of gRPC 0 where it was let in. */
+  /** The HTTP status or the gRPC code: 200 or 0 if allowed. */
   readonly status: number;
   readonly detail: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** All that came back, for a look whether something is in it. */
+  /** The whole response as text. */
   readonly everything: string;
 }
 
 export interface Sent {
-  /** The values of the header of the key, each in a line of its own. */
+  /** The values of the key header, each sent as a header of its own. */
   readonly keys: readonly string[];
   readonly header?: string;
   readonly origin?: string;
 }
 
-export type Handled = () => GuardAnswer;
+export type Handled = () => Decision;
 
-/** A service of one guarded method, on a free port of this machine. */
+/** A service with one guarded method on a free local port. */
 export interface GuardedService {
   call(sent: Sent): Promise<Outcome>;
-  /** For each time that the handler ran, what asks `accessOf` as the handler does. */
+  /** For each run of the handler, a function that calls `accessOf` like the handler. */
   readonly handled: readonly Handled[];
   close(): Promise<void>;
 }
 
 interface Middleware {
   readonly protocol: "http" | "grpc";
-  /** Where the framework says that a call on this machine comes from; absent where it does not say. */
+  /** The client address that the framework reports for a local call, if any. */
   readonly address?: string;
   start(guard: Guard, options: MiddlewareOptions<unknown>): Promise<GuardedService>;
 }
@@ -105,7 +106,7 @@ const unauthenticatedDetail =
   "Send the key of an application or session in the SVC-API-KEY header. " +
   "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.";
 
-/** What every middleware does, whichever framework it is for. */
+/** The behavior of the middleware for every framework. */
 export function describeMiddleware(name: string, { protocol, address, start }: Middleware): void {
   const code = codes[protocol];
 
@@ -113,19 +114,19 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
     let service: GuardedService | undefined;
     afterEach(() => service?.close());
 
-    async function ask(sent: Sent, options: Partial<MiddlewareOptions<unknown>> = {}) {
+    async function call(sent: Sent, options: Partial<MiddlewareOptions<unknown>> = {}) {
       const guard = createScriptedGuard();
       service = await start(guard, { permission: "token:read", ...options });
       const outcome = await service.call(sent);
       expect(outcome.everything).not.toContain("secret-");
       const handled = service.handled.map((access) => access());
-      return { ...outcome, asked: guard.asked, places: guard.places, handled };
+      return { ...outcome, checks: guard.checks, contexts: guard.contexts, handled };
     }
 
-    it("lets in whoever may, and gives the answer to the handler", async () => {
-      const { status, asked, handled } = await ask({ keys: [keys.good] });
+    it("passes on an allowed request with its decision", async () => {
+      const { status, checks, handled } = await call({ keys: [keys.good] });
       expect(status).toBe(code.ok);
-      expect(asked).toEqual([[keys.good, "token:read", undefined]]);
+      expect(checks).toEqual([[keys.good, "token:read", undefined]]);
       expect(handled).toEqual([
         {
           allowed: true,
@@ -137,12 +138,12 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       ]);
     });
 
-    it("asks for the permission and the token that the options say", async () => {
-      const { asked } = await ask(
+    it("checks the permission and the token of the options", async () => {
+      const { checks } = await call(
         { keys: [keys.good] },
         { permission: () => "token:use", token: () => ({ id: "card-1", container: "/pci/" }) },
       );
-      expect(asked).toEqual([[keys.good, "token:use", { id: "card-1", container: "/pci/" }]]);
+      expect(checks).toEqual([[keys.good, "token:use", { id: "card-1", container: "/pci/" }]]);
     });
 
     it.each([
@@ -150,31 +151,31 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       ["an empty key", [""]],
       ["a key sent twice", [keys.good, keys.good]],
       ["a list of keys", [`${keys.good}, ${keys.good}`]],
-    ])("refuses %s without asking", async (_case, sent) => {
-      const { status, detail, headers, asked, handled } = await ask({ keys: sent });
+    ])("refuses %s without a check", async (_case, sent) => {
+      const { status, detail, headers, checks, handled } = await call({ keys: sent });
       expect({ status, detail }).toEqual({
         status: code.unauthenticated,
         detail: unauthenticatedDetail,
       });
       expect(headers["www-authenticate"]).toBe('ApiKey realm="latchkey", header="SVC-API-KEY"');
-      expect(asked).toEqual([]);
+      expect(checks).toEqual([]);
       expect(handled).toEqual([]);
     });
 
-    it("answers the same for no key, an unknown one and an expired one", async () => {
-      const answered = [];
+    it("returns the same response for a missing, unknown and expired key", async () => {
+      const responses = [];
       for (const sent of [[], [keys.unknown], [keys.expired]]) {
-        const { status, everything, handled } = await ask({ keys: sent });
-        answered.push({ status, everything, handled });
+        const { status, everything, handled } = await call({ keys: sent });
+        responses.push({ status, everything, handled });
         await service?.close();
       }
-      expect(answered[0]).toMatchObject({ status: code.unauthenticated, handled: [] });
-      expect(answered[1]).toEqual(answered[0]);
-      expect(answered[2]).toEqual(answered[0]);
+      expect(responses[0]).toMatchObject({ status: code.unauthenticated, handled: [] });
+      expect(responses[1]).toEqual(responses[0]);
+      expect(responses[2]).toEqual(responses[0]);
     });
 
-    it("asks to try again where the guard cannot find out, and tells no more", async () => {
-      const { status, detail, headers, handled } = await ask({ keys: [keys.unavailable] });
+    it("responds with a retry hint and no details if the guard fails closed", async () => {
+      const { status, detail, headers, handled } = await call({ keys: [keys.unavailable] });
       expect({ status, detail }).toEqual({
         status: code.unavailable,
         detail: "The key cannot be checked now. Try again soon.",
@@ -183,8 +184,8 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       expect(handled).toEqual([]);
     });
 
-    it("says what is wrong with an invalid question", async () => {
-      const { status, detail, handled } = await ask({ keys: [keys.invalid] });
+    it("reports an invalid check", async () => {
+      const { status, detail, handled } = await call({ keys: [keys.invalid] });
       expect({ status, detail }).toEqual({
         status: code.invalid,
         detail: "token.id: must be one line",
@@ -199,44 +200,44 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       [keys.stray, "Not from there."],
       [keys.remote, "Not from so far."],
       ["another denial", "The key does not allow this."],
-    ])("says why a key may not: %s", async (key, why) => {
-      const { status, detail, handled } = await ask({ keys: [key] });
+    ])("reports why a key is denied: %s", async (key, why) => {
+      const { status, detail, handled } = await call({ keys: [key] });
       expect({ status, detail }).toEqual({ status: code.denied, detail: why });
       expect(handled).toEqual([]);
     });
 
-    it("finds the key in another header, and then only there", async () => {
+    it("reads the key from the configured header only", async () => {
       const keyHeader = "X-Shop-Key";
-      const there = await ask({ keys: [keys.good], header: keyHeader }, { keyHeader });
+      const there = await call({ keys: [keys.good], header: keyHeader }, { keyHeader });
       expect(there.status).toBe(code.ok);
       await service?.close();
-      const elsewhere = await ask({ keys: [keys.good] }, { keyHeader });
+      const elsewhere = await call({ keys: [keys.good] }, { keyHeader });
       expect(elsewhere.status).toBe(code.unauthenticated);
       expect(elsewhere.headers["www-authenticate"]).toContain('header="X-Shop-Key"');
     });
 
-    it("tells the guard where the key came from", async () => {
+    it("passes the origin and the address to the guard", async () => {
       const origin = "https://shop.example.com";
-      const { places } = await ask({ keys: [keys.good], origin });
-      expect(places).toEqual([{ origin, address }]);
+      const { contexts } = await call({ keys: [keys.good], origin });
+      expect(contexts).toEqual([{ origin, address }]);
       await service?.close();
-      const without = await ask({ keys: [keys.good] }, { address: () => "203.0.113.7" });
-      expect(without.places).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
+      const without = await call({ keys: [keys.good] }, { address: () => "203.0.113.7" });
+      expect(without.contexts).toEqual([{ origin: undefined, address: "203.0.113.7" }]);
     });
 
     it.each<[string, Partial<MiddlewareOptions<unknown>>]>([
       ["permission", { permission: fail }],
       ["token", { token: fail }],
       ["address", { address: fail }],
-    ])("lets nobody in where the function for the %s throws", async (_name, options) => {
-      const { status, everything, asked, handled } = await ask({ keys: [keys.good] }, options);
+    ])("refuses the request if the function for the %s throws", async (_name, options) => {
+      const { status, everything, checks, handled } = await call({ keys: [keys.good] }, options);
       expect(status).toBe(code.broken);
       expect(everything).not.toContain("mistake");
-      expect(asked).toEqual([]);
+      expect(checks).toEqual([]);
       expect(handled).toEqual([]);
     });
 
-    it("lets nobody in where the guard throws, which it never should", async () => {
+    it("refuses the request if the guard throws", async () => {
       const broken = { ...createScriptedGuard(), check: async () => fail() };
       service = await start(broken, { permission: "token:read" });
       expect(await service.call({ keys: [keys.good] })).toMatchObject({ status: code.broken });

@@ -7,13 +7,14 @@ import {
   type WhoAmIResponse,
   WhoAmIResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { rulesText } from "../apps/application.js";
-import { type CallingFlags, withClient } from "../client.js";
+import { formatRules } from "../apps/application.js";
+import { type ClientFlags, withClient } from "../client.js";
 import { exitCodes } from "../errors.js";
+import { type Display, formatTime } from "../format.js";
 import { readSecret } from "../prompt.js";
-import { type Column, detailsText, type Look, momentText, tableText } from "../table.js";
+import { type Column, formatDetails, formatTable } from "../table.js";
 
-interface Flags extends CallingFlags {
+interface CheckFlags extends ClientFlags {
   readonly subjectFile?: string;
   readonly id?: string;
   readonly container?: string;
@@ -21,84 +22,89 @@ interface Flags extends CallingFlags {
   readonly address?: string;
 }
 
-/** Asks whether a key may do something; the exit code tells it too. */
-export async function checkAccess(permission: string, flags: Flags): Promise<void> {
+/** Checks whether a key has a permission. The exit code is part of the result. */
+export async function checkAccess(permission: string, flags: CheckFlags): Promise<void> {
   const { id, container, origin, address } = flags;
   const token =
     id === undefined && container === undefined
       ? {}
       : { token: { ...(id && { id }), ...(container && { container }) } };
   await withClient(flags, async ({ client, call, output }) => {
-    const key = await readSecret({ noun: "the key to check", file: flags.subjectFile });
-    const place = { ...(origin && { origin }), ...(address && { address }) };
-    const answer = await client.access.checkAccess({ key, permission, ...token, ...place }, call);
-    output.show(CheckAccessResponseSchema, answer, (look) => answerText(answer, look));
-    process.exitCode = exitCodes[answer.allowed ? "done" : "denied"].code;
+    const key = await readSecret({ noun: "key to check", file: flags.subjectFile });
+    const usedFrom = { ...(origin && { origin }), ...(address && { address }) };
+    const request = { key, permission, ...token, ...usedFrom };
+    const decision = await client.access.checkAccess(request, call);
+    output.show(CheckAccessResponseSchema, decision, (display) =>
+      formatDecision(decision, display),
+    );
+    process.exitCode = exitCodes[decision.allowed ? "success" : "denied"].code;
   });
 }
 
-function answerText(answer: CheckAccessResponse, look: Look): string {
-  const { good, bad } = look.colours;
-  const facts = detailsText(
+function formatDecision(decision: CheckAccessResponse, display: Display): string {
+  const { good, bad } = display.colors;
+  const details = formatDetails(
     [
-      ["transform", answer.transform],
-      ["decided by", decidedText(answer)],
-      ["reason", answer.reason],
-      ["detail", answer.detail],
-      ["application", answer.applicationId],
-      ["session", answer.sessionId],
-      ["authorized by", answer.authorizedBy],
-      ["by the session", sideText(answer.bySession)],
-      ["by its authorizer", sideText(answer.byAuthorizer)],
-      ["limited by", answer.limitedBy],
-      ["expires", momentText(answer.expiresAt)],
+      ["transform", decision.transform],
+      ["decided by", formatGrant(decision)],
+      ["reason", decision.reason],
+      ["detail", decision.detail],
+      ["application", decision.applicationId],
+      ["session", decision.sessionId],
+      ["authorized by", decision.authorizedBy],
+      ["by the session", formatGrantDecision(decision.bySession)],
+      ["by its authorizer", formatGrantDecision(decision.byAuthorizer)],
+      ["limited by", decision.limitedBy],
+      ["expires", formatTime(decision.expiresAt)],
     ],
-    look,
+    display,
   );
-  return `${answer.allowed ? good("allowed") : bad("denied")}\n${facts}`;
+  return `${decision.allowed ? good("allowed") : bad("denied")}\n${details}`;
 }
 
-/** What the grants of a session, or those of its authorizer, say. */
-function sideText(side: GrantDecision | undefined): string | undefined {
-  return side?.allowed ? `${side.transform}: ${decidedText(side)}` : side?.reason;
+/** The decision by the grants of a session, or by those of its authorizer. */
+function formatGrantDecision(side: GrantDecision | undefined): string | undefined {
+  return side?.allowed ? `${side.transform}: ${formatGrant(side)}` : side?.reason;
 }
 
-function decidedText({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | undefined {
+function formatGrant({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | undefined {
   if (decidedBy?.rule) {
     const { place, priority, description } = decidedBy.rule;
     return `rules[${place}], priority ${priority}${description ? `: ${description}` : ""}`;
   }
-  return decidedBy?.permission && `the permission ${decidedBy.permission}, on everything`;
+  return decidedBy?.permission && `permission ${decidedBy.permission}, granted directly`;
 }
 
-const columns: readonly Column<KnownPermission>[] = [
+const permissionColumns: readonly Column<KnownPermission>[] = [
   { title: "NAME", text: ({ name }) => name },
-  { title: "ALLOWS", text: ({ allows }) => allows, shrinks: true },
-  { title: "TYPES", text: ({ types }) => types.join(" "), isExtra: true },
+  { title: "ALLOWS", text: ({ allows }) => allows, shrinkable: true },
+  { title: "TYPES", text: ({ types }) => types.join(" "), optional: true },
 ];
 
 export async function listPermissions(
-  flags: CallingFlags & { readonly type?: string },
+  flags: ClientFlags & { readonly type?: string },
 ): Promise<void> {
   const { type } = flags;
   await withClient(flags, async ({ client, call, output }) => {
     const known = await client.access.listPermissions(type ? { type } : {}, call);
-    output.show(ListPermissionsResponseSchema, known, (look) =>
-      tableText(columns, known.data, look),
+    output.show(ListPermissionsResponseSchema, known, (display) =>
+      formatTable(permissionColumns, known.data, display),
     );
   });
 }
 
-export async function whoAmI(flags: CallingFlags): Promise<void> {
+export async function whoAmI(flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output, connection }) => {
     const self = await client.access.whoAmI({}, call);
-    output.show(WhoAmIResponseSchema, self, (look) => selfText(self, connection.url, look));
+    output.show(WhoAmIResponseSchema, self, (display) =>
+      formatIdentity(self, connection.url, display),
+    );
   });
 }
 
-/** Whose key it is and what it may do. */
-export function selfText(self: WhoAmIResponse, url: string, look: Look): string {
-  const facts = detailsText(
+/** The owner of a key and its grants. */
+export function formatIdentity(self: WhoAmIResponse, url: string, display: Display): string {
+  const details = formatDetails(
     [
       ["service", url],
       ["kind", self.kind],
@@ -112,24 +118,24 @@ export function selfText(self: WhoAmIResponse, url: string, look: Look): string 
       ["permissions", self.permissions.join(" ")],
       ["origins", self.allowedOrigins.join(" ")],
       ["networks", self.allowedCidrs.join(" ")],
-      ["expires", momentText(self.expiresAt)],
+      ["expires", formatTime(self.expiresAt)],
     ],
-    look,
+    display,
   );
-  return facts + rulesText(self.rules, look) + authorizerText(self, look);
+  return details + formatRules(self.rules, display) + formatAuthorizer(self, display);
 }
 
-/** What limits a session to what its authorizer may do. */
-function authorizerText({ authorizer }: WhoAmIResponse, look: Look): string {
+/** The grants of the authorizer, which limit those of the session. */
+function formatAuthorizer({ authorizer }: WhoAmIResponse, display: Display): string {
   if (!authorizer) {
     return "";
   }
-  const facts = detailsText(
+  const details = formatDetails(
     [
       ["permissions", authorizer.permissions.join(" ")],
       ["missing", authorizer.missingPermissions.join(" ")],
     ],
-    look,
+    display,
   );
-  return `\nlimited to what its authorizer is granted now\n${facts}${rulesText(authorizer.rules, look)}`;
+  return `\nlimited by the current grants of its authorizer\n${details}${formatRules(authorizer.rules, display)}`;
 }

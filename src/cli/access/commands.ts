@@ -1,46 +1,51 @@
 import type { Command } from "commander";
 import { ListPermissionsRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
-import { choice, example, fileOption, lazily, withConnection } from "../options.js";
+import { addExample, choice, fileOption, lazy, withConnection } from "../options.js";
 
 export function addAccessCommands(program: Command): void {
   const check = program
     .command("check")
-    .description("ask whether a key may do something, and why; ends with 0 for yes and 3 for no")
-    .argument("<permission>", "what it wants to do, for example token:read")
+    .description(
+      "check whether a key has a permission, and why; exits with 0 if allowed, 3 if denied",
+    )
+    .argument("<permission>", "permission to check, for example token:read")
     .addOption(
       fileOption(
         "--subject-file <file>",
-        "the file with the key to check, - for stdin (default: asks, or stdin)",
+        "file with the key to check, - for stdin (default: prompt or stdin)",
       ),
     )
-    .option("--container <path>", "the container of the token that it wants to do it with")
-    .option("--id <id>", "the id of that token")
-    .option("--origin <origin>", "the web page that the key was used from")
-    .option("--address <address>", "the network address that it was used from")
-    .action(lazily(async () => (await import("./actions.js")).checkAccess));
-  example(
+    .option(
+      "--container <path>",
+      "container of the token, a data item in the vault of your service",
+    )
+    .option("--id <id>", "id of the token")
+    .option("--origin <origin>", "Origin header of the request that used the key")
+    .option("--address <address>", "IP address of the client that used the key")
+    .action(lazy(async () => (await import("./actions.js")).checkAccess));
+  addExample(
     withConnection(check),
     "latchkey check token:read --container /pci/ --subject-file shop.key",
     'echo "$KEY" | latchkey check token:use && echo allowed',
   );
 
-  const self = program
+  const whoami = program
     .command("whoami")
-    .description("show whose key it is that you call with, and what it may do")
-    .action(lazily(async () => (await import("./actions.js")).whoAmI));
-  example(withConnection(self), "latchkey whoami --profile staging");
+    .description("show the owner of your key and its permissions")
+    .action(lazy(async () => (await import("./actions.js")).whoAmI));
+  addExample(withConnection(whoami), "latchkey whoami --profile staging");
 
   const permissions = program
     .command("permissions")
-    .description("list the permissions that the service knows")
+    .description("list the known permissions")
     .addOption(
       choice(
         "--type <type>",
-        "only those that this type may hold",
+        "only permissions for this type of application",
         choicesOf(ListPermissionsRequestSchema.field.type),
       ),
     )
-    .action(lazily(async () => (await import("./actions.js")).listPermissions));
-  example(withConnection(permissions), "latchkey permissions --type public");
+    .action(lazy(async () => (await import("./actions.js")).listPermissions));
+  addExample(withConnection(permissions), "latchkey permissions --type public");
 }

@@ -7,21 +7,22 @@ import {
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { visible } from "../../lib/printable.js";
-import { type CallingFlags, withClient } from "../client.js";
-import { CommandFailure } from "../errors.js";
-import { type ListFlags, moreNote, readPages } from "../output.js";
+import { type ClientFlags, withClient } from "../client.js";
+import { CommandError } from "../errors.js";
+import { formatRelativeTime } from "../format.js";
+import { type ListFlags, readPages, truncationNote } from "../output.js";
 import { confirm } from "../prompt.js";
-import { type Column, relativeText, tableText } from "../table.js";
+import { type Column, formatTable } from "../table.js";
 import {
   applicationColumns,
-  applicationText,
   findApplication,
   findApplicationId,
+  formatApplication,
 } from "./application.js";
+import { readGrants, readRules, requireGrants } from "./grants.js";
 import { type NewKeyFlags, withNewKey } from "./new-key.js";
-import { readRules } from "./rules-file.js";
 
-interface CreateFlags extends CallingFlags, NewKeyFlags {
+interface CreateFlags extends ClientFlags, NewKeyFlags {
   readonly type: string;
   readonly permission?: string[];
   readonly rules?: string;
@@ -32,58 +33,65 @@ interface CreateFlags extends CallingFlags, NewKeyFlags {
 }
 
 export async function createApplication(name: string, flags: CreateFlags): Promise<void> {
-  const { type, permission: permissions = [], expires } = flags;
+  const { type, expires } = flags;
   const { allowedOrigin: allowedOrigins = [], allowedCidr: allowedCidrs = [] } = flags;
-  const rules = flags.rules === undefined ? [] : await readRules(flags.rules);
+  const grants = await readGrants(flags);
   const expiry = expires ? { expiresAt: timestampFromDate(expires) } : {};
   const quota = flags.sessionQuota === undefined ? {} : { sessionQuota: flags.sessionQuota };
   await withClient(flags, ({ client, call, output }) =>
     withNewKey(flags, output, () =>
       client.applications.createApplication(
-        { name, type, permissions, rules, allowedOrigins, allowedCidrs, ...expiry, ...quota },
+        { name, type, ...grants, allowedOrigins, allowedCidrs, ...expiry, ...quota },
         call,
       ),
     ),
   );
 }
 
-export async function getApplication(idOrName: string, flags: CallingFlags): Promise<void> {
-  await withClient(flags, async (calling) => {
-    const application = await findApplication(calling, idOrName);
-    calling.output.show(ApplicationSchema, application, (look) =>
-      applicationText(application, look),
+export async function getApplication(idOrName: string, flags: ClientFlags): Promise<void> {
+  await withClient(flags, async (context) => {
+    const application = await findApplication(context, idOrName);
+    context.output.show(ApplicationSchema, application, (display) =>
+      formatApplication(application, display),
     );
   });
 }
 
 const keyColumns: readonly Column<ApplicationKey>[] = [
   { title: "ID", text: ({ id }) => id },
-  { title: "CREATED", text: ({ createdAt }) => relativeText(createdAt) },
-  { title: "ENDS", text: ({ expiresAt }) => relativeText(expiresAt) },
-  { title: "LAST USED", text: ({ lastUsedAt }) => relativeText(lastUsedAt, Date.now(), "never") },
+  { title: "CREATED", text: ({ createdAt }) => formatRelativeTime(createdAt) },
+  { title: "EXPIRES", text: ({ expiresAt }) => formatRelativeTime(expiresAt) },
+  {
+    title: "LAST USED",
+    text: ({ lastUsedAt }) => formatRelativeTime(lastUsedAt, Date.now(), "never"),
+  },
 ];
 
-export async function listKeys(idOrName: string, flags: CallingFlags): Promise<void> {
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const id = await findApplicationId(calling, idOrName);
+export async function listKeys(idOrName: string, flags: ClientFlags): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, idOrName);
     const keys = await client.applications.listApplicationKeys({ id }, call);
-    output.show(ListApplicationKeysResponseSchema, keys, (look) =>
-      tableText(keyColumns, keys.data, look),
+    output.show(ListApplicationKeysResponseSchema, keys, (display) =>
+      formatTable(keyColumns, keys.data, display),
     );
   });
 }
 
-export async function endKey(idOrName: string, keyId: string, flags: CallingFlags): Promise<void> {
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const id = await findApplicationId(calling, idOrName);
+export async function revokeKey(
+  idOrName: string,
+  keyId: string,
+  flags: ClientFlags,
+): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, idOrName);
     await client.applications.deleteApplicationKey({ id, keyId }, call);
-    output.showValue({ id, key_id: keyId }, () => `The key ${keyId} has ended.\n`);
+    output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
   });
 }
 
-interface ApplicationListFlags extends CallingFlags, ListFlags {
+interface ApplicationListFlags extends ClientFlags, ListFlags {
   readonly type?: string;
   readonly status?: string;
   readonly permission?: string;
@@ -95,7 +103,7 @@ interface ApplicationListFlags extends CallingFlags, ListFlags {
 
 export async function listApplications(flags: ApplicationListFlags): Promise<void> {
   const { type, status, permission, name: namePrefix, order, expiresBefore, unusedSince } = flags;
-  const search = {
+  const filter = {
     ...(type && { type }),
     ...(status && { status }),
     ...(permission && { permission }),
@@ -105,34 +113,34 @@ export async function listApplications(flags: ApplicationListFlags): Promise<voi
     ...(unusedSince && { lastUsedBefore: timestampFromDate(unusedSince) }),
   };
   await withClient(flags, async ({ client, call, output }) => {
-    const found = await readPages(flags, (place) =>
-      client.applications.listApplications({ ...search, ...place }, call),
+    const list = await readPages(flags, (position) =>
+      client.applications.listApplications({ ...filter, ...position }, call),
     );
-    output.show(ListApplicationsResponseSchema, found, (look) =>
-      tableText(applicationColumns, found.data, look),
+    output.show(ListApplicationsResponseSchema, list.page, (display) =>
+      formatTable(applicationColumns, list.page.data, display),
     );
-    output.note(moreNote(found));
+    output.note(truncationNote(list));
   });
 }
 
 export async function removeApplication(
   idOrName: string,
-  flags: CallingFlags & { readonly yes?: boolean },
+  flags: ClientFlags & { readonly yes?: boolean },
 ): Promise<void> {
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const { id, name, type, version } = await findApplication(calling, idOrName);
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const { id, name, type, version } = await findApplication(context, idOrName);
     await confirm(
       `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.`,
-      { yes: flags.yes, answer: name },
+      { yes: flags.yes, typed: name },
     );
-    // What was changed since it was shown is not deleted.
+    // Fails if it changed after the prompt showed it.
     await client.applications.deleteApplication({ id, ifMatch: version }, call);
-    output.showValue({ id }, () => `"${visible(name)}" (${id}) is deleted.\n`);
+    output.showValue({ id }, () => `"${visible(name)}" (${id}) was deleted.\n`);
   });
 }
 
-interface RotateFlags extends CallingFlags, NewKeyFlags {
+interface RotateFlags extends ClientFlags, NewKeyFlags {
   /** Milliseconds. */
   readonly grace?: number;
   readonly yes?: boolean;
@@ -140,16 +148,19 @@ interface RotateFlags extends CallingFlags, NewKeyFlags {
 
 export async function rotateKey(idOrName: string, flags: RotateFlags): Promise<void> {
   const { grace, yes } = flags;
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const { id, name, version } = await findApplication(calling, idOrName);
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const { id, name, version } = await findApplication(context, idOrName);
     if (grace === undefined) {
-      await confirm(`The key of "${name}" will stop working at once (--grace lets it go on).`, {
-        yes,
-      });
+      await confirm(
+        `The current key of "${name}" will stop working immediately. Pass --grace to keep it valid for a while.`,
+        {
+          yes,
+        },
+      );
     }
     const gracePeriod = grace === undefined ? {} : { gracePeriod: durationFromMs(grace) };
-    // What was changed since it was shown keeps its key.
+    // Fails if it changed after the prompt showed it.
     const request = { id, ifMatch: version, ...gracePeriod };
     await withNewKey(flags, output, () =>
       client.applications.regenerateApplicationKey(request, call),
@@ -157,26 +168,30 @@ export async function rotateKey(idOrName: string, flags: RotateFlags): Promise<v
   });
 }
 
-export const disableApplication = (idOrName: string, flags: CallingFlags) =>
-  switchApplication("disableApplication", idOrName, flags);
+export const disableApplication = (idOrName: string, flags: ClientFlags) =>
+  setStatus("disableApplication", idOrName, flags);
 
-export const enableApplication = (idOrName: string, flags: CallingFlags) =>
-  switchApplication("enableApplication", idOrName, flags);
+export const enableApplication = (idOrName: string, flags: ClientFlags) =>
+  setStatus("enableApplication", idOrName, flags);
 
-async function switchApplication(
+async function setStatus(
   method: "disableApplication" | "enableApplication",
   idOrName: string,
-  flags: CallingFlags,
+  flags: ClientFlags,
 ): Promise<void> {
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const id = await findApplicationId(calling, idOrName);
-    const after = await client.applications[method]({ id }, call);
-    output.show(ApplicationSchema, after, () => `"${visible(after.name)}" is ${after.status}.\n`);
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, idOrName);
+    const application = await client.applications[method]({ id }, call);
+    output.show(
+      ApplicationSchema,
+      application,
+      () => `"${visible(application.name)}" is ${application.status}.\n`,
+    );
   });
 }
 
-interface UpdateFlags extends CallingFlags {
+interface UpdateFlags extends ClientFlags {
   readonly name?: string;
   readonly permission?: string[];
   readonly addPermission?: string[];
@@ -191,7 +206,7 @@ interface UpdateFlags extends CallingFlags {
   readonly ifMatch?: string;
 }
 
-const changes = [
+const changeFlags = [
   "name",
   "permission",
   "addPermission",
@@ -206,23 +221,24 @@ const changes = [
 ] as const satisfies readonly (keyof UpdateFlags)[];
 
 /**
- * Changes what is said and nothing else. The service replaces the name and all
- * grants, so they are read before, and replaced only as they were read: nobody's
- * change is lost.
+ * Changes only the given fields. The service replaces the name and all grants,
+ * so they are read first. The version check prevents lost updates.
  */
 export async function updateApplication(idOrName: string, flags: UpdateFlags): Promise<void> {
-  if (changes.every((name) => flags[name] === undefined)) {
-    throw new CommandFailure("There is nothing to change: say what, for example --name.", "usage");
+  if (changeFlags.every((name) => flags[name] === undefined)) {
+    throw new CommandError("Pass at least one option to change, for example --name.", "usage");
   }
   const rules = flags.rules === undefined ? undefined : await readRules(flags.rules);
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const before = await findApplication(calling, idOrName);
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const before = await findApplication(context, idOrName);
     const request = {
       id: before.id,
       name: flags.name ?? before.name,
-      permissions: permissionsAfter(before, flags),
-      rules: rules ?? before.rules,
+      ...requireGrants({
+        permissions: changedPermissions(before, flags),
+        rules: rules ?? before.rules,
+      }),
       allowedOrigins: flags.allowedOrigin ?? [],
       allowedCidrs: flags.allowedCidr ?? [],
       ...(flags.sessionQuota !== undefined && { sessionQuota: flags.sessionQuota }),
@@ -235,18 +251,21 @@ export async function updateApplication(idOrName: string, flags: UpdateFlags): P
       },
       ifMatch: flags.ifMatch ?? before.version,
     };
-    const after = await client.applications.updateApplication(request, call);
-    output.show(ApplicationSchema, after, (look) => applicationText(after, look));
+    const updated = await client.applications.updateApplication(request, call);
+    output.show(ApplicationSchema, updated, (display) => formatApplication(updated, display));
   });
 }
 
-function permissionsAfter({ permissions }: Application, flags: UpdateFlags): string[] {
+function changedPermissions({ permissions }: Application, flags: UpdateFlags): string[] {
   const { permission, addPermission = [], removePermission = [] } = flags;
-  const all = new Set([...(permission ?? permissions), ...addPermission]);
+  const changed = new Set([...(permission ?? permissions), ...addPermission]);
   for (const removed of removePermission) {
-    if (!all.delete(removed)) {
-      throw new CommandFailure(`It does not have the permission ${removed}.`, "usage");
+    if (!changed.delete(removed)) {
+      throw new CommandError(
+        `--remove-permission ${removed}: the application does not have this permission.`,
+        "usage",
+      );
     }
   }
-  return [...all];
+  return [...changed];
 }

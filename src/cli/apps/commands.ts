@@ -5,69 +5,68 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
 import {
+  addExample,
   choice,
+  collect,
   duration,
-  example,
   fileOption,
-  gather,
+  futureTime,
   id,
-  lazily,
-  momentAgo,
-  momentAhead,
+  lazy,
+  pastTime,
   wholeNumber,
   withConnection,
   withLimit,
   yesOption,
 } from "../options.js";
 
-/** What an application is named by. */
-const application = ["<application>", "its id, or its name where only one has it"] as const;
+const application = ["<application>", "id, or name if it is unique"] as const;
 
 export function addApplicationCommands(program: Command): void {
   const apps = program.command("apps").description("manage applications and their keys");
-  addReading(apps);
+  addList(apps);
   addCreate(apps);
   addUpdate(apps);
   addKeys(apps);
-  addEnds(apps);
+  addStatusAndDelete(apps);
 }
 
-function addReading(apps: Command): void {
+function addList(apps: Command): void {
   const list = apps
     .command("ls")
     .description("list applications, newest first")
     .addOption(
       choice(
         "--type <type>",
-        "only of this type",
+        "only applications of this type",
         choicesOf(ListApplicationsRequestSchema.field.type),
       ),
     )
     .addOption(
       choice(
         "--status <status>",
-        "only those that are so",
+        "only applications with this status",
         choicesOf(ListApplicationsRequestSchema.field.status),
       ),
     )
-    .option("--permission <name>", "only those that hold this permission")
-    .option("--name <prefix>", "only those whose name begins so")
+    .option("--permission <name>", "only applications with this permission")
+    .option("--name <prefix>", "only applications whose name starts with this")
     .option(
-      "--expires-before <moment>",
-      "only those that expire by then: a moment, or 30d",
-      momentAhead,
+      "--expires-before <time>",
+      "only applications that expire before: a time, or a duration such as 30d",
+      futureTime,
     )
-    .option("--unused-since <moment>", "only those not used since: a moment, or 90d", momentAgo)
+    .option(
+      "--unused-since <time>",
+      "only applications not used since: a time, or a duration such as 90d",
+      pastTime,
+    )
     .addOption(
-      choice(
-        "--order <order>",
-        "how to sort",
-        choicesOf(ListApplicationsRequestSchema.field.order),
-      ),
+      choice("--order <order>", "sort order", choicesOf(ListApplicationsRequestSchema.field.order)),
     )
-    .action(lazily(async () => (await import("./actions.js")).listApplications));
+    .action(lazy(async () => (await import("./actions.js")).listApplications));
   withConnection(withLimit(list));
-  example(
+  addExample(
     list,
     "latchkey apps ls --type private --unused-since 90d",
     "latchkey apps ls --all --json | jq -r '.data[].name'",
@@ -77,59 +76,54 @@ function addReading(apps: Command): void {
     .command("get")
     .description("show an application")
     .argument(...application)
-    .action(lazily(async () => (await import("./actions.js")).getApplication));
-  example(withConnection(get), "latchkey apps get 'Web shop'");
+    .action(lazy(async () => (await import("./actions.js")).getApplication));
+  addExample(withConnection(get), "latchkey apps get 'Web shop'");
 }
 
 function grantOptions(command: Command): Command {
   return command
-    .option("--permission <name>", "a permission on everything; may be repeated", gather)
-    .addOption(fileOption("--rules <file>", "access rules as a JSON list, - for stdin"));
+    .option("--permission <name>", "permission to grant directly; may be repeated", collect)
+    .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"));
 }
 
 function limitOptions(command: Command): Command {
   return command
     .option(
       "--allowed-origin <origin>",
-      "a web page that may use its keys; may be repeated",
-      gather,
+      "web origin that may use its keys; may be repeated",
+      collect,
     )
-    .option("--allowed-cidr <network>", "a network that may use its keys; may be repeated", gather)
+    .option("--allowed-cidr <network>", "network that may use its keys; may be repeated", collect)
     .option(
       "--session-quota <count>",
-      "how many sessions a public application may have open at once",
+      "maximum number of open sessions of a public application",
       wholeNumber("sessions", 1, 1_000_000, 50_000),
     );
 }
 
 function newKeyOptions(command: Command): Command {
   return command
-    .option("--key-only", "show the new key and nothing else")
-    .addOption(
-      fileOption(
-        "--output-key <file>",
-        "write the new key to a file of mode 0600, instead of showing it",
-      ),
-    );
+    .option("--key-only", "print only the new key")
+    .addOption(fileOption("--output-key <file>", "write the new key to a new file of mode 0600"));
 }
 
 function addCreate(apps: Command): void {
   const create = apps
     .command("create")
-    .description("make an application, and show its key once")
-    .argument("<name>", "what to call it")
+    .description("create an application, and print its key once")
+    .argument("<name>", "name of the application")
     .addOption(
       choice(
         "--type <type>",
-        "what the key is for",
+        "type of the application",
         choicesOf(CreateApplicationRequestSchema.field.type),
       ).makeOptionMandatory(),
     );
   limitOptions(grantOptions(create))
-    .option("--expires <moment>", "when it ends by itself: a moment, or 30d from now", momentAhead)
-    .action(lazily(async () => (await import("./actions.js")).createApplication));
+    .option("--expires <time>", "expiry: a time, or a duration such as 30d", futureTime)
+    .action(lazy(async () => (await import("./actions.js")).createApplication));
   withConnection(newKeyOptions(create));
-  example(
+  addExample(
     create,
     "latchkey apps create Backend --type private --permission token:read --output-key backend.key",
     "KEY=$(latchkey apps create Shop --type public --permission token:create --expires 90d --key-only)",
@@ -139,27 +133,22 @@ function addCreate(apps: Command): void {
 function addUpdate(apps: Command): void {
   const update = apps
     .command("update")
-    .description("change what is said of an application, and nothing else")
+    .description("change only the given fields of an application")
     .argument(...application)
-    .option("--name <name>", "what to call it")
-    .option("--add-permission <name>", "one more permission; may be repeated", gather)
-    .option("--remove-permission <name>", "one permission less; may be repeated", gather);
+    .option("--name <name>", "new name")
+    .option("--add-permission <name>", "permission to add; may be repeated", collect)
+    .option("--remove-permission <name>", "permission to remove; may be repeated", collect);
   limitOptions(grantOptions(update))
+    .addOption(new Option("--any-origin", "allow every web origin").conflicts("allowedOrigin"))
+    .addOption(new Option("--any-cidr", "allow every network").conflicts("allowedCidr"))
     .addOption(
-      new Option("--any-origin", "let its keys be used from any page").conflicts("allowedOrigin"),
+      new Option("--default-session-quota", "use the default of the service").conflicts(
+        "sessionQuota",
+      ),
     )
-    .addOption(
-      new Option("--any-cidr", "let its keys be used from any network").conflicts("allowedCidr"),
-    )
-    .addOption(
-      new Option(
-        "--default-session-quota",
-        "let it have as many sessions open as the service allows",
-      ).conflicts("sessionQuota"),
-    )
-    .option("--if-match <version>", "only where it still has this version")
-    .action(lazily(async () => (await import("./actions.js")).updateApplication));
-  example(
+    .option("--if-match <version>", "fail unless it has this version")
+    .action(lazy(async () => (await import("./actions.js")).updateApplication));
+  addExample(
     withConnection(update),
     "latchkey apps update Backend --add-permission token:use",
     "latchkey apps update Backend --rules rules.json",
@@ -169,53 +158,53 @@ function addUpdate(apps: Command): void {
 function addKeys(apps: Command): void {
   const rotate = apps
     .command("rotate")
-    .description("give an application a new key, and show it once")
+    .description("create a new key for an application, and print it once")
     .argument(...application)
-    .option("--grace <time>", "how long the key before it goes on working", duration)
+    .option("--grace <time>", "how long the current key stays valid", duration)
     .addOption(yesOption())
-    .action(lazily(async () => (await import("./actions.js")).rotateKey));
+    .action(lazy(async () => (await import("./actions.js")).rotateKey));
   withConnection(newKeyOptions(rotate));
-  example(rotate, "latchkey apps rotate Backend --grace 1h --output-key backend.key.new");
+  addExample(rotate, "latchkey apps rotate Backend --grace 1h --output-key backend.key.new");
 
   const keys = apps
     .command("keys")
-    .description("list the keys of an application, without their secrets")
+    .description("list the keys of an application and their last use")
     .argument(...application)
-    .action(lazily(async () => (await import("./actions.js")).listKeys));
-  example(withConnection(keys), "latchkey apps keys Backend");
+    .action(lazy(async () => (await import("./actions.js")).listKeys));
+  addExample(withConnection(keys), "latchkey apps keys Backend");
 
-  const end = apps
+  const revoke = apps
     .command("end-key")
-    .description("end a key of an application before its time")
+    .description("revoke one key of an application")
     .argument(...application)
-    .argument("<key-id>", "which one, as `apps keys` shows it", id)
-    .action(lazily(async () => (await import("./actions.js")).endKey));
-  example(
-    withConnection(end),
+    .argument("<key-id>", "id of the key, as listed by `apps keys`", id)
+    .action(lazy(async () => (await import("./actions.js")).revokeKey));
+  addExample(
+    withConnection(revoke),
     "latchkey apps end-key Backend 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
   );
 }
 
-function addEnds(apps: Command): void {
+function addStatusAndDelete(apps: Command): void {
   const disable = apps
     .command("disable")
-    .description("let the keys of an application not work for now")
+    .description("refuse the keys and sessions of an application")
     .argument(...application)
-    .action(lazily(async () => (await import("./actions.js")).disableApplication));
-  example(withConnection(disable), "latchkey apps disable Backend");
+    .action(lazy(async () => (await import("./actions.js")).disableApplication));
+  addExample(withConnection(disable), "latchkey apps disable Backend");
 
   const enable = apps
     .command("enable")
-    .description("let them work again")
+    .description("accept the keys and sessions of an application again")
     .argument(...application)
-    .action(lazily(async () => (await import("./actions.js")).enableApplication));
-  example(withConnection(enable), "latchkey apps enable Backend");
+    .action(lazy(async () => (await import("./actions.js")).enableApplication));
+  addExample(withConnection(enable), "latchkey apps enable Backend");
 
   const remove = apps
     .command("rm")
     .description("delete an application, with its keys and sessions")
     .argument(...application)
     .addOption(yesOption())
-    .action(lazily(async () => (await import("./actions.js")).removeApplication));
-  example(withConnection(remove), "latchkey apps rm 'Old backend'");
+    .action(lazy(async () => (await import("./actions.js")).removeApplication));
+  addExample(withConnection(remove), "latchkey apps rm 'Old backend'");
 }

@@ -3,52 +3,46 @@ import {
   type Application,
   ApplicationSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { CommandFailure } from "../errors.js";
+import { CommandError } from "../errors.js";
 import type { Output } from "../output.js";
-import { detailsText } from "../table.js";
+import { formatDetails } from "../table.js";
 
-/** Where a new key goes, which is shown once and kept nowhere. */
+/** Where a new key is printed. It is shown once and stored nowhere. */
 export interface NewKeyFlags {
   readonly keyOnly?: boolean;
-  /** A file to write it to, for its owner only, instead of showing it. */
+  /** A new file of mode 0600, instead of stdout. */
   readonly outputKey?: string;
 }
 
-/**
- * Has a key made, and hands it over. The file for it is there before: a key
- * that could not be written would be lost.
- */
+/** Creates a key and prints it. The file is created first: a key that cannot be written would be lost. */
 export async function withNewKey(
   { keyOnly = false, outputKey }: NewKeyFlags,
   output: Output,
-  make: () => Promise<Application>,
+  create: () => Promise<Application>,
 ): Promise<void> {
   if (keyOnly && (output.isJson || outputKey !== undefined)) {
-    throw new CommandFailure(
-      "--key-only shows the key and nothing else: leave out the others.",
-      "usage",
-    );
+    throw new CommandError("--key-only cannot be combined with --json or --output-key.", "usage");
   }
   if (outputKey === undefined) {
-    show(await make(), keyOnly, output);
+    showKey(await create(), keyOnly, output);
     return;
   }
   const file = await createFile(outputKey);
   try {
-    const made = await make().catch(async (error) => {
+    const created = await create().catch(async (error) => {
       await rm(outputKey, { force: true });
       throw error;
     });
-    await writeKey(file, made.key ?? "", outputKey);
-    const { key: _, ...rest } = made;
-    output.show(ApplicationSchema, rest, (look) =>
-      detailsText(
+    await writeKey(file, created.key ?? "", outputKey);
+    const { key: _, ...rest } = created;
+    output.show(ApplicationSchema, rest, (display) =>
+      formatDetails(
         [
-          ["application", made.id],
-          ["name", made.name],
-          ["key in", outputKey],
+          ["application", created.id],
+          ["name", created.name],
+          ["key file", outputKey],
         ],
-        look,
+        display,
       ),
     );
   } finally {
@@ -56,43 +50,43 @@ export async function withNewKey(
   }
 }
 
-function show(made: Application, keyOnly: boolean, output: Output): void {
-  const { id, name, type, key = "" } = made;
+function showKey(created: Application, keyOnly: boolean, output: Output): void {
+  const { id, name, type, key = "" } = created;
   if (keyOnly) {
     process.stdout.write(`${key}\n`);
     return;
   }
-  output.show(ApplicationSchema, made, (look) =>
-    detailsText(
+  output.show(ApplicationSchema, created, (display) =>
+    formatDetails(
       [
         ["application", id],
         ["name", name],
         ["type", type],
         ["key", key],
       ],
-      look,
+      display,
     ),
   );
-  output.note("The key is shown only now and kept nowhere: store it safely.");
+  output.note("The key is shown only once. Store it safely.");
 }
 
 async function createFile(path: string): Promise<FileHandle> {
   return open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST"
-      ? new CommandFailure(`${path} is there already: name another file for the key.`, "conflict")
-      : new CommandFailure(`${path} cannot be written: ${error.message}`);
+      ? new CommandError(`${path} already exists. Pass another file with --output-key.`, "conflict")
+      : new CommandError(`Cannot write ${path}: ${error.message}`);
   });
 }
 
-/** A key that cannot be written is better shown than lost. */
+/** A key that cannot be written is printed instead, so that it is not lost. */
 async function writeKey(file: FileHandle, key: string, path: string): Promise<void> {
   try {
     await file.writeFile(`${key}\n`);
     await file.sync();
   } catch (error) {
     process.stdout.write(`${key}\n`);
-    throw new CommandFailure(
-      `${path} cannot be written (${(error as Error).message}): the key is on stdout, store it safely.`,
+    throw new CommandError(
+      `Cannot write ${path}: ${(error as Error).message}. The key is printed on stdout. Store it safely.`,
     );
   }
 }

@@ -1,28 +1,35 @@
 import type { Settings } from "../../config/settings.js";
 import { visible } from "../../lib/printable.js";
 import { exitCodes } from "../errors.js";
+import type { Display } from "../format.js";
 import { createOutput, type OutputFlags } from "../output.js";
-import { type Look, padText } from "../table.js";
+import { padText } from "../text-width.js";
 import { type Finding, fail, ok } from "./finding.js";
 import { checkNode, checkOpenFiles, checkPort } from "./machine-checks.js";
-import { checkChoices, checkSettings, checkTls } from "./settings-checks.js";
+import { checkRisks, checkSettings, checkTls } from "./settings-checks.js";
 
-/** Looks at all that the service needs, and changes nothing. */
+/** Runs every check. Changes nothing. */
 export async function doctorCommand(flags: OutputFlags): Promise<void> {
   const { settings, findings } = checkSettings();
   findings.unshift(checkNode());
   if (settings) {
     findings.push(
-      ...checkChoices(settings),
+      ...checkRisks(settings),
       ...(await checkTls(settings)),
       ...(await checkOpenFiles(settings)),
       ...(await checkStore(settings)),
       await checkPort(settings),
     );
   }
-  const isWell = findings.every(({ state }) => state !== "fail");
-  createOutput(flags).showValue({ ok: isWell, findings }, (look) => reportText(findings, look));
-  process.exitCode = exitCodes[isWell ? "done" : "failed"].code;
+  const isHealthy = findings.every(({ state }) => state !== "fail");
+  const report = { ok: isHealthy, findings: findings.map(toJson) };
+  createOutput(flags).showValue(report, (display) => formatReport(findings, display));
+  process.exitCode = exitCodes[isHealthy ? "success" : "failed"].code;
+}
+
+/** The field `mend` is part of the JSON output, which scripts rely on. */
+function toJson({ fix, ...finding }: Finding) {
+  return { ...finding, ...(fix !== undefined && { mend: fix }) };
 }
 
 async function checkStore({ store, eventRetention }: Settings): Promise<Finding[]> {
@@ -34,29 +41,27 @@ async function checkStore({ store, eventRetention }: Settings): Promise<Finding[
     }
     const { inspectFolder } = await import("../../store/lmdb/inspect.js");
     const { checkFolder } = await import("./store-checks.js");
-    const clock = ok("clock", "the store has that of this machine");
+    const clock = ok("clock", "the store uses the clock of this machine");
     return [...checkFolder(await inspectFolder(store.dataDir)), clock];
   } catch (error) {
     const { message } = error as Error;
-    return [fail("store", message, "See to it, and look again.")];
+    return [fail("store", message, "Fix it, then run latchkey doctor again.")];
   }
 }
 
-function reportText(findings: readonly Finding[], look: Look): string {
-  const { good, warn, bad, faint } = look.colours;
+function formatReport(findings: readonly Finding[], display: Display): string {
+  const { good, warn, bad, dim } = display.colors;
   const paint = { ok: good, warn, fail: bad } as const;
   const width = Math.max(...findings.map(({ check }) => check.length));
-  const lines = findings.flatMap(({ check, state, found, mend }) => [
+  const lines = findings.flatMap(({ check, state, found, fix }) => [
     `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${visible(found)}`,
-    ...(mend ? [`${padText("", 4 + 2 + width)}  ${faint(`→ ${visible(mend)}`)}`] : []),
+    ...(fix ? [`${padText("", 4 + 2 + width)}  ${dim(`→ ${visible(fix)}`)}`] : []),
   ]);
-  return `${lines.join("\n")}\n\n${summaryText(findings)}\n`;
+  return `${lines.join("\n")}\n\n${formatSummary(findings)}\n`;
 }
 
-function summaryText(findings: readonly Finding[]): string {
+function formatSummary(findings: readonly Finding[]): string {
   const count = (state: Finding["state"]) => findings.filter((it) => it.state === state).length;
   const [fails, warns] = [count("fail"), count("warn")];
-  return fails + warns === 0
-    ? "All is well."
-    : `${fails} to mend, ${warns} to think about, ${count("ok")} well.`;
+  return `${fails} failed, ${warns} ${warns === 1 ? "warning" : "warnings"}, ${count("ok")} passed`;
 }

@@ -1,25 +1,25 @@
-/** What a check has found. */
+/** The result of a check. */
 export interface Finding {
-  /** What was looked at. */
+  /** The name of the check. */
   readonly check: string;
   readonly state: "ok" | "warn" | "fail";
   readonly found: string;
-  /** What to do about it. */
-  readonly mend?: string;
+  /** How to fix it. */
+  readonly fix?: string;
 }
 
 export const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
 
-export const warn = (check: string, found: string, mend: string): Finding => ({
+export const warn = (check: string, found: string, fix: string): Finding => ({
   check,
   state: "warn",
   found,
-  mend,
+  fix,
 });
 
-export const fail = (check: string, found: string, mend: string): Finding => ({
+export const fail = (check: string, found: string, fix: string): Finding => ({
   check,
   state: "fail",
   found,
-  mend,
+  fix,
 });

@@ -7,43 +7,42 @@ import { text } from "node:stream/consumers";
 import type { Settings } from "../../config/settings.js";
 import { type Finding, fail, ok, warn } from "./finding.js";
 
-/** Whether this Node is one that the package is made for. */
 export function checkNode(): Finding {
   const { engines } = createRequire(import.meta.url)("latchkey/package.json");
-  const wanted: string = engines.node.replace(">=", "");
-  const present = process.versions.node;
-  return isAtLeast(present, wanted)
-    ? ok("node", `version ${present}`)
-    : fail("node", `version ${present} is too old`, `Run it with Node.js ${wanted} or newer.`);
+  const required: string = engines.node.replace(">=", "");
+  const current = process.versions.node;
+  return isAtLeast(current, required)
+    ? ok("node", `version ${current}`)
+    : fail("node", `version ${current} is too old`, `Use Node.js ${required} or newer.`);
 }
 
-/** What is open beside the connections of callers: the store, logs, listeners. */
+/** Files other than client connections: the store, logs, listeners. */
 const otherFiles = 200;
 
-/** Whether the system lets a process have as many connections as the settings do. Only Linux tells. */
+/** Compares the limit of open files with the settings. Only Linux has /proc. */
 export async function checkOpenFiles({ limits }: Settings): Promise<Finding[]> {
   const text = await readFile("/proc/self/limits", "utf8").catch(() => "");
-  const [, most] = /^Max open files\s+(\d+)/m.exec(text) ?? [];
-  if (most === undefined) {
+  const [, limit] = /^Max open files\s+(\d+)/m.exec(text) ?? [];
+  if (limit === undefined) {
     return [];
   }
   const { connections } = limits;
   return [
-    Number(most) >= connections + otherFiles
-      ? ok("open files", `${most} are allowed`)
+    Number(limit) >= connections + otherFiles
+      ? ok("open files", `limit ${limit}`)
       : warn(
           "open files",
-          `${most} are allowed, too few for CONNECTION_LIMIT=${connections}`,
+          `limit ${limit} is too low for CONNECTION_LIMIT=${connections}`,
           `Raise the limit (ulimit -n ${connections + otherFiles}), or lower CONNECTION_LIMIT.`,
         ),
   ];
 }
 
-/** Whether a version, of numbers joined by dots, is another one or newer. */
-export function isAtLeast(present: string, wanted: string): boolean {
-  const [have, want] = [present, wanted].map((version) => version.split(".").map(Number));
-  for (const [place, number] of (want ?? []).entries()) {
-    const difference = (have?.[place] ?? 0) - number;
+/** Compares versions such as 20.19.0 number by number. */
+export function isAtLeast(version: string, minimum: string): boolean {
+  const numbers = version.split(".").map(Number);
+  for (const [index, number] of minimum.split(".").map(Number).entries()) {
+    const difference = (numbers[index] ?? 0) - number;
     if (difference !== 0) {
       return difference > 0;
     }
@@ -52,65 +51,65 @@ export function isAtLeast(present: string, wanted: string): boolean {
 }
 
 /** Milliseconds. */
-const patience = 3_000;
+const probeTimeout = 3_000;
 
-/** Whether something answers where the service listens, or is to listen. */
+/** Checks whether the port is free, or a service responds on it. */
 export async function checkPort({ host, port, tls }: Settings): Promise<Finding> {
   if (port === 0) {
-    return ok("port", "any that is free");
+    return ok("port", "any free port");
   }
-  const place = host === undefined || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  if (!(await isTaken(place, port))) {
-    return ok("port", `nothing answers at ${place}:${port}: the service does not run, and could`);
+  const address = host === undefined || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  if (!(await isInUse(address, port))) {
+    return ok("port", `${address}:${port} is free; no service is running`);
   }
-  const ready = await askWhetherReady(place, port, tls !== undefined).catch(() => undefined);
+  const ready = await probeReadiness(address, port, tls !== undefined).catch(() => undefined);
   if (ready === undefined) {
     return fail(
       "port",
-      `${place}:${port} is taken by what does not answer as Latchkey does`,
-      "Stop it or set PORT to another port; where it is Latchkey, let TLS_CERT be set here as there.",
+      `${address}:${port} is in use by a program that does not respond like Latchkey`,
+      "Stop it, or set PORT to another port. If it is Latchkey, use the same TLS_CERT as the service.",
     );
   }
   return ready
-    ? ok("port", `a service answers at ${place}:${port}, and is ready`)
-    : fail("port", `a service answers at ${place}:${port} and is not ready`, "See to its store.");
+    ? ok("port", `a service at ${address}:${port} is ready`)
+    : fail("port", `a service at ${address}:${port} is not ready`, "Check its store.");
 }
 
-function isTaken(host: string, port: number): Promise<boolean> {
+function isInUse(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: patience });
-    const end = (isTaken: boolean) => {
+    const socket = connect({ host, port, timeout: probeTimeout });
+    const finish = (isInUse: boolean) => {
       socket.destroy();
-      resolve(isTaken);
+      resolve(isInUse);
     };
-    socket.once("connect", () => end(true));
-    socket.once("error", () => end(false));
-    socket.once("timeout", () => end(false));
+    socket.once("connect", () => finish(true));
+    socket.once("error", () => finish(false));
+    socket.once("timeout", () => finish(false));
   });
 }
 
-/** Whether the service there is ready; `undefined` where it is another program. */
-async function askWhetherReady(
+/** Whether the service is ready; `undefined` if it is another program. */
+async function probeReadiness(
   host: string,
   port: number,
   isSecure: boolean,
 ): Promise<boolean | undefined> {
-  // Whether its certificate is one to trust is not the question here.
-  const options = { host, port, path: "/readyz", timeout: patience, rejectUnauthorized: false };
-  const { status, type } = JSON.parse(await readAnswer(options, isSecure));
+  // The certificate does not matter for this probe.
+  const options = { host, port, path: "/readyz", timeout: probeTimeout, rejectUnauthorized: false };
+  const { status, type } = JSON.parse(await fetchText(options, isSecure));
   if (status === "ready") {
     return true;
   }
   return String(type).startsWith("urn:latchkey:") ? false : undefined;
 }
 
-function readAnswer(options: RequestOptions, isSecure: boolean): Promise<string> {
+function fetchText(options: RequestOptions, isSecure: boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = (isSecure ? secureRequest : plainRequest)(options, (response) => {
       text(response).then(resolve, reject);
     });
     request.on("error", reject);
-    request.on("timeout", () => request.destroy(new Error("It does not answer.")));
+    request.on("timeout", () => request.destroy(new Error("No response.")));
     request.end();
   });
 }

@@ -10,60 +10,56 @@ import type { ManagerEnd } from "../../store/port/applications.js";
 import { type Finding, fail, ok, warn } from "./finding.js";
 
 const megabyte = 1024 * 1024;
-/** Below the one the store may come to a stop soon, below the other today. */
-const littleRoom = 1024 * megabyte;
-const noRoom = 64 * megabyte;
+/** Free disk space below which the check warns or fails. */
+const lowSpace = 1024 * megabyte;
+const criticalSpace = 64 * megabyte;
 
-/** Judges what was seen of the folder of an embedded store. */
+/** Checks the data folder of an embedded store. */
 export function checkFolder(facts: FolderFacts): Finding[] {
   const { path, isThere, isWritable, isShared, store } = facts;
   const findings = [folderFinding(facts)];
   if (isThere && isShared) {
-    findings.push(warn("store", `${path} can be read by others`, `Close it: chmod 700 ${path}`));
+    findings.push(warn("store", `${path} is readable by other users`, `Run: chmod 700 ${path}`));
   }
   if (store && isWritable) {
     findings.push(layoutFinding(store, path), ...checkManagers(store.managerEnds));
   }
-  return [...findings, roomFinding(facts)];
+  return [...findings, diskFinding(facts)];
 }
 
 function folderFinding({ path, isThere, isWritable, store }: FolderFacts): Finding {
   if (!isWritable) {
     return fail(
       "store",
-      `${path} cannot be ${isThere ? "written" : "made"} by this user`,
-      "Let DATA_DIR name a folder that this user may write, or give it to this user.",
+      `this user cannot ${isThere ? "write to" : "create"} ${path}`,
+      "Set DATA_DIR to a writable folder, or change the owner of this one.",
     );
   }
   return store
-    ? ok("store", `${path} holds ${Math.ceil(store.bytes / megabyte)} MB`)
+    ? ok("store", `${path}, ${Math.ceil(store.bytes / megabyte)} MB`)
     : warn(
         "store",
-        `${path} holds no data yet`,
-        "The service makes it with its first start. Where there should be data, let DATA_DIR name its folder.",
+        `${path} contains no data`,
+        "The service creates it on its first start. If data exists elsewhere, set DATA_DIR to its folder.",
       );
 }
 
 function layoutFinding({ fault, schema, knownSchema }: FileFacts, path: string): Finding {
   if (fault !== undefined) {
-    return fail(
-      "layout",
-      `${path}: ${fault}`,
-      "Restore it from a backup, or choose another folder.",
-    );
+    return fail("layout", `${path}: ${fault}`, "Restore a backup, or use another folder.");
   }
   if (schema === undefined) {
-    return ok("layout", "is looked at when the service starts");
+    return ok("layout", "checked when the service starts");
   }
   if (schema > knownSchema) {
     return fail(
       "layout",
-      `version ${schema} is of a newer Latchkey; this one knows ${knownSchema}`,
-      "Run that version, or choose another folder.",
+      `version ${schema} is from a newer Latchkey; this one supports ${knownSchema}`,
+      "Run that version, or use another folder.",
     );
   }
   return schema === knownSchema
-    ? ok("layout", `version ${schema}, with all of its indexes`)
+    ? ok("layout", `version ${schema}, all indexes exist`)
     : warn(
         "layout",
         `version ${schema} is of an earlier Latchkey`,
@@ -71,50 +67,50 @@ function layoutFinding({ fault, schema, knownSchema }: FileFacts, path: string):
       );
 }
 
-function roomFinding({ freeBytes }: FolderFacts): Finding {
-  const found = `${Math.floor(freeBytes / megabyte).toLocaleString("en-US")} MB are free`;
-  const mend = "Make room on the disk of DATA_DIR: without it nothing can be written.";
-  if (freeBytes < noRoom) {
-    return fail("disk", found, mend);
+function diskFinding({ freeBytes }: FolderFacts): Finding {
+  const found = `${Math.floor(freeBytes / megabyte).toLocaleString("en-US")} MB free`;
+  const fix = "Free space on the disk of DATA_DIR. Writes fail without it.";
+  if (freeBytes < criticalSpace) {
+    return fail("disk", found, fix);
   }
-  return freeBytes < littleRoom ? warn("disk", found, mend) : ok("disk", found);
+  return freeBytes < lowSpace ? warn("disk", found, fix) : ok("disk", found);
 }
 
-/** How many tenants are named. */
-const mostNamed = 10;
+/** The number of tenants that are listed. */
+const maxListed = 10;
 
-/** Judges when tenants lose their last manager, where that is known. */
-export function checkManagers(ends: readonly ManagerEnd[] | undefined): Finding[] {
-  if (ends === undefined) {
+/** Warns of tenants whose last manager expires, if known. */
+export function checkManagers(expirations: readonly ManagerEnd[] | undefined): Finding[] {
+  if (expirations === undefined) {
     return [];
   }
-  if (ends.length === 0) {
+  if (expirations.length === 0) {
     return [ok("managers", "no tenant's last manager expires")];
   }
-  const soonest = [...ends].sort((one, other) => one.at - other.at);
-  const findings = soonest
-    .slice(0, mostNamed)
+  const sorted = [...expirations].sort((one, other) => one.at - other.at);
+  const findings = sorted
+    .slice(0, maxListed)
     .map(({ tenantId, at }) =>
       warn(
         "managers",
         `the last application of tenant ${tenantId} that can create and update applications expires at ${new Date(at).toISOString()}`,
-        "Create another one that holds application:create and application:update, and does not expire.",
+        "Create another one that holds application:create and application:update and does not expire.",
       ),
     );
-  const unnamed = ends.length - findings.length;
-  return unnamed === 0
+  const unlisted = expirations.length - findings.length;
+  return unlisted === 0
     ? findings
     : [
         ...findings,
         warn(
           "managers",
-          `the last manager expires in ${unnamed} more ${unnamed === 1 ? "tenant" : "tenants"}`,
-          "Create another one in each of them.",
+          `the last manager expires in ${unlisted} more ${unlisted === 1 ? "tenant" : "tenants"}`,
+          "Create another manager in each of them.",
         ),
       ];
 }
 
-/** Judges what was seen of a database. */
+/** Checks a MongoDB database. */
 export function checkMongo(facts: MongoFacts): Finding[] {
   const { version, topology, lookup, layout, clock, ttl, overdue, members, managerEnds } = facts;
   return [
@@ -122,110 +118,106 @@ export function checkMongo(facts: MongoFacts): Finding[] {
       ? fail(
           "store",
           `MongoDB ${version} is a single server`,
-          "Start mongod with --replSet and call rs.initiate(): one member will do.",
+          "Start mongod with --replSet and call rs.initiate(). One member is enough.",
         )
-      : ok("store", `MongoDB ${version}, a ${topology}; a look-up takes ${lookup.toFixed(1)} ms`),
+      : ok("store", `MongoDB ${version}, ${topology}, lookup ${lookup.toFixed(1)} ms`),
     ...checkLayout(layout),
     ...checkManagers(managerEnds),
     checkClock(clock),
     ...checkTtl(ttl, overdue),
-    ...(topology === "sharded cluster" ? [notSeen("members", "rs.status()")] : []),
+    ...(topology === "sharded cluster" ? [notChecked("members", "rs.status()")] : []),
     ...(members === undefined ? [] : checkMembers(members)),
   ];
 }
 
-const start = "Start the service, with a user that has the roles readWrite and dbAdmin:";
+const startHint = "Start the service with a user that has the roles readWrite and dbAdmin:";
 
 function checkLayout({ missing, of, differences }: LayoutFacts): Finding[] {
   if (missing.length === of) {
-    return [warn("layout", "the database is empty", `${start} it makes all it needs.`)];
+    return [warn("layout", "the database is empty", `${startHint} it creates everything.`)];
   }
   const findings = [
     ...missing.map((name) => `the collection ${name} is missing`),
     ...differences,
-  ].map((found) => fail("layout", found, `${start} it mends this.`));
-  return findings.length > 0
-    ? findings
-    : [ok("layout", `${of} collections, with all of their indexes`)];
+  ].map((found) => fail("layout", found, `${startHint} it fixes this.`));
+  return findings.length > 0 ? findings : [ok("layout", `${of} collections, all indexes exist`)];
 }
 
 /** Milliseconds. */
-const toleratedSkew = 1_000;
+const maxSkew = 1_000;
 
 function checkClock({ ahead, uncertainty }: ClockFacts): Finding {
-  const distance = Math.abs(ahead);
-  const found = `${distance} ms ${ahead < 0 ? "behind" : "ahead of"} the database, give or take ${uncertainty} ms`;
-  return distance - uncertainty > toleratedSkew
+  const skew = Math.abs(ahead);
+  const found = `${skew} ms ${ahead < 0 ? "behind" : "ahead of"} the database (±${uncertainty} ms)`;
+  return skew - uncertainty > maxSkew
     ? warn(
         "clock",
         found,
-        "Let both machines keep time by NTP. What expires goes by the database; what is made here gets a wrong place in lists.",
+        "Synchronize both clocks with NTP. Expiry uses the clock of the database, list order that of this machine.",
       )
     : ok("clock", found);
 }
 
-/** What each shard has for itself cannot be asked for through the router. */
-const notSeen = (check: string, command: string): Finding =>
-  warn(check, "not checked here: each shard has its own", `Look at each shard: ${command}.`);
+/** A mongos does not report the state of each shard. */
+const notChecked = (check: string, command: string): Finding =>
+  warn(check, "not checked on a sharded cluster", `Check each shard: ${command}.`);
 
-const hiddenHint = "Give the user of MONGODB_URI the role clusterMonitor to have it checked.";
+const roleHint = "Grant the role clusterMonitor to the user of MONGODB_URI.";
 
 function checkTtl(ttl: TtlFacts | "hidden" | undefined, overdue: readonly string[]): Finding[] {
   const findings = overdue.map((name) =>
     fail(
       "ttl monitor",
-      `${name} has documents that should have been removed long ago`,
-      "Let MongoDB remove what has expired: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}).",
+      `${name} contains documents that expired long ago`,
+      "Enable it: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}).",
     ),
   );
   if (ttl === undefined) {
-    return [...findings, notSeen("ttl monitor", "db.serverStatus().metrics.ttl")];
+    return [...findings, notChecked("ttl monitor", "db.serverStatus().metrics.ttl")];
   }
   return [...findings, ttlFinding(ttl)];
 }
 
 function ttlFinding(ttl: TtlFacts | "hidden"): Finding {
   if (ttl === "hidden") {
-    return warn("ttl monitor", "may not be seen by this user", hiddenHint);
+    return warn("ttl monitor", "not visible to this user", roleHint);
   }
   const { isEnabled, passes, interval, uptime } = ttl;
   if (!isEnabled) {
     return fail(
       "ttl monitor",
-      "is off: what has expired is refused but never removed",
-      "Turn it on: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}), and in the settings of mongod.",
+      "disabled: expired documents are refused but never deleted",
+      "Enable it: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}), and in the configuration of mongod.",
     );
   }
   return passes === 0 && uptime > 3 * interval
-    ? fail(
-        "ttl monitor",
-        `has not run once in ${uptime} s`,
-        "Look at the log of mongod, or restart it.",
-      )
-    : ok("ttl monitor", `runs every ${interval} s, ${passes} times so far`);
+    ? fail("ttl monitor", `has not run in ${uptime} s`, "Check the log of mongod, or restart it.")
+    : ok("ttl monitor", `runs every ${interval} s, ${passes} passes`);
 }
 
 /** Milliseconds. */
-const toleratedLag = 10_000;
-const withData = new Set(["PRIMARY", "SECONDARY"]);
+const maxLag = 10_000;
+const dataStates = new Set(["PRIMARY", "SECONDARY"]);
 
 function checkMembers(members: MembersFacts | "hidden"): Finding[] {
   if (members === "hidden") {
-    return [warn("members", "may not be seen by this user", hiddenHint)];
+    return [warn("members", "not visible to this user", roleHint)];
   }
   const { all, majority } = members;
-  const good = all.filter(({ isHealthy, state }) => isHealthy && withData.has(state));
-  const told = `${good.length} of ${all.length} hold data and are well`;
+  const healthy = all.filter(({ isHealthy, state }) => isHealthy && dataStates.has(state));
+  const summary = `${healthy.length} of ${all.length} data members are healthy`;
   const findings = all.flatMap(({ name, state, isHealthy, lag = 0 }) => {
     if (!isHealthy) {
-      return [warn("members", `${name} is away (${state})`, "Start it, or see to its network.")];
+      return [
+        warn("members", `${name} is unreachable (${state})`, "Start it, or check its network."),
+      ];
     }
-    return lag > toleratedLag
+    return lag > maxLag
       ? [
           warn(
             "members",
             `${name} is ${Math.round(lag / 1_000)} s behind`,
-            "See to its disk and network: it cannot take over quickly.",
+            "Check its disk and network. It cannot take over quickly.",
           ),
         ]
       : [];
@@ -233,21 +225,21 @@ function checkMembers(members: MembersFacts | "hidden"): Finding[] {
   if (!all.some(({ state }) => state === "PRIMARY")) {
     return [
       ...findings,
-      fail("members", "there is no primary", "See to the members: most must reach each other."),
+      fail("members", "no primary", "Check the members. A majority must reach each other."),
     ];
   }
-  if (good.length < majority) {
-    const mend = `Start members until ${majority} are well: writes wait for a majority.`;
-    return [...findings, fail("members", told, mend)];
+  if (healthy.length < majority) {
+    const fix = `Start members until ${majority} are healthy. Writes wait for a majority.`;
+    return [...findings, fail("members", summary, fix)];
   }
   return [
     ...findings,
     all.length === 1
       ? warn(
           "members",
-          "there is one member",
-          "Add two: nothing takes over where the only one fails.",
+          "only one member",
+          "Add two. Otherwise no member can take over if this one fails.",
         )
-      : ok("members", told),
+      : ok("members", summary),
   ];
 }

@@ -9,13 +9,14 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
 import { nextPause, shortestPause } from "../../lib/reconnect.js";
-import { explainCall } from "../call-errors.js";
-import { type Calling, type CallingFlags, withClient } from "../client.js";
-import { CommandFailure } from "../errors.js";
-import { type ListFlags, moreNote, readPages } from "../output.js";
-import { type Column, isoText, layOut, tableText } from "../table.js";
+import { toCommandError } from "../call-errors.js";
+import { type ClientContext, type ClientFlags, withClient } from "../client.js";
+import { CommandError } from "../errors.js";
+import { formatIsoTime } from "../format.js";
+import { type ListFlags, readPages, truncationNote } from "../output.js";
+import { type Column, formatTable, layoutTable } from "../table.js";
 
-export interface EventFlags extends CallingFlags, ListFlags {
+interface EventFlags extends ClientFlags, ListFlags {
   readonly follow?: boolean;
   readonly target?: string;
   readonly actor?: string;
@@ -24,156 +25,157 @@ export interface EventFlags extends CallingFlags, ListFlags {
   readonly until?: Date;
 }
 
-/** Shows what happened, or what happens. */
 export async function showEvents(flags: EventFlags): Promise<void> {
   if (flags.follow && flags.until) {
-    throw new CommandFailure("--follow goes on for ever: leave out --until.", "usage");
+    throw new CommandError("--follow cannot be combined with --until.", "usage");
   }
-  await withClient(flags, (calling) =>
-    flags.follow ? followEvents(flags, calling) : listEvents(flags, calling),
+  await withClient(flags, (context) =>
+    flags.follow ? followEvents(flags, context) : listEvents(flags, context),
   );
 }
 
-async function listEvents(flags: EventFlags, calling: Calling): Promise<void> {
-  const { output } = calling;
-  const found = await readEvents(flags, calling);
-  output.show(ListEventsResponseSchema, found, (look) => tableText(eventColumns, found.data, look));
-  output.note(moreNote(found));
+async function listEvents(flags: EventFlags, context: ClientContext): Promise<void> {
+  const { output } = context;
+  const list = await readEvents(flags, context);
+  output.show(ListEventsResponseSchema, list.page, (display) =>
+    formatTable(eventColumns, list.page.data, display),
+  );
+  output.note(truncationNote(list));
 }
 
-/** What happened so far, newest first. */
-export function readEvents(flags: EventFlags, { client, call }: Calling) {
+/** Reads past events, newest first. */
+function readEvents(flags: EventFlags, { client, call }: ClientContext) {
   const { since, until } = flags;
-  const search = {
+  const filter = {
     ...eventFilter(flags),
     ...(since && { since: timestampFromDate(since) }),
     ...(until && { until: timestampFromDate(until) }),
   };
-  return readPages(flags, (place) => client.events.listEvents({ ...search, ...place }, call));
+  return readPages(flags, (position) => client.events.listEvents({ ...filter, ...position }, call));
 }
 
-/** What lists and watches can both be limited to. */
-export function eventFilter({ target, actor, kind }: EventFlags) {
+/** The filters that lists and watches share. */
+function eventFilter({ target, actor, kind }: EventFlags) {
   return { ...(target && { target }), ...(actor && { actor }), ...(kind && { kind }) };
 }
 
 const idWidth = 36;
 const longestKind = Math.max(...choicesOf(EventSchema.field.kind).map(({ length }) => length));
 
-/** The columns of events, as wide as they may become: some are shown before the next is known. */
-export const eventColumns: readonly Column<Event>[] = [
+/** The widths are fixed: with --follow, later rows are not known in advance. */
+const eventColumns: readonly Column<Event>[] = [
   {
     title: "TIME",
-    least: "2026-01-31 12:00:00Z".length,
-    text: ({ at }) => (at ? isoText(at).replace("T", " ").replace(/\.\d+/, "") : ""),
-    paint: (text, _, { faint }) => faint(text),
+    minWidth: "2026-01-31 12:00:00Z".length,
+    text: ({ at }) => (at ? formatIsoTime(at).replace("T", " ").replace(/\.\d+/, "") : ""),
+    paint: (text, _, { dim }) => dim(text),
   },
   {
     title: "KIND",
-    least: longestKind,
+    minWidth: longestKind,
     text: ({ kind }) => kind,
-    paint: (text, { outcome }, { bad, strong }) => (outcome === "denied" ? bad : strong)(text),
+    paint: (text, { outcome }, { bad, bold }) => (outcome === "denied" ? bad : bold)(text),
   },
-  { title: "TARGET", least: idWidth, text: targetText },
-  { title: "ABOUT", least: 30, text: aboutText, shrinks: true, isExtra: true },
-  { title: "BY", least: idWidth, text: actorText, isExtra: true },
+  { title: "TARGET", minWidth: idWidth, text: targetOf },
+  { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkable: true, optional: true },
+  { title: "BY", minWidth: idWidth, text: actorOf, optional: true },
 ];
 
-function targetText({ kind, target }: Event): string {
+function targetOf({ kind, target }: Event): string {
   const key = kind.startsWith("key.") ? target?.keyId : undefined;
   return key ?? target?.sessionId ?? target?.applicationId ?? "–";
 }
 
-function actorText({ actor }: Event): string {
+function actorOf({ actor }: Event): string {
   return actor?.sessionId ?? actor?.applicationId ?? "–";
 }
 
-function aboutText({ before, after, reason, count = 1, endsAt }: Event): string {
+function detailsOf({ before, after, reason, count = 1, endsAt }: Event): string {
   const name = after?.name ?? before?.name;
   return [
     ...(name ? [name] : []),
     ...(reason ? [count > 1 ? `${reason} (${count} times)` : reason] : []),
-    ...(endsAt ? [`ends ${isoText(endsAt)}`] : []),
+    ...(endsAt ? [`expires ${formatIsoTime(endsAt)}`] : []),
   ].join(", ");
 }
 
-/** A call that ended so does not work a second time either. */
-const lastingCodes = new Set([
+/** Errors that a new connection does not fix. */
+const permanentCodes = new Set([
   Code.Unauthenticated,
   Code.PermissionDenied,
   Code.InvalidArgument,
   Code.Unimplemented,
 ]);
 
-/** Shows each event as it happens, until it is interrupted. A connection that breaks is opened anew where it broke off. */
-export async function followEvents(flags: EventFlags, calling: Calling): Promise<void> {
-  const { output } = calling;
-  const show = createShow(calling);
+/** Shows new events until interrupted. Reconnects and resumes after a lost connection. */
+async function followEvents(flags: EventFlags, context: ClientContext): Promise<void> {
+  const { output } = context;
+  const show = createEventPrinter(context);
   let resumeToken: string | undefined;
   for (let pause = shortestPause; ; pause = nextPause(pause)) {
     try {
-      for await (const message of watchEvents(flags, calling, resumeToken)) {
+      for await (const message of watchEvents(flags, context, resumeToken)) {
         if (resumeToken === undefined) {
-          await showEarlier(flags, calling, show);
+          await showPastEvents(flags, context, show);
         }
         resumeToken = message.resumeToken;
         pause = shortestPause;
         if (message.reset) {
-          output.warn("Events may be missing here: list them to see.");
+          output.warn("Events may be missing here. Run latchkey events to list them.");
         }
         message.events.forEach(show);
       }
-      output.warn("The service has ended the connection: connecting again.");
+      output.warn("The service closed the connection. Reconnecting.");
     } catch (error) {
-      const isLasting = error instanceof ConnectError && lastingCodes.has(error.code);
-      if (isLasting || resumeToken === undefined) {
+      const isPermanent = error instanceof ConnectError && permanentCodes.has(error.code);
+      if (isPermanent || resumeToken === undefined) {
         throw error;
       }
-      const { message } = explainCall(error, calling.connection.url) as Error;
-      output.warn(`The connection is lost: connecting again. (${message})`);
+      const { message } = toCommandError(error, context.connection.url) as Error;
+      output.warn(`Connection lost. Reconnecting. (${message})`);
     }
     await sleep(pause);
   }
 }
 
-/** What happened since the moment that was asked for, once it is sure that nothing after it is missed. */
-async function showEarlier(
+/** Shows the events since --since. Called once the watch is open, so that none is missed in between. */
+async function showPastEvents(
   flags: EventFlags,
-  calling: Calling,
+  context: ClientContext,
   show: (event: Event) => void,
 ): Promise<void> {
   if (flags.since) {
-    const { data } = await readEvents({ ...flags, all: true }, calling);
-    data.toReversed().forEach(show);
+    const { page } = await readEvents({ ...flags, all: true }, context);
+    page.data.toReversed().forEach(show);
   }
 }
 
-/** Shows each event once, below a header where people read it. */
-function createShow({ output }: Calling): (event: Event) => void {
-  const table = layOut(eventColumns, [], output.look);
-  const shown = createRecent();
+/** Prints each event once, with a table header unless the output is JSON. */
+function createEventPrinter({ output }: ClientContext): (event: Event) => void {
+  const table = layoutTable(eventColumns, [], output.display);
+  const seen = createSeenIds();
   if (!output.isJson) {
     process.stdout.write(`${table.header}\n`);
   }
   return (event) => {
-    if (shown.add(event.id)) {
+    if (seen.add(event.id)) {
       output.showLine(EventSchema, event, () => `${table.line(event)}\n`);
     }
   };
 }
 
-/** How many are remembered: what comes twice does so soon. */
-const mostRemembered = 100_000;
+/** Duplicates arrive soon after each other. */
+const maxSeenIds = 100_000;
 
-function createRecent() {
+function createSeenIds() {
   const ids = new Set<string>();
   return {
-    /** Whether it is new. */
+    /** Returns whether the id is new. */
     add(id: string): boolean {
       if (ids.has(id)) {
         return false;
       }
-      if (ids.size >= mostRemembered) {
+      if (ids.size >= maxSeenIds) {
         ids.clear();
       }
       ids.add(id);
@@ -183,18 +185,17 @@ function createRecent() {
 }
 
 /**
- * Watches events over one connection. The service lets itself be heard also
- * where nothing happens: one that is silent for as long as an answer may take
- * is given up, as nothing else tells that the way to it broke.
+ * Watches events over one connection. The service sends heartbeats, so a
+ * connection that is silent for longer than --timeout is considered broken.
  */
-export async function* watchEvents(
+async function* watchEvents(
   flags: EventFlags,
-  { client }: Calling,
+  { client }: ClientContext,
   resumeToken: string | undefined,
 ): AsyncGenerator<WatchEventsResponse> {
   const from = resumeToken === undefined ? {} : { resumeToken };
   const silence = new AbortController();
-  const giveUp = () => silence.abort(new ConnectError("it is silent", Code.DeadlineExceeded));
+  const giveUp = () => silence.abort(new ConnectError("no heartbeat", Code.DeadlineExceeded));
   const request = { ...eventFilter(flags), ...from };
   let timer = setTimeout(giveUp, flags.timeout);
   try {

@@ -1,21 +1,21 @@
-import { selfText } from "../access/actions.js";
-import { explainCall } from "../call-errors.js";
+import { formatIdentity } from "../access/actions.js";
+import { toCommandError } from "../call-errors.js";
 import { createServiceClient } from "../client.js";
 import { defaultUrl, isLoopback } from "../connection.js";
-import { CommandFailure } from "../errors.js";
+import { CommandError } from "../errors.js";
 import { createOutput, type OutputFlags } from "../output.js";
 import { readSecret } from "../prompt.js";
-import { type Column, tableText } from "../table.js";
+import { type Column, formatTable } from "../table.js";
 import {
-  howToAdd,
+  addProfileHint,
+  getProfile,
   type Profile,
-  profileNamed,
   profilesPath,
   readProfiles,
   writeProfiles,
 } from "./profiles.js";
 
-interface Flags extends OutputFlags {
+interface AddFlags extends OutputFlags {
   readonly url?: string;
   readonly keyFile?: string;
   readonly keyHeader?: string;
@@ -24,61 +24,58 @@ interface Flags extends OutputFlags {
   readonly check: boolean;
 }
 
-/** Keeps a service and a key under a name, once the key has been seen to work. */
-export async function addProfile(name: string, flags: Flags): Promise<void> {
+/** Saves a service URL and a key after the service accepted the key. */
+export async function addProfile(name: string, flags: AddFlags): Promise<void> {
   const { url = defaultUrl, keyHeader } = flags;
   const before = await readProfiles();
   if (before.byName.has(name) && !flags.replace) {
-    throw new CommandFailure(
-      `There is a profile "${name}" already.`,
+    throw new CommandError(
+      `A profile named "${name}" already exists.`,
       "conflict",
-      "Say --replace to replace it.",
+      "Pass --replace to overwrite it.",
     );
   }
-  const key = await readSecret({ noun: `the key for ${url}`, file: flags.keyFile });
+  const key = await readSecret({ noun: `key for ${url}`, file: flags.keyFile });
   const profile = { url, key, keyHeader };
-  const self = flags.check ? await askWhose(profile, flags) : undefined;
+  const identity = flags.check ? await verifyKey(profile, flags) : undefined;
   const isFirst = before.byName.size === 0;
   const current = isFirst ? name : before.current;
   await writeProfiles({ current, byName: new Map(before.byName).set(name, profile) });
 
   const output = createOutput(flags);
-  const facts = { name, url, current: current === name };
-  output.showValue(facts, (look) => (self ? selfText(self, url, look) : ""));
-  output.note(`The profile "${name}" is kept in ${profilesPath()}.`);
+  const result = { name, url, current: current === name };
+  output.showValue(result, (display) => (identity ? formatIdentity(identity, url, display) : ""));
+  output.note(`Saved the profile "${name}" in ${profilesPath()}.`);
   output.note(
     current === name
       ? undefined
-      : `Use it by --profile ${name}, or always: latchkey profile use ${name}`,
+      : `Use it with --profile ${name}, or make it the current one: latchkey profile use ${name}`,
   );
-  output.note(
-    isOpen(url) ? "The key goes over the network unencrypted: https:// would hide it." : undefined,
-  );
+  output.note(isUnencrypted(url) ? "The key is sent unencrypted. Use an https:// URL." : undefined);
 }
 
-async function askWhose(profile: Profile, { timeout: timeoutMs }: Flags) {
+async function verifyKey(profile: Profile, { timeout: timeoutMs }: AddFlags) {
   const client = createServiceClient(profile);
   try {
     return await client.access.whoAmI({}, { timeoutMs });
   } catch (error) {
-    throw explainCall(error, profile.url);
+    throw toCommandError(error, profile.url);
   } finally {
     client.close();
   }
 }
 
-/** Whether others can read what is sent there. */
-function isOpen(url: string): boolean {
+function isUnencrypted(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLoopback(hostname);
 }
 
-interface Listed extends Profile {
+interface ListedProfile extends Profile {
   readonly name: string;
   readonly isCurrent: boolean;
 }
 
-const columns: readonly Column<Listed>[] = [
+const columns: readonly Column<ListedProfile>[] = [
   {
     title: "",
     text: ({ isCurrent }) => (isCurrent ? "*" : ""),
@@ -86,12 +83,12 @@ const columns: readonly Column<Listed>[] = [
   },
   { title: "NAME", text: ({ name }) => name },
   { title: "URL", text: ({ url }) => url },
-  { title: "KEY", text: ({ key }) => shownKey(key) },
-  { title: "HEADER", text: ({ keyHeader = "" }) => keyHeader, isExtra: true },
+  { title: "KEY", text: ({ key }) => keyPrefix(key) },
+  { title: "HEADER", text: ({ keyHeader = "" }) => keyHeader, optional: true },
 ];
 
-/** So much of a key that it is known again, and nothing of its secret. */
-function shownKey(key: string): string {
+/** Enough of a key to recognize it, and nothing of its secret. */
+function keyPrefix(key: string): string {
   const [start] = /^lk_[a-z]{3}_.{4}/.exec(key) ?? [""];
   return `${start}…`;
 }
@@ -110,23 +107,28 @@ export async function listProfiles(flags: OutputFlags): Promise<void> {
     ...(keyHeader && { key_header: keyHeader }),
     current: isCurrent,
   }));
-  output.showValue({ data }, (look) => (listed.length > 0 ? tableText(columns, listed, look) : ""));
-  output.note(listed.length > 0 ? undefined : `There are no profiles yet. ${howToAdd}`);
+  output.showValue({ data }, (display) =>
+    listed.length > 0 ? formatTable(columns, listed, display) : "",
+  );
+  output.note(listed.length > 0 ? undefined : `No profiles. ${addProfileHint}`);
 }
 
 export async function useProfile(name: string, flags: OutputFlags): Promise<void> {
   const profiles = await readProfiles();
-  const { url } = profileNamed(profiles, name);
+  const { url } = getProfile(profiles, name);
   await writeProfiles({ ...profiles, current: name });
-  createOutput(flags).showValue({ name, url }, () => `Commands now call ${url}.\n`);
+  createOutput(flags).showValue(
+    { name, url },
+    () => `The current profile is "${name}" (${url}).\n`,
+  );
 }
 
 export async function removeProfile(name: string, flags: OutputFlags): Promise<void> {
   const profiles = await readProfiles();
-  profileNamed(profiles, name);
+  getProfile(profiles, name);
   const byName = new Map(profiles.byName);
   byName.delete(name);
   const current = profiles.current === name ? undefined : profiles.current;
   await writeProfiles({ current, byName });
-  createOutput(flags).showValue({ name }, () => `The profile "${name}" is removed.\n`);
+  createOutput(flags).showValue({ name }, () => `Deleted the profile "${name}".\n`);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readClientEnvironment } from "../environment.js";
-import { CommandFailure } from "../errors.js";
+import { CommandError } from "../errors.js";
 
 /** A service and the key to call it with. */
 export interface Profile {
@@ -12,23 +12,23 @@ export interface Profile {
 }
 
 export interface Profiles {
-  /** The one that is used where nothing else is said. */
+  /** The profile that commands use by default. */
   readonly current?: string | undefined;
   readonly byName: ReadonlyMap<string, Profile>;
 }
 
-/** The file that profiles are kept in, with their keys: for its owner only. */
+/** The file contains keys, so only its owner may read it. */
 export function profilesPath(): string {
   return join(readClientEnvironment().configFolder, "profiles.json");
 }
 
-/** Reads the profiles, or throws where others could have read them. */
+/** Throws if other users can read the file. */
 export async function readProfiles(path = profilesPath()): Promise<Profiles> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") {
       return undefined;
     }
-    throw new CommandFailure(`${path} cannot be read: ${error.message}`);
+    throw new CommandError(`Cannot read ${path}: ${error.message}`);
   });
   if (text === undefined) {
     return { byName: new Map() };
@@ -38,11 +38,11 @@ export async function readProfiles(path = profilesPath()): Promise<Profiles> {
     const { current, profiles } = JSON.parse(text);
     return { current, byName: new Map(Object.entries(profiles).map(fromStored)) };
   } catch {
-    throw new CommandFailure(`${path} is not a file of profiles: mend it, or remove it.`);
+    throw new CommandError(`${path} is not a valid profiles file. Fix or delete it.`);
   }
 }
 
-/** Writes them aside and moves them into place whole, so that none are lost halfway. */
+/** Writes a temporary file and renames it, so that a crash loses nothing. */
 export async function writeProfiles(
   { current, byName }: Profiles,
   path = profilesPath(),
@@ -50,43 +50,43 @@ export async function writeProfiles(
   const folder = join(path, "..");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(folder, 0o700);
-  const aside = `${path}.${randomUUID()}`;
+  const temporary = `${path}.${randomUUID()}`;
   const profiles = Object.fromEntries([...byName].map(toStored));
   try {
-    const file = await open(aside, "wx", 0o600);
+    const file = await open(temporary, "wx", 0o600);
     try {
       await file.writeFile(`${JSON.stringify({ current, profiles }, null, 2)}\n`);
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(aside, path);
+    await rename(temporary, path);
   } catch (error) {
-    await rm(aside, { force: true });
-    throw new CommandFailure(`${path} cannot be written: ${(error as Error).message}`);
+    await rm(temporary, { force: true });
+    throw new CommandError(`Cannot write ${path}: ${(error as Error).message}`);
   }
 }
 
-/** The profile of this name, or throws what there is. */
-export function profileNamed({ byName }: Profiles, name: string): Profile {
+/** Throws if no profile has this name, and lists those that exist. */
+export function getProfile({ byName }: Profiles, name: string): Profile {
   const profile = byName.get(name);
   if (!profile) {
     const names = [...byName.keys()];
-    const hint = names.length > 0 ? `There is: ${names.join(", ")}.` : howToAdd;
-    throw new CommandFailure(`There is no profile "${name}".`, "notFound", hint);
+    const hint = names.length > 0 ? `Profiles: ${names.join(", ")}.` : addProfileHint;
+    throw new CommandError(`No profile is named "${name}".`, "notFound", hint);
   }
   return profile;
 }
 
-export const howToAdd = "Make one: latchkey profile add NAME --url URL";
+export const addProfileHint = "Add one: latchkey profile add NAME --url URL";
 
 async function refuseIfShared(path: string): Promise<void> {
   const { mode } = await stat(path);
   if (process.platform !== "win32" && (mode & 0o077) !== 0) {
-    throw new CommandFailure(
-      `${path} has keys in it and can be read by others (mode ${(mode & 0o777).toString(8)}).`,
+    throw new CommandError(
+      `${path} contains keys and is readable by other users (mode ${(mode & 0o777).toString(8)}).`,
       "failed",
-      `Close it: chmod 600 ${path}`,
+      `Run: chmod 600 ${path}`,
     );
   }
 }
@@ -94,7 +94,7 @@ async function refuseIfShared(path: string): Promise<void> {
 function fromStored([name, stored]: [string, unknown]): [string, Profile] {
   const { url, key, key_header } = stored as Record<string, unknown>;
   if (typeof url !== "string" || typeof key !== "string") {
-    throw new Error("it has no url or no key");
+    throw new Error("A profile needs a url and a key.");
   }
   return [name, { url, key, keyHeader: key_header as string | undefined }];
 }

@@ -6,41 +6,37 @@ import {
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { visible } from "../../lib/printable.js";
-import { findApplication, findApplicationId, rulesText } from "../apps/application.js";
-import { readRules } from "../apps/rules-file.js";
-import { type Calling, type CallingFlags, withClient } from "../client.js";
-import { CommandFailure } from "../errors.js";
-import { type ListFlags, moreNote, readPages } from "../output.js";
+import { findApplication, findApplicationId, formatRules } from "../apps/application.js";
+import { readGrants } from "../apps/grants.js";
+import { type ClientContext, type ClientFlags, withClient } from "../client.js";
+import { CommandError } from "../errors.js";
+import { type Display, formatRelativeTime, formatTime } from "../format.js";
+import { type ListFlags, readPages, truncationNote } from "../output.js";
 import { confirm, readSecret } from "../prompt.js";
-import {
-  type Column,
-  detailsText,
-  type Look,
-  momentText,
-  relativeText,
-  tableText,
-} from "../table.js";
+import { type Column, formatDetails, formatTable } from "../table.js";
 
-export async function openSession(flags: CallingFlags): Promise<void> {
+export async function openSession(flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output }) => {
     const opened = await client.sessions.createSession({}, call);
     const { id, sessionKey, nonce, expiresAt } = opened;
-    output.show(CreateSessionResponseSchema, opened, (look) =>
-      detailsText(
+    output.show(CreateSessionResponseSchema, opened, (display) =>
+      formatDetails(
         [
           ["session", id],
           ["session key", sessionKey],
           ["nonce", nonce],
-          ["ends", momentText(expiresAt)],
+          ["expires", formatTime(expiresAt)],
         ],
-        look,
+        display,
       ),
     );
-    output.note("The key works once the nonce is used: latchkey sessions authorize");
+    output.note(
+      "The session key is not valid until the session is authorized: latchkey sessions authorize",
+    );
   });
 }
 
-interface AuthorizeFlags extends CallingFlags {
+interface AuthorizeFlags extends ClientFlags {
   readonly nonceFile?: string;
   readonly permission?: string[];
   readonly rules?: string;
@@ -48,24 +44,24 @@ interface AuthorizeFlags extends CallingFlags {
 }
 
 export async function authorizeSession(flags: AuthorizeFlags): Promise<void> {
-  const { permission: permissions = [], expires } = flags;
-  const rules = flags.rules === undefined ? [] : await readRules(flags.rules);
+  const { expires } = flags;
+  const grants = await readGrants(flags);
   const expiry = expires ? { expiresAt: timestampFromDate(expires) } : {};
   await withClient(flags, async ({ client, call, output }) => {
-    const nonce = await readSecret({ noun: "the nonce", file: flags.nonceFile });
-    await client.sessions.authorizeSession({ nonce, permissions, rules, ...expiry }, call);
-    output.showValue({}, () => "The session is authorized, and its nonce is spent.\n");
+    const nonce = await readSecret({ noun: "nonce", file: flags.nonceFile });
+    await client.sessions.authorizeSession({ nonce, ...grants, ...expiry }, call);
+    output.showValue({}, () => "The session is authorized.\n");
   });
 }
 
-export async function getSession(id: string, flags: CallingFlags): Promise<void> {
+export async function getSession(id: string, flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output }) => {
     const session = await client.sessions.getSession({ id }, call);
-    output.show(SessionSchema, session, (look) => sessionText(session, look));
+    output.show(SessionSchema, session, (display) => formatSession(session, display));
   });
 }
 
-interface SessionListFlags extends CallingFlags, ListFlags {
+interface SessionListFlags extends ClientFlags, ListFlags {
   readonly application?: string;
   readonly authorizedBy?: string;
   readonly state?: string;
@@ -73,96 +69,95 @@ interface SessionListFlags extends CallingFlags, ListFlags {
 
 export async function listSessions(flags: SessionListFlags): Promise<void> {
   const { application, authorizedBy, state } = flags;
-  await withClient(flags, async (calling) => {
-    const { client, call, output } = calling;
-    const search = {
-      ...(application && { applicationId: await findApplicationId(calling, application) }),
-      ...(authorizedBy && { authorizedBy: await findApplicationId(calling, authorizedBy) }),
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const filter = {
+      ...(application && { applicationId: await findApplicationId(context, application) }),
+      ...(authorizedBy && { authorizedBy: await findApplicationId(context, authorizedBy) }),
       ...(state && { state }),
     };
-    const found = await readPages(flags, (place) =>
-      client.sessions.listSessions({ ...search, ...place }, call),
+    const list = await readPages(flags, (position) =>
+      client.sessions.listSessions({ ...filter, ...position }, call),
     );
-    output.show(ListSessionsResponseSchema, found, (look) =>
-      tableText(sessionColumns, found.data, look),
+    output.show(ListSessionsResponseSchema, list.page, (display) =>
+      formatTable(sessionColumns, list.page.data, display),
     );
-    output.note(moreNote(found));
+    output.note(truncationNote(list));
   });
 }
 
-interface RemoveFlags extends CallingFlags {
+interface RevokeFlags extends ClientFlags {
   readonly all?: boolean;
   readonly application?: string;
   readonly yes?: boolean;
 }
 
-export async function removeSession(id: string | undefined, flags: RemoveFlags): Promise<void> {
+export async function revokeSession(id: string | undefined, flags: RevokeFlags): Promise<void> {
   const { all = false, application } = flags;
   if (id !== undefined && !all && application === undefined) {
-    await withClient(flags, (calling) => removeOne(id, calling));
+    await withClient(flags, (context) => revokeOne(id, context));
   } else if (id === undefined && all && application !== undefined) {
-    await withClient(flags, (calling) => removeAll(application, flags, calling));
+    await withClient(flags, (context) => revokeAll(application, flags, context));
   } else {
-    throw new CommandFailure(
-      "Say which session by its id, or --all --application APPLICATION for all of an application.",
+    throw new CommandError(
+      "Pass the id of a session, or --all --application APPLICATION.",
       "usage",
     );
   }
 }
 
-async function removeOne(id: string, { client, call, output }: Calling): Promise<void> {
+async function revokeOne(id: string, { client, call, output }: ClientContext): Promise<void> {
   await client.sessions.deleteSession({ id }, call);
-  output.showValue({ id }, () => `The session ${id} has ended.\n`);
+  output.showValue({ id }, () => `Session ${id} is revoked.\n`);
 }
 
-async function removeAll(
+async function revokeAll(
   application: string,
-  { yes }: RemoveFlags,
-  calling: Calling,
+  { yes }: RevokeFlags,
+  context: ClientContext,
 ): Promise<void> {
-  const { client, call, output } = calling;
-  const { id, name } = await findApplication(calling, application);
-  await confirm(`All sessions of "${name}" (${id}) will end.`, { yes });
+  const { client, call, output } = context;
+  const { id, name } = await findApplication(context, application);
+  await confirm(`All sessions of "${name}" (${id}) will be revoked.`, { yes });
   await client.sessions.revokeAllSessions({ id }, call);
   output.showValue(
     { application_id: id },
-    () => `All sessions of "${visible(name)}" have ended.\n`,
+    () => `All sessions of "${visible(name)}" are revoked.\n`,
   );
 }
 
-export const sessionColumns: readonly Column<Session>[] = [
+const sessionColumns: readonly Column<Session>[] = [
   { title: "ID", text: ({ id }) => id },
   {
     title: "STATE",
     text: ({ state }) => state,
     paint: (text, { state }, { good, warn }) => (state === "authorized" ? good : warn)(text),
   },
-  { title: "ENDS", text: ({ expiresAt }) => relativeText(expiresAt) },
-  { title: "OPENED", text: ({ createdAt }) => relativeText(createdAt), isExtra: true },
-  { title: "APPLICATION", text: ({ applicationId }) => applicationId, isExtra: true },
+  { title: "EXPIRES", text: ({ expiresAt }) => formatRelativeTime(expiresAt) },
+  { title: "OPENED", text: ({ createdAt }) => formatRelativeTime(createdAt), optional: true },
+  { title: "APPLICATION", text: ({ applicationId }) => applicationId, optional: true },
   {
     title: "PERMISSIONS",
     text: ({ permissions }) => permissions.join(" "),
-    shrinks: true,
-    isExtra: true,
+    shrinkable: true,
+    optional: true,
   },
 ];
 
-/** All that is known of a session. */
-export function sessionText(session: Session, look: Look): string {
-  const facts = detailsText(
+function formatSession(session: Session, display: Display): string {
+  const details = formatDetails(
     [
       ["id", session.id],
       ["state", session.state],
       ["application", session.applicationId],
       ["permissions", session.permissions.join(" ")],
-      ["opened", momentText(session.createdAt)],
-      ["ends", momentText(session.expiresAt)],
-      ["authorized", momentText(session.authorizedAt)],
+      ["opened", formatTime(session.createdAt)],
+      ["expires", formatTime(session.expiresAt)],
+      ["authorized", formatTime(session.authorizedAt)],
       ["authorized by", session.authorizedBy],
       ["tenant", session.tenantId],
     ],
-    look,
+    display,
   );
-  return facts + rulesText(session.rules, look);
+  return details + formatRules(session.rules, display);
 }

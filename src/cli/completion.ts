@@ -1,44 +1,71 @@
-import type { Argument, Command, Option } from "commander";
-import { valueKindOf } from "../options.js";
-import { readProfiles } from "../profile/profiles.js";
+import { Argument, type Command, type Option } from "commander";
+import { addExample, valueKindOf } from "./options.js";
+import { readProfiles } from "./profile/profiles.js";
 
-/** What the scripts of shells ask. */
-export const askedByShells = "__complete";
-
-/** The shells that there are scripts for. */
 export const shells = ["bash", "zsh", "fish"] as const;
-/** Stands for: the names of files. */
-export const filesHere = ":files";
+type Shell = (typeof shells)[number];
+
+/** The hidden command that the completion scripts call. */
+const completionCommand = "__complete";
+
+/** The candidate that makes a script list files. */
+export const fileCandidates = ":files";
+
+export function addCompletionCommands(program: Command): void {
+  const completion = program
+    .command("completion")
+    .description("print a shell script that completes commands, options and values")
+    .addArgument(new Argument("<shell>", "shell to print it for").choices(shells))
+    .action((shell: Shell) => {
+      process.stdout.write(completionScript(shell));
+    });
+  addExample(
+    completion,
+    'eval "$(latchkey completion bash)"',
+    "latchkey completion zsh > ~/.zfunc/_latchkey",
+    "latchkey completion fish > ~/.config/fish/completions/latchkey.fish",
+  );
+
+  program
+    .command(completionCommand, { hidden: true })
+    .argument("[words...]")
+    .allowUnknownOption()
+    .helpOption(false)
+    .action(async (words: string[]) => {
+      const candidates = await complete(program, words);
+      process.stdout.write(candidates.map((line) => `${line}\n`).join(""));
+    });
+}
 
 /**
- * Tells what may stand where the last of the words is being typed. Each
- * candidate is a line: the word and, after a tab, what it means.
+ * Returns the candidates for the last word, which may be incomplete. Each is a
+ * word and, after a tab, its description.
  */
 export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
   const typed = words.at(-1) ?? "";
-  const place = placeAfter(program, words.slice(0, -1));
+  const cursor = findCursor(program, words.slice(0, -1));
   const [, name, value] = /^(--[^=]+)=(.*)$/s.exec(typed) ?? [];
   if (name !== undefined && value !== undefined) {
-    const option = place.command.options.find((option) => option.long === name);
+    const option = cursor.command.options.find((option) => option.long === name);
     const values = option ? await valuesFor(option) : [];
-    return beginningWith(
+    return withPrefix(
       values.map((text) => `${name}=${text}`),
       typed,
     );
   }
-  return beginningWith(await candidatesAt(place, typed), typed);
+  return withPrefix(await candidatesAt(cursor, typed), typed);
 }
 
-interface Place {
+interface Cursor {
   readonly command: Command;
-  /** The option whose value comes next. */
+  /** The option whose value is completed. */
   readonly option?: Option | undefined;
-  /** How many arguments the command has got. */
+  /** The number of arguments before the cursor. */
   readonly argumentCount: number;
 }
 
-/** Follows the words to the command that they name. */
-function placeAfter(program: Command, words: readonly string[]): Place {
+/** Finds the command and option that the words lead to. */
+function findCursor(program: Command, words: readonly string[]): Cursor {
   let command = program;
   let option: Option | undefined;
   let argumentCount = 0;
@@ -57,8 +84,8 @@ function placeAfter(program: Command, words: readonly string[]): Place {
   return { command, option, argumentCount };
 }
 
-async function candidatesAt(place: Place, typed: string): Promise<string[]> {
-  const { command, option, argumentCount } = place;
+async function candidatesAt(cursor: Cursor, typed: string): Promise<string[]> {
+  const { command, option, argumentCount } = cursor;
   if (option) {
     return valuesFor(option);
   }
@@ -76,26 +103,26 @@ async function candidatesAt(place: Place, typed: string): Promise<string[]> {
   return [...commands, ...(argument ? await valuesFor(argument) : [])];
 }
 
-async function valuesFor(place: Option | Argument): Promise<string[]> {
-  switch (valueKindOf(place)) {
+async function valuesFor(parameter: Option | Argument): Promise<string[]> {
+  switch (valueKindOf(parameter)) {
     case "file":
-      return [filesHere];
+      return [fileCandidates];
     case "profile":
-      // A file that cannot be read is told by the command itself.
+      // The command itself reports an unreadable file.
       return readProfiles().then(
         ({ byName }) => [...byName].map(([name, { url }]) => `${name}\t${url}`),
         () => [],
       );
     default:
-      return place.argChoices ?? [];
+      return parameter.argChoices ?? [];
   }
 }
 
-function beginningWith(candidates: readonly string[], typed: string): string[] {
-  return candidates.filter((line) => line.startsWith(typed) || line === filesHere);
+function withPrefix(candidates: readonly string[], typed: string): string[] {
+  return candidates.filter((line) => line.startsWith(typed) || line === fileCandidates);
 }
 
-/** The script for a shell. It knows nothing itself: it asks the command line with each Tab. */
+/** The completion script of a shell. It calls the hidden command for every Tab. */
 export function completionScript(shell: Shell): string {
   return scripts[shell];
 }
@@ -104,7 +131,7 @@ const bash = `# latchkey completion for bash: eval "$(latchkey completion bash)"
 _latchkey() {
   local line words=("\${COMP_WORDS[@]:1:COMP_CWORD}") typed="\${COMP_WORDS[COMP_CWORD]}"
   COMPREPLY=()
-  # Bash takes = for a word of its own.
+  # Bash splits words at =.
   if [[ $COMP_WORDBREAKS == *=* && $COMP_CWORD -gt 1 ]]; then
     if [[ $typed == "=" ]]; then
       words=("\${COMP_WORDS[@]:1:COMP_CWORD-1}" "") typed=""
@@ -113,13 +140,13 @@ _latchkey() {
     fi
   fi
   while IFS= read -r line; do
-    if [[ $line == "${filesHere}" ]]; then
+    if [[ $line == "${fileCandidates}" ]]; then
       compopt -o filenames 2>/dev/null
       while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$typed")
     else
       COMPREPLY+=("\${line%%$'\\t'*}")
     fi
-  done < <(latchkey ${askedByShells} -- "\${words[@]}" 2>/dev/null)
+  done < <(latchkey ${completionCommand} -- "\${words[@]}" 2>/dev/null)
 }
 complete -F _latchkey latchkey
 `;
@@ -128,8 +155,8 @@ const zsh = `#compdef latchkey
 _latchkey() {
   local line
   local -a found
-  for line in "\${(@f)$(latchkey ${askedByShells} -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
-    if [[ $line == "${filesHere}" ]]; then
+  for line in "\${(@f)$(latchkey ${completionCommand} -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    if [[ $line == "${fileCandidates}" ]]; then
       _files
     elif [[ -n $line ]]; then
       local word="\${line%%$'\\t'*}" meaning="\${line#*$'\\t'}"
@@ -148,8 +175,8 @@ fi
 const fish = `# latchkey completion for fish
 function __latchkey_complete
   set -l words (commandline -opc)[2..] (commandline -ct)
-  for line in (latchkey ${askedByShells} -- $words 2>/dev/null)
-    if test "$line" = "${filesHere}"
+  for line in (latchkey ${completionCommand} -- $words 2>/dev/null)
+    if test "$line" = "${fileCandidates}"
       __fish_complete_path (commandline -ct)
     else
       echo $line
@@ -160,5 +187,3 @@ complete -c latchkey -f -a '(__latchkey_complete)'
 `;
 
 const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };
-
-export type Shell = (typeof shells)[number];

@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { CommandError } from "../errors.js";
+import { readStdin } from "../prompt.js";
+
+interface GrantFlags {
+  readonly permission?: string[];
+  readonly rules?: string;
+}
+
+interface Grants {
+  readonly permissions: string[];
+  readonly rules: AccessRule[];
+}
+
+/** Reads the grants of a new application or session. It needs at least one. */
+export async function readGrants({ permission, rules }: GrantFlags): Promise<Grants> {
+  return requireGrants({
+    permissions: permission ?? [],
+    rules: rules === undefined ? [] : await readRules(rules),
+  });
+}
+
+export function requireGrants(grants: Grants): Grants {
+  if (grants.permissions.length === 0 && grants.rules.length === 0) {
+    throw new CommandError("Pass --permission or --rules.", "usage");
+  }
+  return grants;
+}
+
+/** Reads access rules as JSON, in the format of the API, from a file or from stdin (`-`). */
+export async function readRules(path: string): Promise<AccessRule[]> {
+  const source = path === "-" ? "stdin" : path;
+  const content = path === "-" ? await readStdin() : await readText(path);
+  const list = parseList(content, source);
+  return list.map((rule, index) => {
+    try {
+      return fromJson(AccessRuleSchema, rule);
+    } catch (error) {
+      const { message } = error as Error;
+      const reason = message.replace(/^cannot decode message \S+ from JSON: /, "");
+      throw new CommandError(`${source}: rules[${index}]: ${reason}`, "usage");
+    }
+  });
+}
+
+function readText(path: string): Promise<string> {
+  return readFile(path, "utf8").catch((error: Error) => {
+    throw new CommandError(`Cannot read the rules: ${error.message}`);
+  });
+}
+
+/** Accepts a list, or an object with `rules`, such as the JSON of an application. */
+function parseList(content: string, source: string): JsonValue[] {
+  try {
+    const value = JSON.parse(content);
+    const list = Array.isArray(value) ? value : value.rules;
+    if (Array.isArray(list)) {
+      return list;
+    }
+  } catch (error) {
+    throw new CommandError(`${source} is not JSON: ${(error as Error).message}`, "usage");
+  }
+  throw new CommandError(`${source} must contain a JSON list of rules.`, "usage");
+}
