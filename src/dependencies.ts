@@ -22,7 +22,7 @@ import { observeStore } from "./telemetry/observe-store.js";
 import type { Tracing } from "./telemetry/tracing.js";
 
 /** What the server is made with. */
-export interface CommonsOptions {
+export interface DependencyOptions {
   readonly store: Store;
   readonly settings: Settings;
   readonly log: Logger;
@@ -33,7 +33,7 @@ export interface CommonsOptions {
 }
 
 /** What calls have in common, by whichever door they come. */
-export interface Commons {
+export interface Dependencies {
   /** With its calls counted. */
   readonly store: Store;
   readonly settings: Settings;
@@ -51,7 +51,7 @@ export interface Commons {
   readonly withoutSecrets: WithoutSecrets;
 }
 
-export function createCommons(options: CommonsOptions, metrics: Metrics | undefined): Commons {
+export function createDependencies(options: DependencyOptions, metrics: Metrics | undefined): Dependencies {
   const { settings, log, clock = Date.now, usesInterval, tracing } = options;
   const { keyHeader, trustedProxies } = settings;
   const observed = observeStore(options.store, {

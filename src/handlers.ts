@@ -13,13 +13,13 @@ import type { Keyring } from "./auth/keys.js";
 import type { Uses } from "./auth/last-used.js";
 import { createSealPlaces } from "./auth/sealing.js";
 import type { Settings } from "./config/settings.js";
-import type { Commons } from "./dependencies.js";
+import type { Dependencies } from "./dependencies.js";
 import { createInterceptors } from "./middleware/pipeline.js";
 import { createAccessHandlers } from "./services/access/handlers.js";
 import { createApplicationHandlers } from "./services/applications/handlers.js";
-import { createTrailOf } from "./services/events/audit.js";
+import { createAudit } from "./services/events/audit.js";
 import { createEventHandlers } from "./services/events/handlers.js";
-import { createReplay } from "./services/idempotency/idempotency.js";
+import { createIdempotency } from "./services/idempotency/idempotency.js";
 import type { RateLimits } from "./services/rate-limits/rate-limits.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
@@ -41,8 +41,8 @@ interface DoorsOptions {
 }
 
 /** All ways to what the server offers, in the order in which they are tried: REST comes last, as it takes what is left. */
-export function createDoors(
-  commons: Commons,
+export function createHandlers(
+  commons: Dependencies,
   { readiness, stopping, scrape }: DoorsOptions,
 ): Door[] {
   const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = commons.settings;
@@ -85,10 +85,10 @@ function createImplementations(options: ImplementationsOptions): Implementation[
   const handlerOptions = {
     ...options,
     grantGuard: createGrantGuard(settings.grantPolicy),
-    trailOf: createTrailOf(addressOf),
+    audit: createAudit(addressOf),
     sealPlaces: createSealPlaces({ peppers: settings.peppers, storeId: store.id, clock }),
   };
-  const replay = createReplay(store.answers, settings.keyHeader);
+  const replay = createIdempotency(store.answers, settings.keyHeader);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
     implement(service, replay(service, handlers));
   return [

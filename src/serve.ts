@@ -19,11 +19,11 @@ interface ServeOptions {
   readonly settings: Settings;
   readonly log: Logger;
   /** Whether it is for this process to greet a newcomer. */
-  readonly greets: boolean;
+  readonly printsWelcome: boolean;
   /** Tells the metrics of the whole service, where this process is not all of it. */
   readonly scrape?: () => Promise<string>;
   /** Called with where the service is, once it is there. It stops when this resolves. */
-  readonly untilStopped: (address: AddressInfo, server: LatchkeyServer) => Promise<unknown>;
+  readonly runUntilStopped: (address: AddressInfo, server: LatchkeyServer) => Promise<unknown>;
 }
 
 /** Serves in this process. */
@@ -45,7 +45,7 @@ async function leave(store: Store): Promise<void> {
 }
 
 async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
-  const { settings, log, greets, scrape, untilStopped } = options;
+  const { settings, log, printsWelcome, scrape, runUntilStopped } = options;
   const tracing = await loadTracing(settings.store.kind);
   const server = createServer({ store, settings, log, tracing, scrape });
   const address = await server.listen().catch((error: NodeJS.ErrnoException) => {
@@ -53,10 +53,10 @@ async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
     throw explainListenError(error, { ...settings, names });
   });
   try {
-    if (greets && (await isEmpty(store))) {
+    if (printsWelcome && (await isEmpty(store))) {
       await greet(store, address, options);
     }
-    await untilStopped(address, server);
+    await runUntilStopped(address, server);
   } finally {
     await server.close();
   }
@@ -87,10 +87,10 @@ export async function serveAlone(settings: Settings): Promise<void> {
   await serve({
     settings,
     log,
-    greets: true,
-    async untilStopped(address, server) {
+    printsWelcome: true,
+    async runUntilStopped(address, server) {
       // Whoever hears that it listens may tell it to stop at once.
-      const stop = stopSignal();
+      const stop = waitForStopSignal();
       const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
       listening(address, metricsServer?.url);
       stopping(await stop);
@@ -101,7 +101,7 @@ export async function serveAlone(settings: Settings): Promise<void> {
 }
 
 /** The first signal to stop. Those that follow, as from a terminal and npm at once, change nothing. */
-export function stopSignal(): Promise<NodeJS.Signals> {
+export function waitForStopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     process.on("SIGTERM", resolve);
     process.on("SIGINT", resolve);

@@ -2,12 +2,12 @@ import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Uses } from "./auth/last-used.js";
-import { type CommonsOptions, createCommons } from "./dependencies.js";
-import { createDoors } from "./handlers.js";
+import { type DependencyOptions, createDependencies } from "./dependencies.js";
+import { createHandlers } from "./handlers.js";
 import { withTimeout } from "./lib/timeout.js";
 import type { Denials } from "./services/events/denials.js";
-import { createWarnings, type Warnings } from "./services/events/expiry-warnings.js";
-import { type Snapshot, toText } from "./telemetry/metrics/families.js";
+import { createExpiryWarnings, type ExpiryWarnings } from "./services/events/expiry-warnings.js";
+import { type Snapshot, formatMetrics } from "./telemetry/metrics/families.js";
 import { createMetrics } from "./telemetry/metrics/metrics.js";
 import { shareScrapes } from "./telemetry/metrics/server.js";
 import { createFront } from "./transport/dispatcher.js";
@@ -17,7 +17,7 @@ import { createFollowTls } from "./transport/listener/tls-reload.js";
 import { pageAt } from "./transport/system/endpoints.js";
 import { createReadiness } from "./transport/system/health.js";
 
-interface ServerOptions extends CommonsOptions {
+interface ServerOptions extends DependencyOptions {
   /** Tells the metrics of the whole service, where this server is not all of it. */
   readonly scrape?: (() => Promise<string>) | undefined;
 }
@@ -41,9 +41,9 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const { settings, log } = options;
   const { keyHeader, limits, trustedProxies, tls } = settings;
   const metrics = settings.metrics && createMetrics();
-  const commons = createCommons(options, metrics);
+  const commons = createDependencies(options, metrics);
   const { store, uses, denials } = commons;
-  const warnings = createWarnings({ events: store.events, log });
+  const warnings = createExpiryWarnings({ events: store.events, log });
   /** Whoever chooses among instances is to know first. */
   const leaving = new AbortController();
   const stopping = new AbortController();
@@ -57,12 +57,12 @@ export function createServer(options: ServerOptions): LatchkeyServer {
       storeConnections: store.connections?.(),
       isReady: readiness.check,
     }) ?? [];
-  const tell = options.scrape ?? (async () => toText([await snapshot()]));
+  const tell = options.scrape ?? (async () => formatMetrics([await snapshot()]));
   const scrape = shareScrapes(async () => Buffer.from(await tell()));
   const isShownHere = settings.metrics && settings.metrics.port === undefined;
   const front = createFront({
     cors: createCors(settings.corsOrigins, keyHeader),
-    doors: createDoors(commons, {
+    doors: createHandlers(commons, {
       readiness,
       stopping: stopping.signal,
       scrape: isShownHere ? scrape : undefined,
@@ -108,7 +108,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
 interface Writers {
   readonly uses: Uses;
   readonly denials: Denials;
-  readonly warnings: Warnings;
+  readonly warnings: ExpiryWarnings;
   readonly log: Logger;
 }
 
@@ -123,7 +123,7 @@ async function closeWriters({ uses, denials, warnings, log }: Writers): Promise<
   if (!(await withTimeout(written, patience, () => false, { keepsRunning: true }))) {
     giveUp.abort();
     log.warn(
-      { uses: uses.waiting, denials: denials.waiting },
+      { uses: uses.waiting, denials: denials.pending },
       "the store took too long: not all uses of keys and refused calls are written",
     );
   }

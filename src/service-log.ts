@@ -30,7 +30,7 @@ export function createServiceLog(settings: Settings): ServiceLog {
       if (metricsUrl !== undefined) {
         log.info(`metrics at ${metricsUrl}`);
       }
-      log.info({ store: settings.store.kind }, `listening at ${urlOf(address, settings)}`);
+      log.info({ store: settings.store.kind }, `listening at ${serviceUrl(address, settings)}`);
       // Others wait for this line.
       lines.flush();
     },
@@ -50,7 +50,7 @@ export function firstKeyBanner(
   address: AddressInfo,
   settings: Settings,
 ): string {
-  const url = urlOf(address, settings);
+  const url = serviceUrl(address, settings);
   const insecure = settings.tls ? " --insecure" : "";
   const orLook = settings.hasConsole ? `\n  Or sign in with it at ${url}/console\n` : "";
   return `
@@ -74,7 +74,7 @@ const command = "node dist/src/main.js bootstrap";
 export const bootstrapHint = `there is no application yet: create the first key with \`latchkey bootstrap\` (Docker: docker exec CONTAINER ${command}; Compose: docker compose run --rm latchkey-1 bootstrap; Kubernetes: kubectl exec deploy/latchkey -- ${command})`;
 
 /** An address of the server that works on this machine. */
-export function urlOf({ address, family, port }: AddressInfo, { tls }: Settings): string {
+export function serviceUrl({ address, family, port }: AddressInfo, { tls }: Settings): string {
   const isWildcard = address === "::" || address === "0.0.0.0";
   const host = family === "IPv6" ? `[${address}]` : address;
   return `${tls ? "https" : "http"}://${isWildcard ? "localhost" : host}:${port}`;

@@ -1,11 +1,11 @@
 import { withTimeout } from "../lib/timeout.js";
 import {
-  addUp,
+  sumSnapshots,
   counter,
   gauge,
-  only,
+  singleValue,
   type Snapshot,
-  toText,
+  formatMetrics,
 } from "../telemetry/metrics/families.js";
 import { startTime } from "../telemetry/metrics/metrics.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";
@@ -15,7 +15,7 @@ import type { WorkerProcess } from "./worker-process.js";
 const patience = 2_000;
 
 /** What all workers of a service have counted. */
-export interface CrewMetrics {
+export interface WorkerPoolMetrics {
   /** Has a worker tell, and be told, from now on. */
   add(worker: WorkerProcess): void;
   /** Notes that a worker is replaced. */
@@ -29,7 +29,7 @@ export interface CrewMetrics {
  * when a worker has ended its counts are added to those of the others for ever.
  * So no count that was told ever becomes less.
  */
-export function createCrewMetrics(): CrewMetrics {
+export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   const told = new Map<WorkerProcess, Snapshot>();
   const endedCounts: Snapshot[] = [];
   let replacements = 0;
@@ -50,24 +50,24 @@ export function createCrewMetrics(): CrewMetrics {
   /** However many have ended, what they counted is kept as one. */
   async function addUpEndedCounts(): Promise<void> {
     const all = [...endedCounts];
-    const sum = await addUp(all);
+    const sum = await sumSnapshots(all);
     endedCounts.splice(0, all.length, sum);
   }
 
   const scrape = shareScrapes(async () => {
     await Promise.all([...told.keys()].map(ask));
     await addUpEndedCounts();
-    return toText([...told.values(), ...endedCounts, own()]);
+    return formatMetrics([...told.values(), ...endedCounts, own()]);
   });
 
   function own(): Snapshot {
     return [
       startTime(),
-      gauge("latchkey_workers", "Workers that are running.", only(told.size)),
+      gauge("latchkey_workers", "Workers that are running.", singleValue(told.size)),
       counter(
         "latchkey_worker_restarts_total",
         "Workers that have died and were replaced.",
-        only(replacements),
+        singleValue(replacements),
       ),
     ];
   }
@@ -80,7 +80,7 @@ export function createCrewMetrics(): CrewMetrics {
         () => told.set(worker, []),
         () => {},
       );
-      worker.ended.then(() => keepCounts(worker));
+      worker.exited.then(() => keepCounts(worker));
     },
     replaced() {
       replacements++;

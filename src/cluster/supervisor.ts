@@ -4,11 +4,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { waitForNextTick } from "../lib/event-loop.js";
-import { stopSignal } from "../serve.js";
+import { waitForStopSignal } from "../serve.js";
 import type { ServiceLog } from "../service-log.js";
 import type { LineWriter } from "../telemetry/log.js";
 import { startMetricsServer } from "../telemetry/metrics/server.js";
-import { createCrewMetrics } from "./metrics.js";
+import { createWorkerPoolMetrics } from "./metrics.js";
 import { startWorker, type WorkerProcess } from "./worker-process.js";
 
 /** Milliseconds that a worker may take to stop beyond the grace of its calls, to close its store. */
@@ -16,10 +16,10 @@ const closingTime = 4_000;
 
 /** Has workers serve, which share one port, until this process is told to stop. */
 export async function supervise(settings: Settings): Promise<void> {
-  const stop = stopSignal();
+  const stop = waitForStopSignal();
   // Loaded while the workers start, not before.
   const serviceLog = waitForNextTick().then(() => loadServiceLog(settings));
-  const crew = startCrew(settings.workers, (output) => {
+  const crew = startWorkerPool(settings.workers, (output) => {
     serviceLog.then(({ lines }) => forwardLines(output, lines));
   });
   try {
@@ -28,7 +28,7 @@ export async function supervise(settings: Settings): Promise<void> {
     const metricsServer = await startMetricsServer(settings.metrics, crew.scrape);
     if (address) {
       listening(address, metricsServer?.url);
-      crew.keepComplete({ log, onReplaced: ifElsewhere(address, listening) });
+      crew.replaceExited({ log, onReplaced: ifElsewhere(address, listening) });
     }
     stopping(await stop);
     await crew.stop(settings.shutdownGrace + closingTime);
@@ -56,27 +56,27 @@ function ifElsewhere(first: AddressInfo, tell: (address: AddressInfo) => void) {
   };
 }
 
-interface Replacing {
+interface ReplaceOptions {
   readonly log: Logger;
   /** Called with where a worker listens that has replaced another. */
   readonly onReplaced: (address: AddressInfo) => void;
 }
 
 /** The workers of a service. */
-export interface Crew {
+export interface WorkerPool {
   /** Resolves when all listen, and rejects where one ends before that. */
   readonly listening: Promise<AddressInfo>;
   /** What all of them have counted, as Prometheus reads it. */
   scrape(): Promise<string>;
   /** Replaces each that dies from now on. */
-  keepComplete(options: Replacing): void;
+  replaceExited(options: ReplaceOptions): void;
   /** Resolves when all have ended. None may take longer than `patience` milliseconds. */
   stop(patience: number): Promise<void>;
 }
 
-export function startCrew(size: number, onOutput: (output: Readable) => void): Crew {
+export function startWorkerPool(size: number, onOutput: (output: Readable) => void): WorkerPool {
   const running = new Set<WorkerProcess>();
-  const metrics = createCrewMetrics();
+  const metrics = createWorkerPoolMetrics();
   const stopping = new AbortController();
 
   function start(): WorkerProcess {
@@ -84,21 +84,21 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
     onOutput(worker.output);
     running.add(worker);
     metrics.add(worker);
-    worker.ended.then(() => running.delete(worker));
+    worker.exited.then(() => running.delete(worker));
     return worker;
   }
 
-  async function keepReplacing(first: WorkerProcess, { log, onReplaced }: Replacing) {
+  async function keepReplacing(first: WorkerProcess, { log, onReplaced }: ReplaceOptions) {
     let worker = first;
     // The first ones are as old as this process.
     let startedAt = 0;
     let wait: number | undefined;
     for (;;) {
-      const reason = await worker.ended;
+      const reason = await worker.exited;
       if (stopping.signal.aborted) {
         return;
       }
-      wait = backOff(performance.now() - startedAt, wait);
+      wait = restartDelay(performance.now() - startedAt, wait);
       log.error({ worker_pid: worker.pid }, `${reason}: starting another in ${wait} ms`);
       await delay(wait, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) {
@@ -121,7 +121,7 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
   return {
     listening,
     scrape: metrics.scrape,
-    keepComplete(options) {
+    replaceExited(options) {
       for (const worker of first) {
         keepReplacing(worker, options);
       }
@@ -132,7 +132,7 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
       for (const worker of left) {
         worker.stop(patience);
       }
-      await Promise.all(left.map(({ ended }) => ended));
+      await Promise.all(left.map(({ exited }) => exited));
     },
   };
 }
@@ -143,7 +143,7 @@ const longest = 10_000;
 const soundLifetime = 30_000;
 
 /** Milliseconds to wait before a worker is replaced: longer each time, where they die one after another. */
-export function backOff(lifetime: number, previous = 0): number {
+export function restartDelay(lifetime: number, previous = 0): number {
   const isSound = lifetime >= soundLifetime;
   return isSound ? shortest : Math.min(Math.max(previous * 2, shortest), longest);
 }

@@ -8,15 +8,15 @@ export interface WorkerProcess {
   readonly pid: number | undefined;
   /** What it writes to its stdout. */
   readonly output: Readable;
-  /** Resolves with where it listens, and rejects with why it ended where it never did. */
+  /** Resolves with where it listens, and rejects with why it exited where it never did. */
   readonly listening: Promise<AddressInfo>;
-  /** Resolves with the reason when it has ended. */
-  readonly ended: Promise<string>;
+  /** Resolves with the reason when it has exited. */
+  readonly exited: Promise<string>;
   /** Asks what it has counted so far; `undefined` where it ends before it answers. */
   snapshot(): Promise<Snapshot | undefined>;
   /** Sets what answers it when it wants to know what all workers have counted. */
   onScrape(scrape: () => Promise<string>): void;
-  /** Lets it finish its calls, and kills it where it has not ended after `patience` milliseconds. */
+  /** Lets it finish its calls, and kills it where it has not exited after `patience` milliseconds. */
   stop(patience: number): void;
 }
 
@@ -26,33 +26,33 @@ export function startWorker(): WorkerProcess {
   const worker = cluster.fork();
   let failure: string | undefined;
   let asked: Promise<Snapshot> | undefined;
-  const ended = new Promise<string>((resolve) => {
+  const exited = new Promise<string>((resolve) => {
     worker.on("exit", (code, signal) => {
-      resolve(failure ?? `a worker ended with ${signal || `exit code ${code}`}`);
+      resolve(failure ?? `a worker exited with ${signal || `exit code ${code}`}`);
     });
     worker.on("error", (error) => {
       // One that is running meets errors too, as when it dies while a
-      // connection is handed to it; that it has ended is told all the same.
+      // connection is handed to it; that it has exited is told all the same.
       if (worker.process.pid === undefined) {
         resolve(`a worker could not be started: ${error.message}`);
       }
     });
   });
   const listening = new Promise<AddressInfo>((resolve, reject) => {
-    worker.on("message", (report: Report) => {
+    worker.on("message", (report: WorkerMessage) => {
       if ("failure" in report) {
         failure = report.failure;
       } else if ("listening" in report) {
         resolve(report.listening);
       }
     });
-    ended.then((reason) => reject(new Error(reason)));
+    exited.then((reason) => reject(new Error(reason)));
   });
   // Whoever is interested asks for it.
   listening.catch(() => {});
 
   /** Nothing comes of it where the worker is about to end. */
-  function tell(order: Order): void {
+  function tell(order: PrimaryMessage): void {
     if (worker.isConnected()) {
       worker.send(order, () => {});
     }
@@ -60,7 +60,7 @@ export function startWorker(): WorkerProcess {
 
   function askForSnapshot(): Promise<Snapshot> {
     return new Promise((resolve) => {
-      const take = (report: Report) => {
+      const take = (report: WorkerMessage) => {
         if ("snapshot" in report) {
           worker.off("message", take);
           asked = undefined;
@@ -76,14 +76,14 @@ export function startWorker(): WorkerProcess {
     pid: worker.process.pid,
     output: worker.process.stdout as Readable,
     listening,
-    ended,
+    exited,
     snapshot() {
       // One that takes long to answer is not asked again meanwhile.
       asked ??= askForSnapshot();
-      return Promise.race([asked, ended.then(() => undefined)]);
+      return Promise.race([asked, exited.then(() => undefined)]);
     },
     onScrape(scrape) {
-      worker.on("message", (report: Report) => {
+      worker.on("message", (report: WorkerMessage) => {
         if ("scrape" in report) {
           // Where it fails, the worker gives up by itself.
           scrape().then(
@@ -96,13 +96,13 @@ export function startWorker(): WorkerProcess {
     stop(patience) {
       worker.process.kill("SIGTERM");
       const kill = setTimeout(() => worker.process.kill("SIGKILL"), patience);
-      ended.then(() => clearTimeout(kill));
+      exited.then(() => clearTimeout(kill));
     },
   };
 }
 
 /** What a worker tells the process that started it. */
-export type Report =
+export type WorkerMessage =
   | { readonly listening: AddressInfo }
   /** Why it ends, in words for the operator. */
   | { readonly failure: string }
@@ -112,7 +112,7 @@ export type Report =
   | { readonly scrape: number };
 
 /** What a worker is told. */
-export type Order =
+export type PrimaryMessage =
   /** To tell what it has counted so far. */
   | { readonly ask: "snapshot" }
   /** What all have counted, which it has asked for under this number. */

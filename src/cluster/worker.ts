@@ -2,14 +2,14 @@ import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
 import { readSettings } from "../config/settings.js";
 import { withTimeout } from "../lib/timeout.js";
-import { serve, stopSignal } from "../serve.js";
+import { serve, waitForStopSignal } from "../serve.js";
 import { createLog } from "../telemetry/log.js";
-import type { Order, Report } from "./worker-process.js";
+import type { PrimaryMessage, WorkerMessage } from "./worker-process.js";
 
 /** What a process does that another one has started to share the work. */
 
 async function work(worker: Worker): Promise<void> {
-  const tell = (report: Report) => worker.send(report);
+  const tell = (report: WorkerMessage) => worker.send(report);
   try {
     const settings = readSettings();
     const { log, lines } = createLog(settings.logLevel);
@@ -17,11 +17,11 @@ async function work(worker: Worker): Promise<void> {
       settings,
       log,
       // One of them greets, and the first one is never replaced before it has.
-      greets: worker.id === 1,
-      scrape: createScrapeAll(worker, tell),
-      untilStopped(address, server) {
-        const stop = stopSignal();
-        worker.on("message", (order: Order) => {
+      printsWelcome: worker.id === 1,
+      scrape: createPoolScrape(worker, tell),
+      runUntilStopped(address, server) {
+        const stop = waitForStopSignal();
+        worker.on("message", (order: PrimaryMessage) => {
           if ("ask" in order) {
             // Where it fails, what was told last stands.
             server.snapshot().then(
@@ -47,13 +47,13 @@ async function work(worker: Worker): Promise<void> {
 const patience = 5_000;
 
 /** Creates what asks the process that started this one for what all workers have counted. */
-export function createScrapeAll(
+export function createPoolScrape(
   worker: Worker,
-  tell: (report: Report) => void,
+  tell: (report: WorkerMessage) => void,
 ): () => Promise<string> {
   const waiting = new Map<number, (text: string) => void>();
   let last = 0;
-  worker.on("message", (order: Order) => {
+  worker.on("message", (order: PrimaryMessage) => {
     if ("scraped" in order) {
       waiting.get(order.scraped)?.(order.text);
       waiting.delete(order.scraped);

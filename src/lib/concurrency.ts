@@ -90,17 +90,17 @@ export interface Window {
 
 interface WindowOptions {
   /** How many all streams may have together. */
-  readonly ofAll: number;
+  readonly total: number;
   /** How many each may have where there are few of them, and where there are many. */
-  readonly most: number;
-  readonly least: number;
+  readonly max: number;
+  readonly min: number;
 }
 
 /** Creates a window that streams share, so that many of them need no more memory than a few. */
-export function createWindow({ ofAll, most, least }: WindowOptions): Window {
+export function createWindow({ total, max, min }: WindowOptions): Window {
   let streams = 0;
   return {
-    size: () => Math.max(least, Math.min(most, Math.floor(ofAll / streams))),
+    size: () => Math.max(min, Math.min(max, Math.floor(total / streams))),
     enter() {
       streams++;
     },

@@ -21,7 +21,7 @@ import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 
 /** Those who want to know of calls, beside the log. */
 interface Observers {
-  readonly denials?: Pick<Denials, "note"> | undefined;
+  readonly denials?: Pick<Denials, "record"> | undefined;
   readonly calls?: CallMetrics | undefined;
   readonly tracing?: Tracing | undefined;
 }
@@ -86,7 +86,7 @@ export function createObserveInterceptor(
     observed.problem = problem;
     end(observed, problem.word);
     if (isDenial(problem)) {
-      denials?.note(request, problem);
+      denials?.record(request, problem);
     }
     return problem;
   }

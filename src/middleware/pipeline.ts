@@ -15,11 +15,11 @@ import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import type { Interceptor } from "./interceptor.js";
-import { createNoteUseInterceptor } from "./last-used.js";
+import { createLastUsedInterceptor } from "./last-used.js";
 import { createObserveInterceptor } from "./observe.js";
-import { createLimitRateInterceptor } from "./rate-limit.js";
-import { createReadmitInterceptor } from "./reauthenticate.js";
-import { createCheckPlaceInterceptor } from "./restrictions.js";
+import { createRateLimitInterceptor } from "./rate-limit.js";
+import { createReauthenticateInterceptor } from "./reauthenticate.js";
+import { createRestrictionsInterceptor } from "./restrictions.js";
 import { createLimitStreamsInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
 
@@ -61,7 +61,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     keyHeader,
     rateLimits,
   );
-  const checkPlace = createCheckPlaceInterceptor(addressOf);
+  const checkPlace = createRestrictionsInterceptor(addressOf);
   const authorize = createAuthorizeInterceptor(methods);
   const readmission = [authenticate, checkPlace, authorize];
   return {
@@ -71,8 +71,8 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       authenticate,
       checkPlace,
       // Whoever uses a key from where it may not be used takes nothing of what its owner may do.
-      createLimitRateInterceptor(rateLimits),
-      createNoteUseInterceptor(uses),
+      createRateLimitInterceptor(rateLimits),
+      createLastUsedInterceptor(uses),
       authorize,
     ],
     readmission,
@@ -81,7 +81,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
       // After validation, which may take several turns.
-      createReadmitInterceptor(readmission, methods),
+      createReauthenticateInterceptor(readmission, methods),
     ],
   };
 }

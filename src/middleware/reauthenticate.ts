@@ -14,7 +14,7 @@ type Request = Parameters<Next>[0];
  * later than the headers, and when the store found the caller changed as the
  * call's own change was to be written. Streams see to it themselves.
  */
-export function createReadmitInterceptor(
+export function createReauthenticateInterceptor(
   readmission: readonly Interceptor[],
   methods: readonly DescMethod[],
 ): Interceptor {

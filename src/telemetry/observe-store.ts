@@ -13,12 +13,12 @@ import type { Tracing } from "./tracing.js";
 export type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
 
 /** Is told of each call of an operation that has ended, and how many milliseconds it took. */
-export type CountStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
+export type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
 
 /** Those who want to know of calls of the store. */
 interface StoreObservers {
   /** Answers what counts the calls of an operation. */
-  readonly counterOf?: ((operation: string) => CountStoreCall) | undefined;
+  readonly counterOf?: ((operation: string) => RecordStoreCall) | undefined;
   readonly tracing?: Tracing | undefined;
 }
 

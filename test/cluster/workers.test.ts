@@ -4,7 +4,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it, jest } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { backOff } from "../../src/cluster/supervisor.js";
+import { restartDelay } from "../../src/cluster/supervisor.js";
 import { isRunning, latchkeyPath } from "../support/process.js";
 import { useStops } from "../support/stops.js";
 import { hangTimeout, until } from "../support/until.js";
@@ -93,10 +93,10 @@ describe("a worker that dies", () => {
   it("is replaced later each time, up to a limit, until one has lived", () => {
     const waits = [0];
     for (let round = 0; round < 10; round++) {
-      waits.push(backOff(5, waits.at(-1)));
+      waits.push(restartDelay(5, waits.at(-1)));
     }
     expect(waits).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
-    expect(backOff(30_000, 10_000)).toBe(100);
+    expect(restartDelay(30_000, 10_000)).toBe(100);
   });
 });
 

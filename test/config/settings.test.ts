@@ -263,7 +263,7 @@ describe("settings", () => {
   it("let processes count together where they share a database", () => {
     const RATE_LIMIT_SCOPE = "shared";
     const { rateLimits } = readSettings({ RATE_LIMIT_SCOPE, MONGODB_URI: "mongodb://db" });
-    expect(rateLimits.areShared).toBe(true);
+    expect(rateLimits.shared).toBe(true);
     expect(problemsOf({ RATE_LIMIT_SCOPE })).toEqual([
       "RATE_LIMIT_SCOPE=shared needs MONGODB_URI: processes count together there",
     ]);

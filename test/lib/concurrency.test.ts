@@ -5,7 +5,7 @@ import { waitForNextTick } from "../../src/lib/event-loop.js";
 let window: Window;
 
 beforeEach(() => {
-  window = createWindow({ ofAll: 100, most: 40, least: 5 });
+  window = createWindow({ total: 100, max: 40, min: 5 });
 });
 
 async function* endless(): AsyncGenerator<number> {

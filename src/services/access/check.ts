@@ -27,16 +27,16 @@ import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
-import { createCompiledGrants, type GrantsRecord } from "./grant-cache.js";
+import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
 
-export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
+export type CheckResult = MessageInitShape<typeof CheckAccessResponseSchema>;
 
 /** Decides checks for a caller, about keys of its tenant. */
 interface Checks {
-  one(asker: Caller, request: CheckAccessRequest): MaybePromise<CheckAnswer>;
+  one(asker: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
 
   /** Decides many at once. Where one has a fault, that is its answer. */
-  many(asker: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckAnswer[]>;
+  many(asker: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckResult[]>;
 }
 
 interface CheckOptions {
@@ -50,7 +50,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
   const identify = createIdentify(store, keyring, grantPolicy);
   const identifyMany = createIdentifyMany(store, keyring, grantPolicy);
   const identifyRefused = createIdentifyRefused(store, keyring);
-  const compiledGrantsOf = createCompiledGrants();
+  const compiledGrantsOf = createGrantCache();
   const placeCheck = createPlaceCheck();
   const checkedNow = createCheckedAt(store);
 
@@ -80,7 +80,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
     return decide(compiledGrantsOf(record), permission, token, isOwnPermission(permission));
   }
 
-  function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckAnswer {
+  function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckResult {
     const { subject, refusal } = found;
     // That a key does not work is so everywhere.
     const limits = refusal ? undefined : subject?.application;
@@ -116,7 +116,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
     asker: Caller,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
-  ): MaybePromise<CheckAnswer> {
+  ): MaybePromise<CheckResult> {
     const { tenantId } = asker.application;
     if (subject?.application.tenantId === tenantId) {
       uses.note(subject);
@@ -151,7 +151,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       });
       return answers.some((answer) => answer instanceof Promise)
         ? Promise.all(answers)
-        : (answers as CheckAnswer[]);
+        : (answers as CheckResult[]);
     },
   };
 }

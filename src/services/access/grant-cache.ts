@@ -9,21 +9,21 @@ export interface GrantsRecord extends Grants {
   readonly version: number;
 }
 
-interface CompiledGrantsOptions {
+interface GrantCacheOptions {
   /** Bytes that each of two generations may take, about. */
   readonly generationWeight?: number;
   /** Of so many that are compiled one is kept. */
-  readonly compiledPerKept?: number;
+  readonly admitEvery?: number;
 }
 
 /** Compiles the grants of a record once per version, as long as it is asked for often. */
-export function createCompiledGrants({
+export function createGrantCache({
   generationWeight = 22 * 1024 * 1024,
-  compiledPerKept = 8,
-}: CompiledGrantsOptions = {}): (record: GrantsRecord) => CompiledGrants {
+  admitEvery = 8,
+}: GrantCacheOptions = {}): (record: GrantsRecord) => CompiledGrants {
   const generations = createGenerationalCache<CompiledGrants>(
     generationWeight,
-    compiledPerKept,
+    admitEvery,
     cacheCounts.rules,
   );
 

@@ -32,8 +32,8 @@ import { faultIn } from "../../validation/validate.js";
 import { createResumeTokens } from "../cursors.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createOpenStream } from "../streams.js";
-import { type CheckAnswer, createChecks } from "./check.js";
-import { watch } from "./watch.js";
+import { type CheckResult, createChecks } from "./check.js";
+import { watchCredentials } from "./watch.js";
 
 /** How many checks of a batch are made in one go: other calls are not kept waiting for all of them. */
 const batchPart = 200;
@@ -42,7 +42,7 @@ const batchPart = 200;
 const faultsPerTurn = 30;
 
 /** How many checks of streams are under way at a time: of all together, and of each. */
-const streamWindow = { ofAll: 512, most: 256, least: 2 };
+const streamWindow = { total: 512, max: 256, min: 2 };
 
 interface AccessHandlerOptions {
   readonly store: Store;
@@ -75,7 +75,7 @@ export function createAccessHandlers({
     async batchCheckAccess(request, context) {
       const asker = callerOf(context);
       refuseIf(await rateLimits.checksOf(asker, context.values)(request.checks.length));
-      const results: CheckAnswer[] = [];
+      const results: CheckResult[] = [];
       while (results.length < request.checks.length) {
         const part = request.checks.slice(results.length, results.length + batchPart);
         if (results.length > 0) {
@@ -136,7 +136,7 @@ export function createAccessHandlers({
       const readmit = readmissionOf(context);
       const { changes } = store;
       return stream(context, (signal) =>
-        watch({ changes, resumeTokens, tenantId, request, readmit, signal }),
+        watchCredentials({ changes, resumeTokens, tenantId, request, readmit, signal }),
       );
     },
   };

@@ -19,7 +19,7 @@ interface WatchOptions {
 }
 
 /** Tells what happens in a tenant, for as long as the caller may know, and ends with the reason of the signal. */
-export async function* watch(
+export async function* watchCredentials(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchCredentialsResponseSchema>> {
   const { changes, resumeTokens, tenantId, request, readmit, signal } = options;

@@ -12,7 +12,7 @@ import { checkRestrictions, checkSessionQuota } from "../../validation/restricti
 import { readExpiry } from "../../validation/time.js";
 import { stateOfApplication } from "../events/audit.js";
 import { toApplication } from "./messages.js";
-import type { ApplicationHandlers, ChangeApplication, ChangingOptions } from "./update.js";
+import type { ApplicationHandlers, UpdateApplication, UpdateHandlerOptions } from "./update.js";
 import { checkVersion } from "./update.js";
 
 /** What makes, changes and removes applications. */
@@ -20,10 +20,10 @@ export function createChangeHandlers({
   store,
   keyring,
   grantGuard,
-  trailOf,
-  changeApplication,
+  audit,
+  updateApplication,
   clock,
-}: ChangingOptions): Pick<
+}: UpdateHandlerOptions): Pick<
   ApplicationHandlers,
   | "createApplication"
   | "updateApplication"
@@ -37,12 +37,12 @@ export function createChangeHandlers({
   async function change(
     context: HandlerContext,
     deed: { readonly kind: string; readonly revokes?: boolean },
-    request: Parameters<ChangeApplication>[1],
+    request: Parameters<UpdateApplication>[1],
     changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
   ) {
     let before: ApplicationRecord | undefined;
-    const answer = (record: ApplicationRecord) => toApplication(record);
-    const record = await changeApplication(context, request, {
+    const response = (record: ApplicationRecord) => toApplication(record);
+    const record = await updateApplication(context, request, {
       ...deed,
       change(current) {
         before = current;
@@ -51,9 +51,9 @@ export function createChangeHandlers({
       target: ({ id }) => ({ applicationId: id }),
       before: () => before && stateOfApplication(before),
       after: stateOfApplication,
-      answer,
+      response,
     });
-    return answer(record);
+    return response(record);
   }
 
   return {
@@ -72,7 +72,7 @@ export function createChangeHandlers({
       const id = newId(clock());
       const text = makeKey(kindFor(type), id);
       const key = { id: newId(clock()), hash: keyring.hash(text) };
-      const answer = (record: ApplicationRecord) => toApplication(record, text);
+      const response = (record: ApplicationRecord) => toApplication(record, text);
       const record = await applications.create(
         {
           id,
@@ -87,14 +87,14 @@ export function createChangeHandlers({
           expiresAt,
           sessionQuota,
         },
-        trailOf(context, {
+        audit(context, {
           kind: "application.created",
           target: () => ({ applicationId: id, keyId: key.id }),
           after: stateOfApplication,
-          answer,
+          response,
         }),
       );
-      return answer(record);
+      return response(record);
     },
 
     async updateApplication(request, context) {
@@ -131,11 +131,11 @@ export function createChangeHandlers({
           checkMayAdminister(caller, current);
           checkVersion(current, request.ifMatch);
         },
-        trailOf(context, {
+        audit(context, {
           kind: "application.deleted",
           target: () => ({ applicationId: id }),
           before: stateOfApplication,
-          answer: () => ({}),
+          response: () => ({}),
         }),
       );
       if (!wasThere) {

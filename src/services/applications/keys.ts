@@ -12,16 +12,16 @@ import {
 import { readDuration, toTimestamp } from "../../validation/time.js";
 import { toApplication } from "./messages.js";
 import { findApplication } from "./queries.js";
-import type { ApplicationHandlers, ChangingOptions } from "./update.js";
+import type { ApplicationHandlers, UpdateHandlerOptions } from "./update.js";
 
 /** What makes, shows and ends the keys of applications. */
 export function createKeyHandlers({
   store,
   keyring,
   grantGuard,
-  changeApplication,
+  updateApplication,
   clock,
-}: ChangingOptions): Pick<
+}: UpdateHandlerOptions): Pick<
   ApplicationHandlers,
   "regenerateApplicationKey" | "listApplicationKeys" | "deleteApplicationKey"
 > {
@@ -33,8 +33,8 @@ export function createKeyHandlers({
 
       const keyId = newId(clock());
       let text = "";
-      const answer = (record: ApplicationRecord) => toApplication(record, text);
-      const record = await changeApplication(context, request, {
+      const response = (record: ApplicationRecord) => toApplication(record, text);
+      const record = await updateApplication(context, request, {
         kind: "key.regenerated",
         revokes: !grace,
         change(current, now) {
@@ -45,14 +45,14 @@ export function createKeyHandlers({
         },
         target: ({ id }) => ({ applicationId: id, keyId }),
         endsAt: ({ keys }) => keys[1]?.expiresAt,
-        answer,
+        response,
       });
-      return answer(record);
+      return response(record);
     },
 
     async listApplicationKeys(request, context) {
       const record = await findApplication(applications, context, request);
-      const keys = workingKeys(record.keys, await store.now());
+      const keys = validKeys(record.keys, await store.now());
       return {
         data: keys.map((key) => ({
           id: key.id,
@@ -65,7 +65,7 @@ export function createKeyHandlers({
 
     async deleteApplicationKey(request, context) {
       const keyId = request.keyId.toLowerCase();
-      await changeApplication(context, request, {
+      await updateApplication(context, request, {
         kind: "key.deleted",
         revokes: true,
         change(current, now) {
@@ -76,7 +76,7 @@ export function createKeyHandlers({
           return { keys };
         },
         target: ({ id }) => ({ applicationId: id, keyId }),
-        answer: () => ({}),
+        response: () => ({}),
       });
       return {};
     },
@@ -87,7 +87,7 @@ export function createKeyHandlers({
 const mostKeys = 3;
 
 /** The keys that work at a moment. */
-export function workingKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
+export function validKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
   return keys.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt);
 }
 
@@ -117,7 +117,7 @@ export function replaceKey(
   if (grace === undefined) {
     return [made, ...ended];
   }
-  const earlier = workingKeys(keys, now);
+  const earlier = validKeys(keys, now);
   if (earlier.length >= mostKeys) {
     throw tooManyKeys(mostKeys);
   }
@@ -130,7 +130,7 @@ export function withoutKey(
   id: string,
   now: number,
 ): readonly KeyRecord[] | undefined {
-  const working = workingKeys(keys, now);
+  const working = validKeys(keys, now);
   const left = working.filter((key) => key.id !== id);
   return left.length < working.length ? [...left, ...endedKeys(keys, now)] : undefined;
 }

@@ -13,7 +13,7 @@ import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update.js";
 
 /** What shows applications and changes nothing. */
-export function createReadHandlers({
+export function createQueryHandlers({
   store,
   sealPlaces,
 }: Pick<ApplicationHandlerOptions, "store" | "sealPlaces">): Pick<

@@ -7,36 +7,36 @@ import type { SealPlaces } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { ApplicationStore, Clock, Store } from "../../store/port/store.js";
-import type { Deed, TrailOf } from "../events/audit.js";
+import type { AuditedChange, Audit } from "../events/audit.js";
 
 interface ChangeOptions {
   readonly applications: Pick<ApplicationStore, "update">;
-  readonly trailOf: TrailOf;
+  readonly audit: Audit;
 }
 
 /** What a request says of the application that it is about. */
-interface Subject {
+interface UpdateTarget {
   readonly id: string;
   /** The version that it must have, where that matters. */
   readonly ifMatch?: string | undefined;
 }
 
-interface Work extends Deed<ApplicationRecord> {
+interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
   /** What becomes of the application. It may be asked again, and refuse by throwing. */
   change(current: ApplicationRecord, now: number): Omit<ApplicationChange, "modifiedBy">;
 }
 
 /** Changes an application of the caller's tenant that the caller may administer, and answers it as it is then. */
-export type ChangeApplication = (
+export type UpdateApplication = (
   context: HandlerContext,
-  subject: Subject,
-  work: Work,
+  subject: UpdateTarget,
+  work: ApplicationUpdate,
 ) => Promise<ApplicationRecord>;
 
-export function createChangeApplication({
+export function createUpdateApplication({
   applications,
-  trailOf,
-}: ChangeOptions): ChangeApplication {
+  audit,
+}: ChangeOptions): UpdateApplication {
   return async (context, subject, { change, ...deed }) => {
     const caller = callerOf(context);
     const { tenantId, id: modifiedBy } = caller.application;
@@ -49,7 +49,7 @@ export function createChangeApplication({
         checkVersion(current, subject.ifMatch);
         return { ...change(current, now), modifiedBy };
       },
-      trailOf(context, deed),
+      audit(context, deed),
     );
     if (!record) {
       throw applicationNotFound(id);
@@ -62,14 +62,14 @@ export interface ApplicationHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly grantGuard: GrantGuard;
-  readonly trailOf: TrailOf;
+  readonly audit: Audit;
   readonly clock: Clock;
   readonly sealPlaces: SealPlaces;
 }
 
 /** What handlers that change applications need as well. */
-export interface ChangingOptions extends ApplicationHandlerOptions {
-  readonly changeApplication: ChangeApplication;
+export interface UpdateHandlerOptions extends ApplicationHandlerOptions {
+  readonly updateApplication: UpdateApplication;
 }
 
 export type ApplicationHandlers = ServiceImpl<typeof ApplicationService>;

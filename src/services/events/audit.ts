@@ -9,7 +9,7 @@ import type { CredentialState, NewEvent, Party } from "../../store/port/events.j
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../../store/port/records.js";
 
 /** What a call does to a record, as the trail will tell it. */
-export interface Deed<R> {
+export interface AuditedChange<R> {
   /** For example `application.updated`. */
   readonly kind: string;
   /** Whether it takes access away. */
@@ -22,15 +22,15 @@ export interface Deed<R> {
   /** When something ends by it. */
   endsAt?(outcome: R): number | undefined;
   /** What the caller is answered, which may be kept to be given again. */
-  answer(outcome: R): object;
+  response(outcome: R): object;
 }
 
 /** What is written with a change that a call makes: the event of it, and its answer where that is to be kept. */
-export type TrailOf = <R>(context: CallContext, deed: Deed<R>) => Trail<R>;
+export type Audit = <R>(context: CallContext, deed: AuditedChange<R>) => Trail<R>;
 
 type CallContext = Pick<HandlerContext, "values" | "method">;
 
-export function createTrailOf(addressOf: AddressOf): TrailOf {
+export function createAudit(addressOf: AddressOf): Audit {
   return (context, deed) => {
     const caller = callerOf(context);
     const { requestId, keepAnswer, cancellation } = context.values.get(callKey);
@@ -58,7 +58,7 @@ export function createTrailOf(addressOf: AddressOf): TrailOf {
           after: deed.after?.(outcome),
           endsAt: deed.endsAt?.(outcome),
         };
-        return { events: [event], answer: keepAnswer?.seal(deed.answer(outcome)) };
+        return { events: [event], answer: keepAnswer?.seal(deed.response(outcome)) };
       },
     };
   };

@@ -23,13 +23,13 @@ export interface DenialCounts {
   add(denial: Denial, count: number): void;
 
   /** How many kinds of refusals are to be told. */
-  readonly waiting: number;
+  readonly pending: number;
 
   /** Takes what is to be told now, by a clock in milliseconds that only runs forward. */
   take(now: number): CountedDenials[];
 
   /** Takes the number of those of which no event will tell. */
-  takeUntold(): number;
+  takeDropped(): number;
 }
 
 interface TenantCounts {
@@ -41,12 +41,12 @@ interface TenantCounts {
 }
 
 /** How many tenants are counted for at a time, how many kinds of refusals in all, and how many of one tenant. */
-export const mostTenants = 5_000;
-export const mostGroups = 5_000;
-export const mostGroupsOfTenant = 20;
+export const maxTenants = 5_000;
+export const maxGroups = 5_000;
+export const maxGroupsPerTenant = 20;
 
 /** How many milliseconds a tenant waits, for each event that it was told, for the next ones. */
-export const pace = 5_000;
+export const delayPerEvent = 5_000;
 
 /** The reason of those that were too many to be told apart. */
 export const severalReasons = "several";
@@ -64,7 +64,7 @@ export function createDenialCounts(): DenialCounts {
 
   function countsOf(tenantId: string): TenantCounts | undefined {
     const known = tenants.get(tenantId);
-    if (known || tenants.size >= mostTenants) {
+    if (known || tenants.size >= maxTenants) {
       return known;
     }
     const counts = { groups: new Map(), dueAt: 0 };
@@ -79,7 +79,7 @@ export function createDenialCounts(): DenialCounts {
       return;
     }
     const name = nameOf(denial);
-    const isRoom = tenant.groups.size < mostGroupsOfTenant && groupCount < mostGroups;
+    const isRoom = tenant.groups.size < maxGroupsPerTenant && groupCount < maxGroups;
     const group = tenant.groups.get(name) ?? (isRoom ? undefined : tenant.rest);
     if (group) {
       group.count += count;
@@ -94,7 +94,7 @@ export function createDenialCounts(): DenialCounts {
   return {
     add,
 
-    get waiting() {
+    get pending() {
       let rests = 0;
       for (const { rest } of tenants.values()) {
         rests += rest ? 1 : 0;
@@ -114,13 +114,13 @@ export function createDenialCounts(): DenialCounts {
           continue;
         }
         groupCount -= groups.size;
-        tenants.set(tenantId, { groups: new Map(), dueAt: now + told.length * pace });
+        tenants.set(tenantId, { groups: new Map(), dueAt: now + told.length * delayPerEvent });
         taken.push(...told);
       }
       return taken;
     },
 
-    takeUntold() {
+    takeDropped() {
       const count = untold;
       untold = 0;
       return count;

@@ -16,10 +16,10 @@ import { type CountedDenials, createDenialCounts, type Denial } from "./denial-c
 /** Brings calls that were refused into the trail of their tenant. */
 export interface Denials {
   /** Notes that a call was refused. Nothing is looked up or written before the call is answered. */
-  note(request: UnaryRequest | StreamRequest, problem: Problem): void;
+  record(request: UnaryRequest | StreamRequest, problem: Problem): void;
 
   /** How many calls, those that are alike counted as one, are to be told of. */
-  readonly waiting: number;
+  readonly pending: number;
 
   /** Writes all that waits, and stops; before all is written, once it is told to give up. */
   close(giveUp?: AbortSignal): Promise<void>;
@@ -51,7 +51,7 @@ export function createDenials(options: DenialsOptions): Denials {
   async function write(now: number): Promise<void> {
     await attempt(() => refusedKeys.lookUp(counts.add, ending));
     await attempt(() => tell(now));
-    const untold = counts.takeUntold() + refusedKeys.takeUntold();
+    const untold = counts.takeDropped() + refusedKeys.takeDropped();
     if (untold > 0) {
       log.warn({ untold }, "too many calls were refused to tell of all in the trail of events");
     }
@@ -90,7 +90,7 @@ export function createDenials(options: DenialsOptions): Denials {
   timer.unref();
 
   return {
-    note({ method, header, contextValues }, { code, word: reason }) {
+    record({ method, header, contextValues }, { code, word: reason }) {
       const { caller, requestId, target = {} } = contextValues.get(callKey);
       const facts = {
         method: nameOfMethod(method),
@@ -108,8 +108,8 @@ export function createDenials(options: DenialsOptions): Denials {
       counts.add({ ...facts, ...parties, tenantId, reason }, 1);
     },
 
-    get waiting() {
-      return taken.length + counts.waiting + refusedKeys.waiting;
+    get pending() {
+      return taken.length + counts.pending + refusedKeys.pending;
     },
 
     async close(giveUp) {
@@ -136,13 +136,13 @@ interface RefusedKeys {
   add(key: string, facts: CallFacts): void;
 
   /** How many there are. */
-  readonly waiting: number;
+  readonly pending: number;
 
   /** Finds out whom they name, some at a time, and tells it, until it is told to give up. What names nobody is forgotten. */
   lookUp(tell: Tell, giveUp?: AbortSignal): Promise<void>;
 
   /** Takes the number of those that were passed over. */
-  takeUntold(): number;
+  takeDropped(): number;
 }
 
 interface Attempts {
@@ -155,7 +155,7 @@ interface Attempts {
 }
 
 /** How many may wait, which is more than a process can refuse between two looks; those beyond are passed over. */
-export const mostWaiting = 20_000;
+export const maxPending = 20_000;
 
 /** How many are looked up at a time. */
 const lookedUpTogether = 200;
@@ -167,7 +167,7 @@ function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
   /** Whoever guesses a key knows the id in it at best, so what names the same is held together. */
   function hold(name: string, key: string, facts: CallFacts): void {
     const attempts = waiting.get(name);
-    if (!attempts && waiting.size >= mostWaiting) {
+    if (!attempts && waiting.size >= maxPending) {
       untold++;
     } else if (!attempts) {
       waiting.set(name, { facts, key, count: 1, others: 0 });
@@ -202,7 +202,7 @@ function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
       }
     },
 
-    get waiting() {
+    get pending() {
       return waiting.size;
     },
 
@@ -217,7 +217,7 @@ function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
       }
     },
 
-    takeUntold() {
+    takeDropped() {
       const count = untold;
       untold = 0;
       return count;

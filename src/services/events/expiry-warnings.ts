@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Ending, EventStore, NewEvent } from "../../store/port/events.js";
 
 /** Brings what is about to end, and what has ended, into the trail of its tenant. */
-export interface Warnings {
+export interface ExpiryWarnings {
   /** Looks at once, and again and again. */
   start(): void;
 
@@ -10,7 +10,7 @@ export interface Warnings {
   close(): Promise<void>;
 }
 
-interface WarningsOptions {
+interface ExpiryWarningOptions {
   readonly events: Pick<EventStore, "addForEnds">;
   readonly log: Logger;
   /** About how many milliseconds lie between two looks. */
@@ -24,11 +24,11 @@ const day = 24 * 3_600_000;
 const leads = [7 * day, day, 0] as const;
 
 /** Creates warnings. Any number of instances may give them: the store sees to it that each is given once. */
-export function createWarnings({
+export function createExpiryWarnings({
   events,
   log,
   interval = defaultInterval,
-}: WarningsOptions): Warnings {
+}: ExpiryWarningOptions): ExpiryWarnings {
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;

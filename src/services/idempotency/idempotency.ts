@@ -27,7 +27,7 @@ import {
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { AnswerStore } from "../../store/port/audit.js";
 import { AnswerKept } from "../../store/port/errors.js";
-import { type AnswerSeal, answerIdOf, createAnswerSeal } from "./sealed-response.js";
+import { type ResponseSeal, responseId, createResponseSeal } from "./sealed-response.js";
 
 /** How long an answer can be given again, in milliseconds. */
 const answerLifetime = 24 * 3_600_000;
@@ -37,7 +37,7 @@ const header = idempotencyKeyHeader.toLowerCase();
 type Handler = (request: Message, context: HandlerContext) => MaybePromise<object>;
 
 /** Makes the handlers of methods that may be called again with the same Idempotency-Key do their work once. */
-export type Replay = <S extends DescService>(
+export type WithIdempotency = <S extends DescService>(
   service: S,
   handlers: ServiceImpl<S>,
 ) => ServiceImpl<S>;
@@ -50,16 +50,16 @@ export type Replay = <S extends DescService>(
  * The answer is written in one step with the change that it tells of, so a
  * call that succeeded has one, and a call that did not has none.
  */
-export function createReplay(answers: AnswerStore, keyHeader: string): Replay {
+export function createIdempotency(answers: AnswerStore, keyHeader: string): WithIdempotency {
   function once(method: DescMethodUnary, handler: Handler): Handler {
     const name = `${method.parent.typeName}/${method.name}`;
 
     async function answerOnce(request: Message, context: HandlerContext, idempotencyKey: string) {
       const caller = callerOf(context);
       checkKey(idempotencyKey, caller);
-      const id = answerIdOf(idOf(caller), name, idempotencyKey);
+      const id = responseId(idOf(caller), name, idempotencyKey);
       const apiKey = context.requestHeader.get(keyHeader) ?? "";
-      const seal = createAnswerSeal({ apiKey, idempotencyKey }, id);
+      const seal = createResponseSeal({ apiKey, idempotencyKey }, id);
       const fingerprint = fingerprintOf(method.input, request);
 
       const sealed = await answers.find(id);
@@ -72,7 +72,7 @@ export function createReplay(answers: AnswerStore, keyHeader: string): Replay {
       const keepAnswer = {
         id,
         seal: (answer: object) => ({
-          sealed: seal.seal({ fingerprint, answer: bytesOf(method.output, answer) }),
+          sealed: seal.seal({ fingerprint, response: bytesOf(method.output, answer) }),
           ttl: answerLifetime,
         }),
       };
@@ -129,7 +129,7 @@ function faultIn(idempotencyKey: string, { application, session }: Caller): stri
 /** An answer that is kept, where the caller may read it and it answers this request. */
 function answerIn(
   schema: DescMessage,
-  seal: AnswerSeal,
+  seal: ResponseSeal,
   sealed: Uint8Array,
   fingerprint: Buffer,
 ): Message {
@@ -140,7 +140,7 @@ function answerIn(
   if (!fingerprint.equals(kept.fingerprint)) {
     throw idempotencyKeyReused();
   }
-  return fromBinary(schema, kept.answer);
+  return fromBinary(schema, kept.response);
 }
 
 function idOf({ session, application }: Caller): string {

@@ -2,18 +2,18 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:cry
 import { drawRandom } from "../../lib/uuid.js";
 
 /** An answer that is kept, and what it was the answer to. */
-export interface KeptAnswer {
+export interface StoredResponse {
   /** The SHA-256 of the request. */
   readonly fingerprint: Uint8Array;
-  readonly answer: Uint8Array;
+  readonly response: Uint8Array;
 }
 
 /** Closes answers so that only the one who was given them can read them: they may tell a new key. */
-export interface AnswerSeal {
-  seal(kept: KeptAnswer): Buffer;
+export interface ResponseSeal {
+  seal(kept: StoredResponse): Buffer;
 
   /** Answers `undefined` where it was not sealed with the same key under the same id. */
-  open(sealed: Uint8Array): KeptAnswer | undefined;
+  open(sealed: Uint8Array): StoredResponse | undefined;
 }
 
 const cipher = "aes-256-gcm";
@@ -25,7 +25,7 @@ const idPurpose = "latchkey: the id of an answer";
 const keyPurpose = "latchkey: the sealing of an answer";
 
 /** Under which id an answer is kept, in hexadecimal digits. Nothing of what it is made of can be read from it. */
-export function answerIdOf(callerId: string, method: string, idempotencyKey: string): string {
+export function responseId(callerId: string, method: string, idempotencyKey: string): string {
   const parts = joined([idPurpose, callerId, method, idempotencyKey]);
   return createHash("sha256").update(parts).digest("hex");
 }
@@ -41,15 +41,15 @@ export interface SealSecrets {
  * open nothing, also where the API key is that of a public application, which
  * every visitor of a page knows.
  */
-export function createAnswerSeal({ apiKey, idempotencyKey }: SealSecrets, id: string): AnswerSeal {
+export function createResponseSeal({ apiKey, idempotencyKey }: SealSecrets, id: string): ResponseSeal {
   const secret = joined([apiKey, idempotencyKey]);
   const key = Buffer.from(hkdfSync("sha256", secret, Buffer.from(id, "hex"), keyPurpose, keySize));
   return {
-    seal({ fingerprint, answer }) {
+    seal({ fingerprint, response }) {
       const nonce = Buffer.alloc(nonceSize);
       drawRandom(nonce);
       const sealing = createCipheriv(cipher, key, nonce, { authTagLength: tagSize });
-      const content = [sealing.update(fingerprint), sealing.update(answer), sealing.final()];
+      const content = [sealing.update(fingerprint), sealing.update(response), sealing.final()];
       return Buffer.concat([nonce, sealing.getAuthTag(), ...content]);
     },
 
@@ -65,7 +65,7 @@ export function createAnswerSeal({ apiKey, idempotencyKey }: SealSecrets, id: st
         ]);
         return {
           fingerprint: content.subarray(0, fingerprintSize),
-          answer: content.subarray(fingerprintSize),
+          response: content.subarray(fingerprintSize),
         };
       } catch {
         return undefined;

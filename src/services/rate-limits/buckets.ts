@@ -43,7 +43,7 @@ export function createSharedBuckets(
   kind: string,
   rate: Rate,
   counts: RateCounts,
-  contact: StoreContact,
+  contact: StoreStatus,
 ): SharedBuckets {
   const most = Math.min(rate.burst, Math.ceil((rate.count / rate.interval) * drawnAhead));
   const allotments = createGenerationalCache<Allotment>(generationSize, 1);
@@ -65,10 +65,10 @@ export function createSharedBuckets(
       allotment.goodUntil = now + freshness;
       const isAll = tokens < most;
       allotment.emptyUntil = isAll ? now + wait : 0;
-      contact.regain();
+      contact.markUp();
       return isAll ? wait : 0;
     } catch (err) {
-      contact.lose(err);
+      contact.markDown(err);
       return 0;
     } finally {
       allotment.asking = undefined;
@@ -76,7 +76,7 @@ export function createSharedBuckets(
   }
 
   function takeOne(name: string): MaybePromise<number> {
-    if (contact.isLost()) {
+    if (contact.isDown()) {
       return ownBuckets.take(name);
     }
     const allotment = allotmentOf(name);
@@ -109,7 +109,7 @@ export function createSharedBuckets(
     }
     try {
       const drawn = await draw(name, tokens - own, tokens - own);
-      contact.regain();
+      contact.markUp();
       if (drawn.tokens > 0) {
         return 0;
       }
@@ -118,7 +118,7 @@ export function createSharedBuckets(
       }
       return drawn.wait;
     } catch (err) {
-      contact.lose(err);
+      contact.markDown(err);
       return ownBuckets.take(name, tokens);
     }
   }
@@ -128,7 +128,7 @@ export function createSharedBuckets(
       if (tokens === 1) {
         return takeOne(name);
       }
-      return contact.isLost() ? ownBuckets.take(name, tokens) : takeMany(name, tokens);
+      return contact.isDown() ? ownBuckets.take(name, tokens) : takeMany(name, tokens);
     },
   };
 }
@@ -172,23 +172,23 @@ export function createBuckets({ count, interval, burst }: Rate): Buckets {
 }
 
 /** Tells whether the store counts, and of each change of that in the log. */
-interface StoreContact {
+interface StoreStatus {
   /** Whether this process has to count by itself for now. */
-  isLost(): boolean;
-  lose(err: unknown): void;
-  regain(): void;
+  isDown(): boolean;
+  markDown(err: unknown): void;
+  markUp(): void;
 }
 
 /** How long this process counts by itself before it asks the store again, in milliseconds. */
 const lossInterval = 1_000;
 
-export function createStoreContact(log: Logger): StoreContact {
+export function createStoreStatus(log: Logger): StoreStatus {
   let askAgainAt = 0;
   let isLost = false;
   return {
-    isLost: () => performance.now() < askAgainAt,
+    isDown: () => performance.now() < askAgainAt,
 
-    lose(err) {
+    markDown(err) {
       askAgainAt = performance.now() + lossInterval;
       if (!isLost) {
         isLost = true;
@@ -196,7 +196,7 @@ export function createStoreContact(log: Logger): StoreContact {
       }
     },
 
-    regain() {
+    markUp() {
       if (isLost) {
         isLost = false;
         log.info("rate limits are counted together again");

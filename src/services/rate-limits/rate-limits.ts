@@ -9,7 +9,7 @@ import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import { type Address, homeOf } from "../../lib/networks.js";
 import type { RateCounts } from "../../store/port/rate-counts.js";
 import type { Clock } from "../../store/port/store.js";
-import { createBuckets, createSharedBuckets, createStoreContact } from "./buckets.js";
+import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
 
 /** Says of calls that come too fast why they are refused, and of others nothing. */
 export interface RateLimits {
@@ -20,7 +20,7 @@ export interface RateLimits {
   checksOf(caller: Caller, values: ContextValues): CountChecks;
 
   /** Counts a session that was refused, for the metrics alone. */
-  noteRefusedSession(): void;
+  countRefusedSession(): void;
 
   /** Counts a call with a key that does not, by the address. */
   countFailure(values: ContextValues): MaybePromise<Problem | undefined>;
@@ -51,9 +51,9 @@ interface Limit {
 
 export function createRateLimits(options: RateLimitsOptions): RateLimits {
   const { settings, onRefusal, clock, log } = options;
-  const counts = settings.areShared ? options.counts : undefined;
-  const contact = createStoreContact(log);
-  const countedAddressOf = createCountedAddressOf(options.readAddressOf);
+  const counts = settings.shared ? options.counts : undefined;
+  const contact = createStoreStatus(log);
+  const countedAddressOf = createAddressKey(options.readAddressOf);
 
   function createLimit(kind: LimitName, detail: string): Limit | undefined {
     const rate = settings[kind];
@@ -119,20 +119,20 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       };
     },
 
-    noteRefusedSession: () => onRefusal?.("sessions"),
+    countRefusedSession: () => onRefusal?.("sessions"),
 
     countFailure: (values) => limits.failures?.count(countedAddressOf(values), 1),
   };
 }
 
 /** What calls are counted by that come from an address. */
-type CountedAddressOf = (values: ContextValues) => string;
+type AddressKey = (values: ContextValues) => string;
 
 /** How many addresses each of two generations may keep. */
 const generationSize = 1_000;
 
 /** Creates what reads the address of a connection once, as long as calls come over it. */
-export function createCountedAddressOf(readAddressOf: ReadAddressOf): CountedAddressOf {
+export function createAddressKey(readAddressOf: ReadAddressOf): AddressKey {
   const known = createGenerationalCache<string>(generationSize, 1);
   return (values) => {
     const { address, headers } = values.get(callKey).peer;

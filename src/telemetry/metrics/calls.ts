@@ -9,7 +9,7 @@ import {
   type Family,
   gauge,
   histogram,
-  only,
+  singleValue,
   type Value,
 } from "./families.js";
 
@@ -62,7 +62,7 @@ export function createCallMetrics(): CallMetrics {
           "How long calls took, by method. Streams, which last as long as their callers like, are left out.",
           unary.flatMap((counts) => counts.durations()),
         ),
-        gauge("latchkey_requests_in_flight", "Calls under way, without streams.", only(open)),
+        gauge("latchkey_requests_in_flight", "Calls under way, without streams.", singleValue(open)),
         gauge(
           streams,
           "Streams that are open, by method.",

@@ -35,7 +35,7 @@ export function gauge(
 }
 
 /** The one value of a family without labels. */
-export function only(value: number): Value[] {
+export function singleValue(value: number): Value[] {
   return [{ value, labels: {} }];
 }
 
@@ -92,12 +92,12 @@ export function histogram(name: string, help: string, values: readonly Value[]):
 export const metricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Adds up what several processes tell, each family in its own way. */
-export async function addUp(snapshots: readonly Snapshot[]): Promise<Snapshot> {
+export async function sumSnapshots(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return (await (await aggregate(snapshots)).getMetricsAsJSON()) as unknown as Snapshot;
 }
 
 /** The sum of what several processes tell, as Prometheus reads it. */
-export async function toText(snapshots: readonly Snapshot[]): Promise<string> {
+export async function formatMetrics(snapshots: readonly Snapshot[]): Promise<string> {
   return (await aggregate(snapshots)).metrics();
 }
 

@@ -10,7 +10,7 @@ import {
   type Family,
   gauge,
   type Labels,
-  only,
+  singleValue,
   type Snapshot,
   type Value,
 } from "./families.js";
@@ -85,11 +85,11 @@ export function createMetrics(): Metrics {
         ),
         ...cacheFamilies(),
         ...lag.families(),
-        gauge("latchkey_connections_open", "Connections that are open.", only(connections)),
+        gauge("latchkey_connections_open", "Connections that are open.", singleValue(connections)),
         gauge(
           "latchkey_store_ready",
           "Whether the store answers, 1 or 0; of several workers the worst.",
-          only(ready ? 1 : 0),
+          singleValue(ready ? 1 : 0),
           "min",
         ),
         buildInfo(),
@@ -186,7 +186,7 @@ export function startTime(): Family {
   return gauge(
     "latchkey_start_time_seconds",
     "When the service was started, in seconds since 1970.",
-    only(Math.round(performance.timeOrigin) / 1_000),
+    singleValue(Math.round(performance.timeOrigin) / 1_000),
     "min",
   );
 }

@@ -1,9 +1,9 @@
-import type { CountStoreCall, StoreOutcome } from "../observe-store.js";
+import type { RecordStoreCall, StoreOutcome } from "../observe-store.js";
 import { counter, createHistogram, type Family, histogram } from "./families.js";
 
 export interface StoreMetrics {
   /** Creates what counts the calls of an operation. */
-  counterOf(operation: string): CountStoreCall;
+  counterOf(operation: string): RecordStoreCall;
   families(): Family[];
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { decide } from "../../../src/contract/decisions/decide.js";
 import type { RuleRecord } from "../../../src/contract/grants.js";
-import { createCompiledGrants } from "../../../src/services/access/grant-cache.js";
+import { createGrantCache } from "../../../src/services/access/grant-cache.js";
 import { ruleOf } from "../../contract/decisions/grants.js";
 
 /** What a record weighs without rules, and with the one that it has here. */
@@ -16,14 +16,14 @@ function recordOf(id: string, version = 1, rules: readonly RuleRecord[] = [ruleO
 
 describe("compiled grants", () => {
   it("are compiled once for a version of a record", () => {
-    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 1 });
+    const compiledGrantsOf = createGrantCache({ admitEvery: 1 });
     const first = compiledGrantsOf(recordOf("a"));
     expect(compiledGrantsOf(recordOf("a"))).toBe(first);
     expect(compiledGrantsOf(recordOf("b"))).not.toBe(first);
   });
 
   it("are kept of one in so many that are compiled, and so of all that are asked for often", () => {
-    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 3 });
+    const compiledGrantsOf = createGrantCache({ admitEvery: 3 });
     const [first, second, third] = [1, 2, 3].map(() => compiledGrantsOf(recordOf("a")));
     expect(second).not.toBe(first);
     expect(third).not.toBe(second);
@@ -32,7 +32,7 @@ describe("compiled grants", () => {
   });
 
   it("are compiled anew for another version, which replaces the one before", () => {
-    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 1 });
+    const compiledGrantsOf = createGrantCache({ admitEvery: 1 });
     const first = compiledGrantsOf(recordOf("a", 1));
     const second = compiledGrantsOf(recordOf("a", 2, []));
     expect(decide(first, "token:read", {}, false).allowed).toBe(true);
@@ -42,9 +42,9 @@ describe("compiled grants", () => {
   });
 
   it("of another version are not taken from the older generation", () => {
-    const compiledGrantsOf = createCompiledGrants({
+    const compiledGrantsOf = createGrantCache({
       generationWeight: 2 * light,
-      compiledPerKept: 1,
+      admitEvery: 1,
     });
     compiledGrantsOf(recordOf("a", 1));
     compiledGrantsOf(recordOf("b"));
@@ -58,7 +58,7 @@ describe("compiled grants", () => {
   function keptOf(records: ReturnType<typeof recordOf>[], generationWeight: number): string[] {
     return records.flatMap((record) => {
       // Asking changes what is kept, so each is asked about by itself.
-      const compiledGrantsOf = createCompiledGrants({ generationWeight, compiledPerKept: 1 });
+      const compiledGrantsOf = createGrantCache({ generationWeight, admitEvery: 1 });
       const compiled = new Map(records.map((each) => [each, compiledGrantsOf(each)]));
       return compiledGrantsOf(record) === compiled.get(record) ? [record.id] : [];
     });
@@ -98,9 +98,9 @@ describe("compiled grants", () => {
   });
 
   it("that are asked for again and again stay", () => {
-    const compiledGrantsOf = createCompiledGrants({
+    const compiledGrantsOf = createGrantCache({
       generationWeight: 5 * light,
-      compiledPerKept: 1,
+      admitEvery: 1,
     });
     const first = compiledGrantsOf(recordOf("often"));
     for (let n = 0; n < 100; n += 1) {

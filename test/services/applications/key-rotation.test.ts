@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
-import { replaceKey, withoutKey, workingKeys } from "../../../src/services/applications/keys.js";
+import { replaceKey, withoutKey, validKeys } from "../../../src/services/applications/keys.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
 
 const now = 1_000 * expiredRetention;
@@ -22,7 +22,7 @@ describe("the keys of an application", () => {
     expect(idsOf(replaceKey(all, next, now, undefined))).toEqual([next.id, lately.id]);
     expect(idsOf(replaceKey(all, next, now, 5))).toEqual([next.id, present.id, lately.id]);
     expect(idsOf(withoutKey(all, present.id, now))).toEqual([lately.id]);
-    expect(idsOf(workingKeys(all, now))).toEqual([present.id]);
+    expect(idsOf(validKeys(all, now))).toEqual([present.id]);
   });
 
   it("that do not work cannot be ended", () => {
@@ -43,10 +43,10 @@ describe("the keys of an application", () => {
           try {
             keys = replaceKey(keys, next, time, grace);
           } catch {
-            expect(workingKeys(keys, time)).toHaveLength(3);
+            expect(validKeys(keys, time)).toHaveLength(3);
             continue;
           }
-          const working = workingKeys(keys, time);
+          const working = validKeys(keys, time);
           expect(working.length).toBeLessThanOrEqual(grace === undefined ? 1 : 3);
           expect(working[0]?.id).toBe(next.id);
           expect(working.filter(({ expiresAt }) => expiresAt === undefined)).toHaveLength(1);

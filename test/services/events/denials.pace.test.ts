@@ -8,7 +8,7 @@ import { createKeyring, makeKey } from "../../../src/auth/keys.js";
 import { permissionDenied, unauthenticated } from "../../../src/errors.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { createDenials, type Denials, mostWaiting } from "../../../src/services/events/denials.js";
+import { createDenials, type Denials, maxPending } from "../../../src/services/events/denials.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 
@@ -72,8 +72,8 @@ function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
   } as never;
 }
 
-const deny = () => denials.note(aRequest({ caller: { application } }), permissionDenied("No."));
-const refuseKey = (key: string) => denials.note(aRequest({ key }), unauthenticated(keyHeader));
+const deny = () => denials.record(aRequest({ caller: { application } }), permissionDenied("No."));
+const refuseKey = (key: string) => denials.record(aRequest({ key }), unauthenticated(keyHeader));
 const countOf = (events: readonly NewEvent[]) =>
   events.reduce((sum, { count = 1 }) => sum + count, 0);
 const warnings = () => lines.filter(({ level }) => level === 40);
@@ -116,15 +116,15 @@ describe("refused calls", () => {
   });
 
   it("with made-up keys cause only so many look-ups, and the rest is a number in the log", async () => {
-    for (let at = 0; at < mostWaiting + 100; at++) {
+    for (let at = 0; at < maxPending + 100; at++) {
       refuseKey(makeKey("prv", newId(at)));
     }
     await jest.advanceTimersByTimeAsync(1_000);
-    while (found.length < mostWaiting) {
+    while (found.length < maxPending) {
       await jest.advanceTimersByTimeAsync(1);
     }
     await jest.advanceTimersByTimeAsync(1);
-    expect(found).toHaveLength(mostWaiting);
+    expect(found).toHaveLength(maxPending);
     expect(warnings()).toMatchObject([{ untold: 100 }]);
     expect(added).toEqual([]);
   });

@@ -12,7 +12,7 @@ import {
 import pino from "pino";
 import { type Event, EventSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ownPermissions } from "../../../src/contract/methods.js";
-import { createWarnings } from "../../../src/services/events/expiry-warnings.js";
+import { createExpiryWarnings } from "../../../src/services/events/expiry-warnings.js";
 import type { EventStore } from "../../../src/store/port/events.js";
 import { tokenRead } from "../../contract/api/grants.js";
 import { keepsRules } from "../../contract/api/keeps-rules.js";
@@ -57,7 +57,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
         }
         return count;
       };
-      const warnings = createWarnings({ events: { addForEnds }, log });
+      const warnings = createExpiryWarnings({ events: { addForEnds }, log });
       warnings.start();
       await done;
       await warnings.close();
@@ -187,7 +187,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
 
   it("is looked for again and again", async () => {
     const tenant = await createTenant();
-    const warnings = createWarnings({ events: base.store.events, log: noLog, interval: 10 });
+    const warnings = createExpiryWarnings({ events: base.store.events, log: noLog, interval: 10 });
     warnings.start();
     const expiresAt = timestampFromMs(base.clock.now() + 3 * day);
     const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
@@ -218,7 +218,7 @@ describe("where the store fails", () => {
     };
     const lines: string[] = [];
     const log = pino({}, { write: (line) => lines.push(line) });
-    const warnings = createWarnings({ events: { addForEnds }, log, interval: second });
+    const warnings = createExpiryWarnings({ events: { addForEnds }, log, interval: second });
     warnings.start();
     await jest.advanceTimersByTimeAsync(60 * second);
     await warnings.close();

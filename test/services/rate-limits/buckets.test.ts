@@ -9,10 +9,10 @@ import { Cancellation } from "../../../src/lib/cancellation.js";
 import {
   createBuckets,
   createSharedBuckets,
-  createStoreContact,
+  createStoreStatus,
   generationSize,
 } from "../../../src/services/rate-limits/buckets.js";
-import { createCountedAddressOf } from "../../../src/services/rate-limits/rate-limits.js";
+import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
 import type { Drawn, RateCounts } from "../../../src/store/port/rate-counts.js";
 import { stopTime } from "../../support/stop-time.js";
 
@@ -159,7 +159,7 @@ describe("buckets that processes share", () => {
       const { counts } = createModelCounts(now);
       const { log } = createTestLog();
       const processes = [0, 1, 2].map(() =>
-        createSharedBuckets("kind", rate, counts, createStoreContact(log)),
+        createSharedBuckets("kind", rate, counts, createStoreStatus(log)),
       );
       const given: number[] = [];
       for (const { pause, count, tokens } of calls) {
@@ -182,7 +182,7 @@ describe("buckets that processes share", () => {
     const { now, skip } = stopTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
-    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
     const waits = await Promise.all(Array.from({ length: 3_000 }, () => take("a")));
     expect(waits.filter((wait) => wait === 0)).toHaveLength(rate.burst);
     expect(draws()).toBe(rate.burst / 100 + 1);
@@ -197,7 +197,7 @@ describe("buckets that processes share", () => {
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const slow: Rate = { count: 10, interval: 1_000, burst: 100 };
-    const { take } = createSharedBuckets("kind", slow, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", slow, counts, createStoreStatus(log));
     expect(await take("a", 60)).toBe(0);
     expect(await take("a", 60)).toBe(2_000);
     expect(await take("a")).toBe(0);
@@ -211,7 +211,7 @@ describe("buckets that processes share", () => {
     const { now } = stopTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
-    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
     expect(await take("a")).toBe(0);
     expect(await take("a", 99)).toBe(0);
     expect(draws()).toBe(1);
@@ -222,7 +222,7 @@ describe("buckets that processes share", () => {
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const processes = Array.from({ length: 20 }, () =>
-      createSharedBuckets("kind", rate, counts, createStoreContact(log)),
+      createSharedBuckets("kind", rate, counts, createStoreStatus(log)),
     );
     const takeFromEach = async () => {
       const waits = await Promise.all(processes.map(({ take }) => take("a")));
@@ -250,7 +250,7 @@ describe("buckets that processes share", () => {
       "kind",
       { ...rate, burst: 100 },
       counts,
-      createStoreContact(log),
+      createStoreStatus(log),
     );
     await Promise.all(Array.from({ length: 500 }, () => take("a")));
     expect(draws()).toBe(2);
@@ -265,7 +265,7 @@ describe("buckets that processes share", () => {
     };
     const { log, lines } = createTestLog();
     const few = { ...rate, burst: 2 };
-    const { take } = createSharedBuckets("kind", few, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", few, counts, createStoreStatus(log));
     expect(await take("a")).toBe(0);
     expect([take("a"), take("a")]).toEqual([0, 1]);
     skip(1_500);
@@ -281,7 +281,7 @@ describe("buckets that processes share", () => {
 });
 
 describe("an address", () => {
-  const countedAddressOf = createCountedAddressOf(createReadAddressOf([]));
+  const countedAddressOf = createAddressKey(createReadAddressOf([]));
 
   it.each([
     ["203.0.113.7", "203.0.113.7"],
