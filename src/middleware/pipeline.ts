@@ -38,17 +38,17 @@ interface InterceptorOptions {
   readonly methods: readonly DescMethod[];
 }
 
-/** The interceptors of every call, in order, the outermost first. */
+/** The interceptors of every call, outermost first. */
 export interface Interceptors {
   readonly observe: Interceptor;
   readonly deadline: Interceptor;
-  /** Those that tell by the headers alone whether a call may be made. */
+  /** Admits a call by its headers alone. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that tell whether it still may. They count nothing. */
+  /** The part of `admission` that is safe to repeat: it counts nothing. */
   readonly readmission: readonly Interceptor[];
-  /** Lets a caller that may make a call have so many streams. */
+  /** Limits the open streams of an admitted caller. */
   readonly limitStreams: Interceptor;
-  /** Those that need the message. */
+  /** Interceptors that need the message. */
   readonly inspection: readonly Interceptor[];
 }
 
@@ -61,16 +61,16 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     keyHeader,
     rateLimits,
   );
-  const checkPlace = createRestrictionsInterceptor(addressOf);
+  const checkRestrictions = createRestrictionsInterceptor(addressOf);
   const authorize = createAuthorizeInterceptor(methods);
-  const readmission = [authenticate, checkPlace, authorize];
+  const readmission = [authenticate, checkRestrictions, authorize];
   return {
     observe: createObserveInterceptor(log, options),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [
       authenticate,
-      checkPlace,
-      // Whoever uses a key from where it may not be used takes nothing of what its owner may do.
+      checkRestrictions,
+      // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
       createRateLimitInterceptor(rateLimits),
       createLastUsedInterceptor(uses),
       authorize,
@@ -80,7 +80,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     inspection: [
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
-      // After validation, which may take several turns.
+      // After validation, which may yield to the event loop.
       createReauthenticateInterceptor(readmission, methods),
     ],
   };

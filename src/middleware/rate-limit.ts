@@ -3,7 +3,7 @@ import { mapMaybePromise } from "../lib/maybe-promise.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Refuses calls that come faster than their key may be used. */
+/** Refuses calls that exceed the rate limit of their key. */
 export function createRateLimitInterceptor(rateLimits: RateLimits): Interceptor {
   return (next) => (request) => {
     const { caller } = request.contextValues.get(callKey);

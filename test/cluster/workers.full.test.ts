@@ -71,7 +71,7 @@ describe("a worker that dies", () => {
     withService(async (service) => {
       const [victim] = service.workers() as [number];
       process.kill(victim, "SIGTERM");
-      const [line] = await service.until(/.*a worker ended with exit code 0.*/);
+      const [line] = await service.until(/.*worker exited with code 0.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);

@@ -82,7 +82,7 @@ describe("a worker that dies", () => {
     withService(async (service) => {
       const [victim] = service.workers() as [number];
       process.kill(victim, "SIGKILL");
-      const [line] = await service.until(/.*a worker ended with SIGKILL.*/);
+      const [line] = await service.until(/.*worker exited with SIGKILL.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);

@@ -115,6 +115,6 @@ async function expectOwnPort(service: Service): Promise<void> {
 async function killOne({ child, until }: Service): Promise<string> {
   const [worker] = childrenOf(child.pid as number) as [number];
   process.kill(worker, "SIGKILL");
-  const [line] = await until(/.*a worker ended with SIGKILL.*/);
+  const [line] = await until(/.*worker exited with SIGKILL.*/);
   return line;
 }
