@@ -94,7 +94,7 @@ describe("the port of metrics", () => {
       stopAfterTest(() => service.child.kill("SIGKILL"));
       expect(await service.ended()).toBe(1);
       expect(service.output.stderr).toBe(
-        `latchkey: 127.0.0.1:${port} is taken by another program: stop it or set METRICS_PORT to another port\n`,
+        `latchkey: 127.0.0.1:${port} is already in use: stop the other program or set METRICS_PORT to another port\n`,
       );
     });
     taken.close();
