@@ -21,7 +21,6 @@ import type { Metrics } from "./telemetry/metrics/metrics.js";
 import { observeStore } from "./telemetry/observe-store.js";
 import type { Tracing } from "./telemetry/tracing.js";
 
-
 export interface DependencyOptions {
   readonly store: Store;
   readonly settings: Settings;
@@ -51,7 +50,10 @@ export interface Dependencies {
   readonly withoutSecrets: WithoutSecrets;
 }
 
-export function createDependencies(options: DependencyOptions, metrics: Metrics | undefined): Dependencies {
+export function createDependencies(
+  options: DependencyOptions,
+  metrics: Metrics | undefined,
+): Dependencies {
   const { settings, log, clock = Date.now, usesInterval, tracing } = options;
   const { keyHeader, trustedProxies } = settings;
   const observed = observeStore(options.store, {

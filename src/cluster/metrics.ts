@@ -1,11 +1,11 @@
 import { withTimeout } from "../lib/timeout.js";
 import {
-  sumSnapshots,
   counter,
-  gauge,
-  singleValue,
-  type Snapshot,
   formatMetrics,
+  gauge,
+  type Snapshot,
+  singleValue,
+  sumSnapshots,
 } from "../telemetry/metrics/families.js";
 import { startTime } from "../telemetry/metrics/metrics.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";

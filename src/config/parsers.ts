@@ -29,7 +29,9 @@ export const peppers: Parser<[string, ...string[]]> = (text) => {
   const list = text.split(",").map((pepper) => pepper.trim());
   const [first = "", ...older] = list;
   if (list.some((pepper) => pepper !== "" && pepper.length < 16)) {
-    fail("must be a comma-separated list of secrets, newest first, with at least 16 characters each");
+    fail(
+      "must be a comma-separated list of secrets, newest first, with at least 16 characters each",
+    );
   }
   return [first, ...older];
 };

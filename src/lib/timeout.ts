@@ -48,10 +48,7 @@ export interface TimerQueue {
  * cost more than the call. If `maxSize` timeouts are pending, starting another
  * expires the oldest.
  */
-export function createTimerQueue(
-  duration: number,
-  maxSize = Number.POSITIVE_INFINITY,
-): TimerQueue {
+export function createTimerQueue(duration: number, maxSize = Number.POSITIVE_INFINITY): TimerQueue {
   const list = { size: 0 } as ListHead;
   list.before = list;
   list.after = list;

@@ -172,7 +172,6 @@ function runEach<T>(messages: AsyncIterable<T>, span: CallSpan): AsyncIterable<T
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-
 function isDenial({ code }: Problem): boolean {
   return code === Code.PermissionDenied || code === Code.Unauthenticated;
 }

@@ -15,7 +15,7 @@ import { toApplication } from "./messages.js";
 import type { ApplicationHandlers, UpdateApplication, UpdateHandlerOptions } from "./update.js";
 import { checkVersion } from "./update.js";
 
-/** What makes, changes and removes applications. */
+/** Handlers that create, update and delete applications. */
 export function createChangeHandlers({
   store,
   keyring,
@@ -33,17 +33,17 @@ export function createChangeHandlers({
 > {
   const { applications } = store;
 
-  /** Changes what an event shows of an application, and answers it. */
+  /** Updates an application with its state before and after in the audit log. */
   async function change(
     context: HandlerContext,
-    deed: { readonly kind: string; readonly revokes?: boolean },
+    event: { readonly kind: string; readonly revokes?: boolean },
     request: Parameters<UpdateApplication>[1],
     changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
   ) {
     let before: ApplicationRecord | undefined;
     const response = (record: ApplicationRecord) => toApplication(record);
     const record = await updateApplication(context, request, {
-      ...deed,
+      ...event,
       change(current) {
         before = current;
         return changeOf(current);
@@ -111,20 +111,20 @@ export function createChangeHandlers({
     },
 
     async disableApplication(request, context) {
-      const deed = { kind: "application.disabled", revokes: true };
-      return change(context, deed, request, () => ({ disabled: true }));
+      const event = { kind: "application.disabled", revokes: true };
+      return change(context, event, request, () => ({ disabled: true }));
     },
 
     async enableApplication(request, context) {
-      const enabled = { kind: "application.enabled" } as const;
-      return change(context, enabled, request, () => ({ disabled: false }));
+      const event = { kind: "application.enabled" };
+      return change(context, event, request, () => ({ disabled: false }));
     },
 
     async deleteApplication(request, context) {
       const caller = callerOf(context);
       const { tenantId } = caller.application;
       const id = aboutApplication(context, request.id);
-      const wasThere = await applications.delete(
+      const wasDeleted = await applications.delete(
         tenantId,
         id,
         (current) => {
@@ -138,7 +138,7 @@ export function createChangeHandlers({
           response: () => ({}),
         }),
       );
-      if (!wasThere) {
+      if (!wasDeleted) {
         throw applicationNotFound(id);
       }
       return {};
@@ -146,7 +146,7 @@ export function createChangeHandlers({
   };
 }
 
-/** The limits that a request replaces: those that it gives, and the empty ones that its mask names. */
+/** The limits to replace: those with a value, and empty ones that the update mask names. */
 function changedLimits({
   allowedOrigins,
   allowedCidrs,

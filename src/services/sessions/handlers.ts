@@ -27,7 +27,7 @@ import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update.js";
 import { createCursors, defaultPageSize } from "../cursors.js";
-import { stateOfSession, type Audit } from "../events/audit.js";
+import { type Audit, stateOfSession } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
 interface SessionHandlerOptions {
@@ -47,7 +47,7 @@ export function createSessionHandlers(options: SessionHandlerOptions): SessionHa
   return { ...createOpenHandlers(options), ...createManageHandlers(options) };
 }
 
-/** What opens and authorizes sessions. */
+/** Handlers that create and authorize sessions. */
 function createOpenHandlers({
   store,
   keyring,
@@ -94,7 +94,7 @@ function createOpenHandlers({
         throw error;
       });
       if (!session) {
-        // The application was deleted after its key was checked: the key is no longer good.
+        // The application was deleted after authentication, so its key is no longer valid.
         throw unauthenticated(settings.keyHeader);
       }
       return response(session);
@@ -138,7 +138,7 @@ function createOpenHandlers({
   };
 }
 
-/** What shows sessions to operators, and ends them. */
+/** Handlers that list, show, delete and revoke sessions. */
 function createManageHandlers({
   store,
   audit,
@@ -187,7 +187,7 @@ function createManageHandlers({
     async deleteSession(request, context) {
       const caller = callerOf(context);
       const id = request.id.toLowerCase();
-      const wasThere = await sessions.delete(
+      const wasDeleted = await sessions.delete(
         caller.application.tenantId,
         id,
         ({ application }) => checkMayAdminister(caller, application),
@@ -198,7 +198,7 @@ function createManageHandlers({
           response: () => ({}),
         }),
       );
-      if (!wasThere) {
+      if (!wasDeleted) {
         throw sessionNotFound(id);
       }
       return {};
@@ -217,7 +217,6 @@ function createManageHandlers({
   };
 }
 
-/** A session as answers show it. */
 function toSession(
   found: SessionWithApplication,
   grantPolicy: GrantPolicy,

@@ -10,8 +10,8 @@ import {
   type Family,
   gauge,
   type Labels,
-  singleValue,
   type Snapshot,
+  singleValue,
   type Value,
 } from "./families.js";
 import { createSessionMetrics, type SessionMetrics } from "./sessions.js";

@@ -274,8 +274,8 @@ describe("buckets that processes share", () => {
     skip(1_500);
     expect(await take("a")).toBe(0);
     expect(lines.map(({ msg }) => msg)).toEqual([
-      "rate limits cannot be counted together: this process counts by itself",
-      "rate limits are counted together again",
+      "shared rate limits unavailable: counting in this process only",
+      "shared rate limits available again",
     ]);
   });
 });
