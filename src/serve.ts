@@ -89,7 +89,7 @@ export async function serveAlone(settings: Settings): Promise<void> {
     log,
     printsWelcome: true,
     async runUntilStopped(address, server) {
-      // Before the log line: whoever waits for it may send the signal at once.
+      // Before the log line: a script that waits for it may send the signal at once.
       const stop = waitForStopSignal();
       const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
       listening(address, metricsServer?.url);

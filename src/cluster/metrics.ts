@@ -25,7 +25,7 @@ export interface WorkerPoolMetrics {
 
 /**
  * Counters must never decrease. The last snapshot of a worker stands in while
- * the worker does not respond, and its counters are kept after it has exited.
+ * the worker does not respond, and its counters remain after it has exited.
  */
 export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   const lastSnapshots = new Map<WorkerProcess, Snapshot>();

@@ -23,7 +23,7 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
       return result;
     }
     return new Promise((resolve, reject) => {
-      // Canceling also tells the running handler to stop.
+      // Canceling also signals the running handler to stop.
       const expiry = timeouts.start(() =>
         cancellation.cancel(outOfTime("The request took too long. Try again.")),
       );

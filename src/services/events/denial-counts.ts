@@ -62,9 +62,9 @@ export function createDenialCounts(): DenialCounts {
   let dropped = 0;
 
   function countsOf(tenantId: string): TenantCounts | undefined {
-    const known = tenants.get(tenantId);
-    if (known || tenants.size >= maxTenants) {
-      return known;
+    const existing = tenants.get(tenantId);
+    if (existing || tenants.size >= maxTenants) {
+      return existing;
     }
     const counts = { groups: new Map(), dueAt: 0 };
     tenants.set(tenantId, counts);

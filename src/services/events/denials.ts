@@ -102,10 +102,11 @@ export function createDenials(options: DenialsOptions): Denials {
         return;
       }
       const { tenantId } = caller.application;
-      const party = actorOf(caller);
+      const principal = actorOf(caller);
       // A caller without permission is the actor. A caller whose key has expired is only the target.
-      const parties = code === Code.PermissionDenied ? { actor: party, target } : { target: party };
-      counts.add({ ...facts, ...parties, tenantId, reason }, 1);
+      const principals =
+        code === Code.PermissionDenied ? { actor: principal, target } : { target: principal };
+      counts.add({ ...facts, ...principals, tenantId, reason }, 1);
     },
 
     get pending() {

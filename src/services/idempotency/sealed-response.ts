@@ -10,7 +10,7 @@ export interface StoredResponse {
 
 /** Encrypts responses, which may contain a new key, so that only their caller can read them. */
 export interface ResponseSeal {
-  seal(kept: StoredResponse): Buffer;
+  seal(response: StoredResponse): Buffer;
 
   /** Returns `undefined` if the response was sealed with another key or id. */
   open(sealed: Uint8Array): StoredResponse | undefined;

@@ -15,7 +15,7 @@ let cells: Cell[];
 let open: Record<string, boolean>;
 
 beforeAll(async () => {
-  // No machine is too slow for this.
+  // Generous, for slow machines.
   const environment = { ...rateLimitsOff, REQUEST_TIMEOUT: "1h" };
   server = await startServer("lmdb", { environment });
   cells = await callMatrix(server, methods);
@@ -25,29 +25,29 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-describe("who may call", () => {
+describe("authorization", () => {
   it.each(methods.map((method) => [method.name, method] as const))(
-    "%s is who its contract says, with the permission that it asks for and without",
+    "%s admits exactly the callers in its contract, with and without its permission",
     (_name, method) => {
       const row = cells.filter((cell) => cell.method === method);
-      const told = (outcome: "expected" | "found") =>
+      const outcomes = (outcome: "expected" | "found") =>
         row.map(({ column, holding, ...cell }) => `${column.name}, ${holding}: ${cell[outcome]}`);
-      expect(told("found")).toEqual(told("expected"));
+      expect(outcomes("found")).toEqual(outcomes("expected"));
       expect(row.some(({ found }) => found === "done")).toBe(true);
     },
   );
 
-  it("what is about the server itself is everybody", () => {
+  it("admits everybody to health and reflection", () => {
     expect(Object.entries(open).filter(([, isOpen]) => !isOpen)).toEqual([]);
     expect(Object.keys(open)).toEqual(expect.arrayContaining(["/healthz", "/metrics"]));
   });
 
-  it("is known of every service that the server says it has", async () => {
+  it("covers every service that reflection lists", async () => {
     const known = [...services, ...openServices].map(({ typeName }) => typeName);
     expect(known.toSorted()).toEqual((await reflectedServices(server)).toSorted());
   });
 
-  it(`stands in ${page}, as it was found`, () => {
+  it(`matches the table in ${page}`, () => {
     const text = renderPage(methods, cells, Object.keys(open));
     if (process.env.UPDATE_DOCS) {
       writeFileSync(page, text);

@@ -7,7 +7,7 @@ import type { Cell } from "./matrix.js";
 
 const marks: Readonly<Record<string, string>> = { done: "✓", own: "own", impossible: "–" };
 
-/** The page of the documentation that shows what was found. */
+/** The documentation page with the results. */
 export function renderPage(
   methods: readonly DescMethod[],
   cells: readonly Cell[],

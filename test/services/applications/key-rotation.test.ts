@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
-import { replaceKey, withoutKey, validKeys } from "../../../src/services/applications/keys.js";
+import { replaceKey, validKeys, withoutKey } from "../../../src/services/applications/keys.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
 
 const now = 1_000 * expiredRetention;
@@ -15,7 +15,7 @@ const made = () => ({ id: newId(now), hash: new Uint8Array(32) });
 const idsOf = (keys: readonly KeyRecord[] | undefined) => keys?.map(({ id }) => id);
 
 describe("the keys of an application", () => {
-  it("that have ended lately are remembered when others are made or ended, and do not work", () => {
+  it("keep recently expired ones, which stay invalid, when others change", () => {
     const [present, lately, long] = [key(), key(now - 1), key(now - expiredRetention)];
     const next = made();
     const all = [present, lately, long];
@@ -25,12 +25,12 @@ describe("the keys of an application", () => {
     expect(idsOf(validKeys(all, now))).toEqual([present.id]);
   });
 
-  it("that do not work cannot be ended", () => {
+  it("cannot be deleted if already expired", () => {
     const ended = key(now);
     expect(withoutKey([key(), ended], ended.id, now)).toBeUndefined();
   });
 
-  it("that work are never more than three, and all of them but one have an end", () => {
+  it("are at most three valid ones, and all but one expire", () => {
     const grace = fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined });
     const step = fc.record({ wait: fc.integer({ min: 0, max: 50 }), grace });
     fc.assert(

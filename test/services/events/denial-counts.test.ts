@@ -5,10 +5,10 @@ import {
   type CountedDenials,
   createDenialCounts,
   type Denial,
+  delayPerEvent,
   maxGroups,
   maxGroupsPerTenant,
   maxTenants,
-  delayPerEvent,
   severalReasons,
 } from "../../../src/services/events/denial-counts.js";
 
@@ -30,8 +30,8 @@ function aDenial(fields: Partial<Denial> = {}): Denial {
 const totalOf = (taken: readonly CountedDenials[]) =>
   taken.reduce((total, { count }) => total + count, 0);
 
-describe("refusals", () => {
-  it("that are alike are told as one, by the first of them", () => {
+describe("denial counts", () => {
+  it("groups similar denials under the first", () => {
     const counts = createDenialCounts();
     const first = aDenial();
     counts.add(first, 1);
@@ -50,14 +50,14 @@ describe("refusals", () => {
     ["reason", { reason: "origin_not_allowed" }],
     ["method", { method: "n" }],
     ["address", { address: "192.0.2.2" }],
-  ])("of another %s are told apart", (_what, fields) => {
+  ])("separates denials by %s", (_what, fields) => {
     const counts = createDenialCounts();
     counts.add(aDenial(), 1);
     counts.add(aDenial(fields), 1);
     expect(counts.take(0).map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  it("beyond a number of kinds in a tenant are told together, and those of others are not", () => {
+  it("counts the overflow of one tenant together, and not that of others", () => {
     const counts = createDenialCounts();
     for (let kind = 0; kind < maxGroupsPerTenant + 100; kind++) {
       counts.add(aDenial({ address: String(kind) }), 1);
@@ -81,7 +81,7 @@ describe("refusals", () => {
     expect(totalOf(taken)).toBe(maxGroupsPerTenant + 101);
   });
 
-  it("in more tenants than can be counted for are a number, and no more", () => {
+  it("only counts denials of tenants above the maximum", () => {
     const counts = createDenialCounts();
     const tenants = Array.from({ length: maxTenants + 10 }, () => randomUUID());
     for (const tenantId of tenants) {
@@ -96,7 +96,7 @@ describe("refusals", () => {
     expect(counts.takeDropped()).toBe(0);
   });
 
-  it("make room when they are told, and so do tenants that are quiet", () => {
+  it("frees room when groups are taken and tenants are quiet", () => {
     const counts = createDenialCounts();
     for (let turn = 0; turn < 3; turn++) {
       const at = turn * 10 * delayPerEvent;
@@ -111,7 +111,7 @@ describe("refusals", () => {
     expect(counts.takeDropped()).toBe(0);
   });
 
-  it("are all told, at a bounded pace, however they come", () => {
+  it("returns every denial at a bounded rate", () => {
     const step = fc.record({
       kind: fc.nat(40),
       count: fc.integer({ min: 1, max: 1_000 }),
