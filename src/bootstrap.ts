@@ -11,19 +11,19 @@ import { checkMessage } from "./validation/validate.js";
 interface BootstrapOptions {
   readonly store: Store;
   readonly keyring: Keyring;
-  /** A new tenant where it is not given. */
+  /** Defaults to a new tenant. */
   readonly tenantId?: string | undefined;
   readonly name?: string | undefined;
 }
 
-/** The first application of a tenant, with its key, which is kept nowhere. */
+/** The first application of a tenant with its key. Only a hash of the key is stored. */
 export interface Bootstrapped {
   readonly tenantId: string;
   readonly applicationId: string;
   readonly key: string;
 }
 
-/** Makes a management application that holds every permission of this service. */
+/** Creates a management application with every permission of this service. */
 export async function bootstrap({
   store,
   keyring,

@@ -21,20 +21,19 @@ import type { Metrics } from "./telemetry/metrics/metrics.js";
 import { observeStore } from "./telemetry/observe-store.js";
 import type { Tracing } from "./telemetry/tracing.js";
 
-/** What the server is made with. */
-export interface CommonsOptions {
+export interface DependencyOptions {
   readonly store: Store;
   readonly settings: Settings;
   readonly log: Logger;
   readonly clock?: Clock;
-  /** Milliseconds after which the uses of keys are written at the latest. */
+  /** Maximum delay in milliseconds before last-used times are written. */
   readonly usesInterval?: number;
   readonly tracing?: Tracing | undefined;
 }
 
-/** What calls have in common, by whichever door they come. */
-export interface Commons {
-  /** With its calls counted. */
+/** The objects that all handlers share. */
+export interface Dependencies {
+  /** Instrumented with metrics and tracing. */
   readonly store: Store;
   readonly settings: Settings;
   readonly keyring: Keyring;
@@ -43,7 +42,7 @@ export interface Commons {
   readonly rateLimits: RateLimits;
   readonly uses: Uses;
   readonly denials: Denials;
-  /** Absent where metrics are off. */
+  /** `undefined` if metrics are off. */
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
   readonly clock: Clock;
@@ -51,7 +50,10 @@ export interface Commons {
   readonly withoutSecrets: WithoutSecrets;
 }
 
-export function createCommons(options: CommonsOptions, metrics: Metrics | undefined): Commons {
+export function createDependencies(
+  options: DependencyOptions,
+  metrics: Metrics | undefined,
+): Dependencies {
   const { settings, log, clock = Date.now, usesInterval, tracing } = options;
   const { keyHeader, trustedProxies } = settings;
   const observed = observeStore(options.store, {

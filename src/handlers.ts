@@ -13,13 +13,13 @@ import type { Keyring } from "./auth/keys.js";
 import type { Uses } from "./auth/last-used.js";
 import { createSealPlaces } from "./auth/sealing.js";
 import type { Settings } from "./config/settings.js";
-import type { Commons } from "./dependencies.js";
+import type { Dependencies } from "./dependencies.js";
 import { createInterceptors } from "./middleware/pipeline.js";
 import { createAccessHandlers } from "./services/access/handlers.js";
 import { createApplicationHandlers } from "./services/applications/handlers.js";
-import { createTrailOf } from "./services/events/audit.js";
+import { createAudit } from "./services/events/audit.js";
 import { createEventHandlers } from "./services/events/handlers.js";
-import { createReplay } from "./services/idempotency/idempotency.js";
+import { createIdempotency } from "./services/idempotency/idempotency.js";
 import type { RateLimits } from "./services/rate-limits/rate-limits.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
@@ -32,25 +32,25 @@ import { createHealthHandlers, type Readiness } from "./transport/system/health.
 import { createReflectionHandlers } from "./transport/system/reflection.js";
 import { createWebPages } from "./transport/system/web-pages.js";
 
-interface DoorsOptions {
+interface HandlersOptions {
   readonly readiness: Readiness;
-  /** Given when the server stops: it ends streams. */
+  /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
-  /** Tells the metrics, where a page shows them. */
+  /** Returns the metrics, if the service port serves them. */
   readonly scrape: (() => Promise<Buffer>) | undefined;
 }
 
-/** All ways to what the server offers, in the order in which they are tried: REST comes last, as it takes what is left. */
-export function createDoors(
-  commons: Commons,
-  { readiness, stopping, scrape }: DoorsOptions,
+/** The request handlers in order of precedence. REST is last because it takes every remaining path. */
+export function createHandlers(
+  dependencies: Dependencies,
+  { readiness, stopping, scrape }: HandlersOptions,
 ): Door[] {
-  const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = commons.settings;
-  const implementations = createImplementations({ ...commons, stopping });
+  const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = dependencies.settings;
+  const implementations = createImplementations({ ...dependencies, stopping });
   const methods = implementations.flatMap(({ service }) => service.methods);
   const shared = {
     implementations,
-    interceptors: createInterceptors({ ...commons, methods }),
+    interceptors: createInterceptors({ ...dependencies, methods }),
     bodyLimit,
     jsonDepth: limits.jsonDepth,
   };
@@ -59,7 +59,7 @@ export function createDoors(
       ...shared,
       openImplementations: createOpenImplementations(implementations, readiness, stopping),
       patience: requestTimeout,
-      withoutSecrets: commons.withoutSecrets,
+      withoutSecrets: dependencies.withoutSecrets,
     }),
     createPages({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),
@@ -75,22 +75,22 @@ interface ImplementationsOptions {
   readonly rateLimits: RateLimits;
   readonly clock: Clock;
   readonly settings: Settings;
-  /** Given when the server stops: it ends streams. */
+  /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
 
-/** The services of the contract. */
+/** The services of the API. */
 function createImplementations(options: ImplementationsOptions): Implementation[] {
   const { store, addressOf, settings, clock } = options;
   const handlerOptions = {
     ...options,
     grantGuard: createGrantGuard(settings.grantPolicy),
-    trailOf: createTrailOf(addressOf),
+    audit: createAudit(addressOf),
     sealPlaces: createSealPlaces({ peppers: settings.peppers, storeId: store.id, clock }),
   };
-  const replay = createReplay(store.answers, settings.keyHeader);
+  const withIdempotency = createIdempotency(store.answers, settings.keyHeader);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
-    implement(service, replay(service, handlers));
+    implement(service, withIdempotency(service, handlers));
   return [
     serve(ApplicationService, createApplicationHandlers(handlerOptions)),
     serve(SessionService, createSessionHandlers(handlerOptions)),
@@ -99,7 +99,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
   ];
 }
 
-/** The services about the server itself: health, and reflection on all services. */
+/** The services that need no key: health and reflection. */
 function createOpenImplementations(
   implementations: readonly Implementation[],
   readiness: Readiness,
@@ -112,7 +112,7 @@ function createOpenImplementations(
   return [
     implement(Health, createHealthHandlers(readiness, names)),
     implement(ServerReflection, reflection),
-    // The two versions of the service differ only in the name of their package.
+    // The two versions differ only in their package name.
     { service: ServerReflectionAlpha, handlers: reflection as Implementation["handlers"] },
   ];
 }

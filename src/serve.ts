@@ -11,41 +11,41 @@ import type { Store } from "./store/port/store.js";
 import { loadTracing } from "./telemetry/load-tracing.js";
 import { explainListenError, startMetricsServer } from "./telemetry/metrics/server.js";
 
-/** How long a store may take to close, and what is left then to end the process, in milliseconds. */
-const closingTime = 1_000;
-const lastMoment = 200;
+/** Milliseconds to wait for the store to close, and then before the process exits anyway. */
+const storeCloseTimeout = 1_000;
+const exitDelay = 200;
 
 interface ServeOptions {
   readonly settings: Settings;
   readonly log: Logger;
-  /** Whether it is for this process to greet a newcomer. */
-  readonly greets: boolean;
-  /** Tells the metrics of the whole service, where this process is not all of it. */
+  /** Whether this process prints the first key or the bootstrap hint. */
+  readonly printsWelcome: boolean;
+  /** Returns the metrics of all workers. Absent if there is only this process. */
   readonly scrape?: () => Promise<string>;
-  /** Called with where the service is, once it is there. It stops when this resolves. */
-  readonly untilStopped: (address: AddressInfo, server: LatchkeyServer) => Promise<unknown>;
+  /** Called when the service listens. The service stops when the promise resolves. */
+  readonly runUntilStopped: (address: AddressInfo, server: LatchkeyServer) => Promise<unknown>;
 }
 
-/** Serves in this process. */
+/** Runs the server in this process. */
 export async function serve(options: ServeOptions): Promise<void> {
   const store = await openStore(options.settings);
   try {
     await serveFrom(store, options);
   } finally {
-    await leave(store);
+    await closeStore(store);
   }
 }
 
-/** Closes the store. One that is away takes its time, and would keep the process waiting even then. */
-async function leave(store: Store): Promise<void> {
+/** An unreachable store may never close, and its sockets would keep the process alive. */
+async function closeStore(store: Store): Promise<void> {
   const closed = store.close().then(() => true);
-  if (!(await withTimeout(closed, closingTime, () => false, { keepsRunning: true }))) {
-    setTimeout(() => process.exit(), lastMoment).unref();
+  if (!(await withTimeout(closed, storeCloseTimeout, () => false, { keepsRunning: true }))) {
+    setTimeout(() => process.exit(), exitDelay).unref();
   }
 }
 
 async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
-  const { settings, log, greets, scrape, untilStopped } = options;
+  const { settings, log, printsWelcome, scrape, runUntilStopped } = options;
   const tracing = await loadTracing(settings.store.kind);
   const server = createServer({ store, settings, log, tracing, scrape });
   const address = await server.listen().catch((error: NodeJS.ErrnoException) => {
@@ -53,22 +53,22 @@ async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
     throw explainListenError(error, { ...settings, names });
   });
   try {
-    if (greets && (await isEmpty(store))) {
-      await greet(store, address, options);
+    if (printsWelcome && (await isEmpty(store))) {
+      await welcome(store, address, options);
     }
-    await untilStopped(address, server);
+    await runUntilStopped(address, server);
   } finally {
     await server.close();
   }
 }
 
-/** A store that does not answer now is not taken for an empty one. */
+/** An unreachable store does not count as empty. */
 function isEmpty({ applications }: Store): Promise<boolean> {
   return applications.isEmpty().catch(() => false);
 }
 
-/** A newcomer with an embedded store is given a key; in production an operator makes it, and is told how. */
-async function greet(
+/** With an embedded store, creates and prints the first key. Otherwise logs how to create it. */
+async function welcome(
   store: Store,
   address: AddressInfo,
   { settings, log }: ServeOptions,
@@ -81,16 +81,16 @@ async function greet(
   }
 }
 
-/** Runs the service in this process until it is told to stop. */
+/** Runs the whole service in this process until a stop signal arrives. */
 export async function serveAlone(settings: Settings): Promise<void> {
   const { log, listening, stopping, stopped } = createServiceLog(settings);
   await serve({
     settings,
     log,
-    greets: true,
-    async untilStopped(address, server) {
-      // Whoever hears that it listens may tell it to stop at once.
-      const stop = stopSignal();
+    printsWelcome: true,
+    async runUntilStopped(address, server) {
+      // Before the log line: a script that waits for it may send the signal at once.
+      const stop = waitForStopSignal();
       const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
       listening(address, metricsServer?.url);
       stopping(await stop);
@@ -100,8 +100,8 @@ export async function serveAlone(settings: Settings): Promise<void> {
   stopped();
 }
 
-/** The first signal to stop. Those that follow, as from a terminal and npm at once, change nothing. */
-export function stopSignal(): Promise<NodeJS.Signals> {
+/** Resolves on the first stop signal. Later ones, such as from a terminal and npm at once, are ignored. */
+export function waitForStopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     process.on("SIGTERM", resolve);
     process.on("SIGINT", resolve);

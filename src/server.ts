@@ -2,12 +2,12 @@ import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Uses } from "./auth/last-used.js";
-import { type CommonsOptions, createCommons } from "./dependencies.js";
-import { createDoors } from "./handlers.js";
+import { createDependencies, type DependencyOptions } from "./dependencies.js";
+import { createHandlers } from "./handlers.js";
 import { withTimeout } from "./lib/timeout.js";
 import type { Denials } from "./services/events/denials.js";
-import { createWarnings, type Warnings } from "./services/events/expiry-warnings.js";
-import { type Snapshot, toText } from "./telemetry/metrics/families.js";
+import { createExpiryWarnings, type ExpiryWarnings } from "./services/events/expiry-warnings.js";
+import { formatMetrics, type Snapshot } from "./telemetry/metrics/families.js";
 import { createMetrics } from "./telemetry/metrics/metrics.js";
 import { shareScrapes } from "./telemetry/metrics/server.js";
 import { createFront } from "./transport/dispatcher.js";
@@ -17,39 +17,39 @@ import { createFollowTls } from "./transport/listener/tls-reload.js";
 import { pageAt } from "./transport/system/endpoints.js";
 import { createReadiness } from "./transport/system/health.js";
 
-interface ServerOptions extends CommonsOptions {
-  /** Tells the metrics of the whole service, where this server is not all of it. */
+interface ServerOptions extends DependencyOptions {
+  /** Returns the metrics of all workers. Absent if there is only this process. */
   readonly scrape?: (() => Promise<string>) | undefined;
 }
 
 export interface LatchkeyServer {
-  /** Starts to serve, and answers where. */
+  /** Starts listening and returns the address. */
   listen(): Promise<AddressInfo>;
 
-  /** What was counted so far; nothing where metrics are off. */
+  /** The metrics of this process; empty if metrics are off. */
   snapshot(): Promise<Snapshot>;
 
-  /** The metrics of the whole service, as Prometheus reads them. */
+  /** The metrics of the whole service in the Prometheus text format. */
   scrape(): Promise<Buffer>;
 
-  /** Stops accepting, finishes what is in flight within the grace of the settings. The store stays open. */
+  /** Stops accepting and finishes calls in flight within the shutdown grace period. The store stays open. */
   close(): Promise<void>;
 }
 
-/** Creates a server that is not started yet. A mistake in the contract throws here. */
+/** Creates a server without starting it. Throws if the contract is inconsistent. */
 export function createServer(options: ServerOptions): LatchkeyServer {
   const { settings, log } = options;
   const { keyHeader, limits, trustedProxies, tls } = settings;
   const metrics = settings.metrics && createMetrics();
-  const commons = createCommons(options, metrics);
-  const { store, uses, denials } = commons;
-  const warnings = createWarnings({ events: store.events, log });
-  /** Whoever chooses among instances is to know first. */
-  const leaving = new AbortController();
+  const dependencies = createDependencies(options, metrics);
+  const { store, uses, denials } = dependencies;
+  const warnings = createExpiryWarnings({ events: store.events, log });
+  /** Readiness fails before the listener closes, so that load balancers stop routing first. */
+  const draining = new AbortController();
   const stopping = new AbortController();
-  // Every stream listens for it.
-  setMaxListeners(0, leaving.signal, stopping.signal);
-  const readiness = createReadiness(store, leaving.signal);
+  // Every stream adds a listener.
+  setMaxListeners(0, draining.signal, stopping.signal);
+  const readiness = createReadiness(store, draining.signal);
 
   const snapshot = async () =>
     metrics?.snapshot({
@@ -57,15 +57,15 @@ export function createServer(options: ServerOptions): LatchkeyServer {
       storeConnections: store.connections?.(),
       isReady: readiness.check,
     }) ?? [];
-  const tell = options.scrape ?? (async () => toText([await snapshot()]));
-  const scrape = shareScrapes(async () => Buffer.from(await tell()));
-  const isShownHere = settings.metrics && settings.metrics.port === undefined;
-  const front = createFront({
+  const readMetrics = options.scrape ?? (async () => formatMetrics([await snapshot()]));
+  const scrape = shareScrapes(async () => Buffer.from(await readMetrics()));
+  const servesMetrics = settings.metrics && settings.metrics.port === undefined;
+  const dispatch = createFront({
     cors: createCors(settings.corsOrigins, keyHeader),
-    doors: createDoors(commons, {
+    doors: createHandlers(dependencies, {
       readiness,
       stopping: stopping.signal,
-      scrape: isShownHere ? scrape : undefined,
+      scrape: servesMetrics ? scrape : undefined,
     }),
     log,
     isSecure: tls !== undefined,
@@ -73,10 +73,10 @@ export function createServer(options: ServerOptions): LatchkeyServer {
       metrics?.pages.count(method === "OPTIONS" ? "preflight" : pageAt(path), status),
     limits,
     foreignKeys: settings.foreignKeys,
-    withoutSecrets: commons.withoutSecrets,
+    withoutSecrets: dependencies.withoutSecrets,
   });
   const listener = createListener({
-    onExchange: front,
+    onExchange: dispatch,
     limits,
     trustedProxies,
     onRefused(requestId, status) {
@@ -95,7 +95,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     snapshot,
     scrape,
     async close() {
-      leaving.abort();
+      draining.abort();
       await listener.refuse();
       stopping.abort();
       await listener.close(settings.shutdownGrace);
@@ -108,23 +108,22 @@ export function createServer(options: ServerOptions): LatchkeyServer {
 interface Writers {
   readonly uses: Uses;
   readonly denials: Denials;
-  readonly warnings: Warnings;
+  readonly warnings: ExpiryWarnings;
   readonly log: Logger;
 }
 
-/** For how many milliseconds is written what waits. */
-const patience = 2_000;
+const flushTimeout = 2_000;
 
-/** Has all write what waits. Where the store does not take it in time, as it may be away, it stays unwritten. */
+/** Flushes pending writes. If the store is unreachable, they are lost after the timeout. */
 async function closeWriters({ uses, denials, warnings, log }: Writers): Promise<void> {
   const giveUp = new AbortController();
   const closing = [uses.close(giveUp.signal), denials.close(giveUp.signal), warnings.close()];
   const written = Promise.all(closing).then(() => true);
-  if (!(await withTimeout(written, patience, () => false, { keepsRunning: true }))) {
+  if (!(await withTimeout(written, flushTimeout, () => false, { keepsRunning: true }))) {
     giveUp.abort();
     log.warn(
-      { uses: uses.waiting, denials: denials.waiting },
-      "the store took too long: not all uses of keys and refused calls are written",
+      { uses: uses.waiting, denials: denials.pending },
+      "store timed out during shutdown: some last-used times and denied calls were not written",
     );
   }
 }

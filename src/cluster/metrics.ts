@@ -1,73 +1,71 @@
 import { withTimeout } from "../lib/timeout.js";
 import {
-  addUp,
   counter,
+  formatMetrics,
   gauge,
-  only,
   type Snapshot,
-  toText,
+  singleValue,
+  sumSnapshots,
 } from "../telemetry/metrics/families.js";
 import { startTime } from "../telemetry/metrics/metrics.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";
 import type { WorkerProcess } from "./worker-process.js";
 
-/** How long is waited for a worker that does not answer, in milliseconds. */
-const patience = 2_000;
+/** Milliseconds to wait for the metrics of a worker. */
+const snapshotTimeout = 2_000;
 
-/** What all workers of a service have counted. */
-export interface CrewMetrics {
-  /** Has a worker tell, and be told, from now on. */
+/** The metrics of all workers. */
+export interface WorkerPoolMetrics {
   add(worker: WorkerProcess): void;
-  /** Notes that a worker is replaced. */
+  /** Counts a replaced worker. */
   replaced(): void;
-  /** All of it, as Prometheus reads it. */
+  /** The sum of all workers in the Prometheus text format. */
   scrape(): Promise<string>;
 }
 
 /**
- * What a worker told last is kept: it stands for one that does not answer, and
- * when a worker has ended its counts are added to those of the others for ever.
- * So no count that was told ever becomes less.
+ * Counters must never decrease. The last snapshot of a worker stands in while
+ * the worker does not respond, and its counters remain after it has exited.
  */
-export function createCrewMetrics(): CrewMetrics {
-  const told = new Map<WorkerProcess, Snapshot>();
-  const endedCounts: Snapshot[] = [];
+export function createWorkerPoolMetrics(): WorkerPoolMetrics {
+  const lastSnapshots = new Map<WorkerProcess, Snapshot>();
+  const exitedCounts: Snapshot[] = [];
   let replacements = 0;
 
-  async function ask(worker: WorkerProcess): Promise<void> {
-    const snapshot = await withTimeout(worker.snapshot(), patience, () => undefined);
-    if (snapshot && told.has(worker)) {
-      told.set(worker, snapshot);
+  async function update(worker: WorkerProcess): Promise<void> {
+    const snapshot = await withTimeout(worker.snapshot(), snapshotTimeout, () => undefined);
+    if (snapshot && lastSnapshots.has(worker)) {
+      lastSnapshots.set(worker, snapshot);
     }
   }
 
   function keepCounts(worker: WorkerProcess): void {
-    const counts = (told.get(worker) ?? []).filter(({ type }) => type !== "gauge");
-    told.delete(worker);
-    endedCounts.push(counts);
+    const counts = (lastSnapshots.get(worker) ?? []).filter(({ type }) => type !== "gauge");
+    lastSnapshots.delete(worker);
+    exitedCounts.push(counts);
   }
 
-  /** However many have ended, what they counted is kept as one. */
-  async function addUpEndedCounts(): Promise<void> {
-    const all = [...endedCounts];
-    const sum = await addUp(all);
-    endedCounts.splice(0, all.length, sum);
+  /** Merges the counts of exited workers into one snapshot, so that the list stays short. */
+  async function mergeExitedCounts(): Promise<void> {
+    const all = [...exitedCounts];
+    const sum = await sumSnapshots(all);
+    exitedCounts.splice(0, all.length, sum);
   }
 
   const scrape = shareScrapes(async () => {
-    await Promise.all([...told.keys()].map(ask));
-    await addUpEndedCounts();
-    return toText([...told.values(), ...endedCounts, own()]);
+    await Promise.all([...lastSnapshots.keys()].map(update));
+    await mergeExitedCounts();
+    return formatMetrics([...lastSnapshots.values(), ...exitedCounts, poolSnapshot()]);
   });
 
-  function own(): Snapshot {
+  function poolSnapshot(): Snapshot {
     return [
       startTime(),
-      gauge("latchkey_workers", "Workers that are running.", only(told.size)),
+      gauge("latchkey_workers", "Running workers.", singleValue(lastSnapshots.size)),
       counter(
         "latchkey_worker_restarts_total",
-        "Workers that have died and were replaced.",
-        only(replacements),
+        "Workers that exited unexpectedly and were replaced.",
+        singleValue(replacements),
       ),
     ];
   }
@@ -75,12 +73,12 @@ export function createCrewMetrics(): CrewMetrics {
   return {
     add(worker) {
       worker.onScrape(scrape);
-      // Before that it does not listen to us either.
+      // A worker handles messages only once it listens.
       worker.listening.then(
-        () => told.set(worker, []),
+        () => lastSnapshots.set(worker, []),
         () => {},
       );
-      worker.ended.then(() => keepCounts(worker));
+      worker.exited.then(() => keepCounts(worker));
     },
     replaced() {
       replacements++;

@@ -4,38 +4,38 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { waitForNextTick } from "../lib/event-loop.js";
-import { stopSignal } from "../serve.js";
+import { waitForStopSignal } from "../serve.js";
 import type { ServiceLog } from "../service-log.js";
 import type { LineWriter } from "../telemetry/log.js";
 import { startMetricsServer } from "../telemetry/metrics/server.js";
-import { createCrewMetrics } from "./metrics.js";
+import { createWorkerPoolMetrics } from "./metrics.js";
 import { startWorker, type WorkerProcess } from "./worker-process.js";
 
-/** Milliseconds that a worker may take to stop beyond the grace of its calls, to close its store. */
-const closingTime = 4_000;
+/** Milliseconds that a worker may take to close its store after the shutdown grace period. */
+const closeTimeout = 4_000;
 
-/** Has workers serve, which share one port, until this process is told to stop. */
+/** Runs workers that share one port, until a stop signal arrives. */
 export async function supervise(settings: Settings): Promise<void> {
-  const stop = stopSignal();
-  // Loaded while the workers start, not before.
+  const stop = waitForStopSignal();
+  // Loaded while the workers start, to keep startup short.
   const serviceLog = waitForNextTick().then(() => loadServiceLog(settings));
-  const crew = startCrew(settings.workers, (output) => {
+  const pool = startWorkerPool(settings.workers, (output) => {
     serviceLog.then(({ lines }) => forwardLines(output, lines));
   });
   try {
     const { log, listening, stopping, stopped } = await serviceLog;
-    const address = await Promise.race([crew.listening, stop.then(() => undefined)]);
-    const metricsServer = await startMetricsServer(settings.metrics, crew.scrape);
+    const address = await Promise.race([pool.listening, stop.then(() => undefined)]);
+    const metricsServer = await startMetricsServer(settings.metrics, pool.scrape);
     if (address) {
       listening(address, metricsServer?.url);
-      crew.keepComplete({ log, onReplaced: ifElsewhere(address, listening) });
+      pool.replaceExited({ log, onReplaced: onNewPort(address, listening) });
     }
     stopping(await stop);
-    await crew.stop(settings.shutdownGrace + closingTime);
+    await pool.stop(settings.shutdownGrace + closeTimeout);
     await metricsServer?.close();
     stopped();
   } catch (error) {
-    await crew.stop(closingTime);
+    await pool.stop(closeTimeout);
     throw error;
   }
 }
@@ -45,38 +45,37 @@ async function loadServiceLog(settings: Settings): Promise<ServiceLog> {
   return createServiceLog(settings);
 }
 
-/** Where the system chooses the port, it chooses anew when all workers have died at once. */
-function ifElsewhere(first: AddressInfo, tell: (address: AddressInfo) => void) {
+/** With PORT=0 the system assigns a new port if all workers exit at once. */
+function onNewPort(first: AddressInfo, report: (address: AddressInfo) => void) {
   let { port } = first;
   return (address: AddressInfo) => {
     if (address.port !== port) {
       port = address.port;
-      tell(address);
+      report(address);
     }
   };
 }
 
-interface Replacing {
+interface ReplaceOptions {
   readonly log: Logger;
-  /** Called with where a worker listens that has replaced another. */
+  /** Called with the address of each replacement. */
   readonly onReplaced: (address: AddressInfo) => void;
 }
 
-/** The workers of a service. */
-export interface Crew {
-  /** Resolves when all listen, and rejects where one ends before that. */
+export interface WorkerPool {
+  /** Resolves when all workers listen. Rejects if one exits before that. */
   readonly listening: Promise<AddressInfo>;
-  /** What all of them have counted, as Prometheus reads it. */
+  /** The metrics of all workers in the Prometheus text format. */
   scrape(): Promise<string>;
-  /** Replaces each that dies from now on. */
-  keepComplete(options: Replacing): void;
-  /** Resolves when all have ended. None may take longer than `patience` milliseconds. */
-  stop(patience: number): Promise<void>;
+  /** Replaces workers that exit from now on. */
+  replaceExited(options: ReplaceOptions): void;
+  /** Resolves when all workers have exited. Kills those that take longer than `timeout` milliseconds. */
+  stop(timeout: number): Promise<void>;
 }
 
-export function startCrew(size: number, onOutput: (output: Readable) => void): Crew {
+export function startWorkerPool(size: number, onOutput: (output: Readable) => void): WorkerPool {
   const running = new Set<WorkerProcess>();
-  const metrics = createCrewMetrics();
+  const metrics = createWorkerPoolMetrics();
   const stopping = new AbortController();
 
   function start(): WorkerProcess {
@@ -84,22 +83,22 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
     onOutput(worker.output);
     running.add(worker);
     metrics.add(worker);
-    worker.ended.then(() => running.delete(worker));
+    worker.exited.then(() => running.delete(worker));
     return worker;
   }
 
-  async function keepReplacing(first: WorkerProcess, { log, onReplaced }: Replacing) {
+  async function keepReplacing(first: WorkerProcess, { log, onReplaced }: ReplaceOptions) {
     let worker = first;
-    // The first ones are as old as this process.
+    // The first workers are as old as this process.
     let startedAt = 0;
     let wait: number | undefined;
     for (;;) {
-      const reason = await worker.ended;
+      const reason = await worker.exited;
       if (stopping.signal.aborted) {
         return;
       }
-      wait = backOff(performance.now() - startedAt, wait);
-      log.error({ worker_pid: worker.pid }, `${reason}: starting another in ${wait} ms`);
+      wait = restartDelay(performance.now() - startedAt, wait);
+      log.error({ worker_pid: worker.pid }, `${reason}: starting a new worker in ${wait} ms`);
       await delay(wait, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) {
         return;
@@ -115,40 +114,40 @@ export function startCrew(size: number, onOutput: (output: Readable) => void): C
   const listening = Promise.all(first.map((worker) => worker.listening)).then(
     ([address]) => address as AddressInfo,
   );
-  // It may be known before anyone asks.
+  // The rejection may come before anyone awaits it.
   listening.catch(() => {});
 
   return {
     listening,
     scrape: metrics.scrape,
-    keepComplete(options) {
+    replaceExited(options) {
       for (const worker of first) {
         keepReplacing(worker, options);
       }
     },
-    async stop(patience) {
+    async stop(timeout) {
       stopping.abort();
-      const left = [...running];
-      for (const worker of left) {
-        worker.stop(patience);
+      const remaining = [...running];
+      for (const worker of remaining) {
+        worker.stop(timeout);
       }
-      await Promise.all(left.map(({ ended }) => ended));
+      await Promise.all(remaining.map(({ exited }) => exited));
     },
   };
 }
 
-const shortest = 100;
-const longest = 10_000;
-/** One that ran for so long was all right, whatever has ended it. */
-const soundLifetime = 30_000;
+const minDelay = 100;
+const maxDelay = 10_000;
+/** A worker that ran this long counts as healthy and resets the backoff. */
+const healthyLifetime = 30_000;
 
-/** Milliseconds to wait before a worker is replaced: longer each time, where they die one after another. */
-export function backOff(lifetime: number, previous = 0): number {
-  const isSound = lifetime >= soundLifetime;
-  return isSound ? shortest : Math.min(Math.max(previous * 2, shortest), longest);
+/** Milliseconds before a worker is replaced, with exponential backoff while workers exit early. */
+export function restartDelay(lifetime: number, previous = 0): number {
+  const wasHealthy = lifetime >= healthyLifetime;
+  return wasHealthy ? minDelay : Math.min(Math.max(previous * 2, minDelay), maxDelay);
 }
 
-/** Passes on what a worker writes, in whole lines, so that those of several workers never mix. */
+/** Forwards the output of a worker in whole lines, so that lines of several workers never mix. */
 export function forwardLines(from: Readable, to: LineWriter): void {
   let rest = "";
   from.setEncoding("utf8");

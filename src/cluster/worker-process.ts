@@ -3,72 +3,88 @@ import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
 import type { Snapshot } from "../telemetry/metrics/families.js";
 
-/** A worker, as seen from the process that started it. */
+/** A worker, as seen by the primary process. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
-  /** What it writes to its stdout. */
+  /** The worker's stdout. */
   readonly output: Readable;
-  /** Resolves with where it listens, and rejects with why it ended where it never did. */
+  /** Resolves with the address. Rejects with the reason if the worker exits before it listens. */
   readonly listening: Promise<AddressInfo>;
-  /** Resolves with the reason when it has ended. */
-  readonly ended: Promise<string>;
-  /** Asks what it has counted so far; `undefined` where it ends before it answers. */
+  /** Resolves with the reason when the worker has exited. */
+  readonly exited: Promise<string>;
+  /** Requests the worker's metrics. Resolves with `undefined` if the worker exits first. */
   snapshot(): Promise<Snapshot | undefined>;
-  /** Sets what answers it when it wants to know what all workers have counted. */
+  /** Sets the function that returns the metrics of all workers when the worker requests them. */
   onScrape(scrape: () => Promise<string>): void;
-  /** Lets it finish its calls, and kills it where it has not ended after `patience` milliseconds. */
-  stop(patience: number): void;
+  /** Sends SIGTERM, and SIGKILL after `timeout` milliseconds. */
+  stop(timeout: number): void;
 }
 
-/** Starts a process that runs the same program with the same flags and environment. */
+/** Messages from a worker to the primary process. */
+export type WorkerMessage =
+  | { readonly listening: AddressInfo }
+  /** Why the worker exits, for the operator. */
+  | { readonly failure: string }
+  /** The requested metrics. */
+  | { readonly snapshot: Snapshot }
+  /** Requests the metrics of all workers, with a request number. */
+  | { readonly scrape: number };
+
+/** Messages from the primary process to a worker. */
+export type PrimaryMessage =
+  | { readonly request: "snapshot" }
+  /** The metrics of all workers, with the number of the request. */
+  | { readonly scraped: number; readonly text: string };
+
+/** Forks a worker with the same program, flags and environment. */
 export function startWorker(): WorkerProcess {
   cluster.setupPrimary({ stdio: ["inherit", "pipe", "inherit", "ipc"] });
   const worker = cluster.fork();
   let failure: string | undefined;
-  let asked: Promise<Snapshot> | undefined;
-  const ended = new Promise<string>((resolve) => {
+  let pendingSnapshot: Promise<Snapshot> | undefined;
+  const exited = new Promise<string>((resolve) => {
     worker.on("exit", (code, signal) => {
-      resolve(failure ?? `a worker ended with ${signal || `exit code ${code}`}`);
+      resolve(failure ?? `worker exited with ${signal || `code ${code}`}`);
     });
     worker.on("error", (error) => {
-      // One that is running meets errors too, as when it dies while a
-      // connection is handed to it; that it has ended is told all the same.
+      // A running worker emits errors too, for example if it dies while a
+      // connection is passed to it. The exit event follows in that case.
       if (worker.process.pid === undefined) {
-        resolve(`a worker could not be started: ${error.message}`);
+        resolve(`worker failed to start: ${error.message}`);
       }
     });
   });
   const listening = new Promise<AddressInfo>((resolve, reject) => {
-    worker.on("message", (report: Report) => {
-      if ("failure" in report) {
-        failure = report.failure;
-      } else if ("listening" in report) {
-        resolve(report.listening);
+    worker.on("message", (message: WorkerMessage) => {
+      if ("failure" in message) {
+        failure = message.failure;
+      } else if ("listening" in message) {
+        resolve(message.listening);
       }
     });
-    ended.then((reason) => reject(new Error(reason)));
+    exited.then((reason) => reject(new Error(reason)));
   });
-  // Whoever is interested asks for it.
+  // The rejection may come before anyone awaits it.
   listening.catch(() => {});
 
-  /** Nothing comes of it where the worker is about to end. */
-  function tell(order: Order): void {
+  /** Does nothing if the worker is about to exit. */
+  function send(message: PrimaryMessage): void {
     if (worker.isConnected()) {
-      worker.send(order, () => {});
+      worker.send(message, () => {});
     }
   }
 
-  function askForSnapshot(): Promise<Snapshot> {
+  function requestSnapshot(): Promise<Snapshot> {
     return new Promise((resolve) => {
-      const take = (report: Report) => {
-        if ("snapshot" in report) {
-          worker.off("message", take);
-          asked = undefined;
-          resolve(report.snapshot);
+      const onMessage = (message: WorkerMessage) => {
+        if ("snapshot" in message) {
+          worker.off("message", onMessage);
+          pendingSnapshot = undefined;
+          resolve(message.snapshot);
         }
       };
-      worker.on("message", take);
-      tell({ ask: "snapshot" });
+      worker.on("message", onMessage);
+      send({ request: "snapshot" });
     });
   }
 
@@ -76,44 +92,27 @@ export function startWorker(): WorkerProcess {
     pid: worker.process.pid,
     output: worker.process.stdout as Readable,
     listening,
-    ended,
+    exited,
     snapshot() {
-      // One that takes long to answer is not asked again meanwhile.
-      asked ??= askForSnapshot();
-      return Promise.race([asked, ended.then(() => undefined)]);
+      // A slow worker has at most one pending request.
+      pendingSnapshot ??= requestSnapshot();
+      return Promise.race([pendingSnapshot, exited.then(() => undefined)]);
     },
     onScrape(scrape) {
-      worker.on("message", (report: Report) => {
-        if ("scrape" in report) {
-          // Where it fails, the worker gives up by itself.
+      worker.on("message", (message: WorkerMessage) => {
+        if ("scrape" in message) {
+          // On failure the worker times out by itself.
           scrape().then(
-            (text) => tell({ scraped: report.scrape, text }),
+            (text) => send({ scraped: message.scrape, text }),
             () => {},
           );
         }
       });
     },
-    stop(patience) {
+    stop(timeout) {
       worker.process.kill("SIGTERM");
-      const kill = setTimeout(() => worker.process.kill("SIGKILL"), patience);
-      ended.then(() => clearTimeout(kill));
+      const kill = setTimeout(() => worker.process.kill("SIGKILL"), timeout);
+      exited.then(() => clearTimeout(kill));
     },
   };
 }
-
-/** What a worker tells the process that started it. */
-export type Report =
-  | { readonly listening: AddressInfo }
-  /** Why it ends, in words for the operator. */
-  | { readonly failure: string }
-  /** What it has counted so far, as it was asked. */
-  | { readonly snapshot: Snapshot }
-  /** That it wants to know what all have counted, under a number of its own. */
-  | { readonly scrape: number };
-
-/** What a worker is told. */
-export type Order =
-  /** To tell what it has counted so far. */
-  | { readonly ask: "snapshot" }
-  /** What all have counted, which it has asked for under this number. */
-  | { readonly scraped: number; readonly text: string };

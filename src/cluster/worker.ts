@@ -1,75 +1,74 @@
+/** The entry point of a worker process. */
 import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
 import { readSettings } from "../config/settings.js";
 import { withTimeout } from "../lib/timeout.js";
-import { serve, stopSignal } from "../serve.js";
+import { serve, waitForStopSignal } from "../serve.js";
 import { createLog } from "../telemetry/log.js";
-import type { Order, Report } from "./worker-process.js";
+import type { PrimaryMessage, WorkerMessage } from "./worker-process.js";
 
-/** What a process does that another one has started to share the work. */
-
-async function work(worker: Worker): Promise<void> {
-  const tell = (report: Report) => worker.send(report);
+async function runWorker(worker: Worker): Promise<void> {
+  const send = (message: WorkerMessage) => worker.send(message);
   try {
     const settings = readSettings();
     const { log, lines } = createLog(settings.logLevel);
     await serve({
       settings,
       log,
-      // One of them greets, and the first one is never replaced before it has.
-      greets: worker.id === 1,
-      scrape: createScrapeAll(worker, tell),
-      untilStopped(address, server) {
-        const stop = stopSignal();
-        worker.on("message", (order: Order) => {
-          if ("ask" in order) {
-            // Where it fails, what was told last stands.
+      // Only the first worker. It is never replaced before it has printed.
+      printsWelcome: worker.id === 1,
+      scrape: createPoolScrape(worker, send),
+      runUntilStopped(address, server) {
+        const stop = waitForStopSignal();
+        worker.on("message", (message: PrimaryMessage) => {
+          if ("request" in message) {
+            // On failure the primary uses the previous snapshot.
             server.snapshot().then(
-              (snapshot) => tell({ snapshot }),
+              (snapshot) => send({ snapshot }),
               () => {},
             );
           }
         });
-        tell({ listening: address });
+        send({ listening: address });
         return stop;
       },
     });
     lines.flush();
   } catch (error) {
-    tell({ failure: (error as Error).message });
+    send({ failure: (error as Error).message });
     process.exitCode = 1;
   }
-  // Without this it would go on to wait for words of the other process.
+  // The open IPC channel would keep the process alive.
   worker.disconnect();
 }
 
-/** How long is waited for what all workers have counted, in milliseconds. */
-const patience = 5_000;
+/** Milliseconds to wait for the metrics of all workers. */
+const scrapeTimeout = 5_000;
 
-/** Creates what asks the process that started this one for what all workers have counted. */
-export function createScrapeAll(
+/** Creates a function that requests the metrics of all workers from the primary process. */
+function createPoolScrape(
   worker: Worker,
-  tell: (report: Report) => void,
+  send: (message: WorkerMessage) => void,
 ): () => Promise<string> {
-  const waiting = new Map<number, (text: string) => void>();
-  let last = 0;
-  worker.on("message", (order: Order) => {
-    if ("scraped" in order) {
-      waiting.get(order.scraped)?.(order.text);
-      waiting.delete(order.scraped);
+  const pending = new Map<number, (text: string) => void>();
+  let lastNumber = 0;
+  worker.on("message", (message: PrimaryMessage) => {
+    if ("scraped" in message) {
+      pending.get(message.scraped)?.(message.text);
+      pending.delete(message.scraped);
     }
   });
   return () => {
-    const number = ++last;
-    const told = new Promise<string>((resolve) => waiting.set(number, resolve));
-    tell({ scrape: number });
-    return withTimeout(told, patience, () => {
-      waiting.delete(number);
-      throw new Error("the process that started the workers does not tell what they counted");
+    const number = ++lastNumber;
+    const response = new Promise<string>((resolve) => pending.set(number, resolve));
+    send({ scrape: number });
+    return withTimeout(response, scrapeTimeout, () => {
+      pending.delete(number);
+      throw new Error("the primary process did not return the metrics in time");
     });
   };
 }
 
 if (cluster.worker) {
-  work(cluster.worker);
+  runWorker(cluster.worker);
 }

@@ -1,33 +1,33 @@
 import { count, delay, type SettingReader, sizeUpTo } from "./parsers.js";
 
-/** How much of everything one caller, one connection or all of them may ask for. Times are in milliseconds. */
+/** Resource limits per request, connection, client and process. Times are in milliseconds. */
 export interface Limits {
-  /** Bytes of all headers of a request. */
+  /** Bytes of all request headers. */
   readonly headerSize: number;
   readonly headerCount: number;
-  /** Bytes that all bodies hold which have not been answered. */
+  /** Bytes of all request bodies in memory. */
   readonly bodyBudget: number;
-  /** Bytes of a path with its query. */
+  /** Bytes of the path and query. */
   readonly urlSize: number;
-  /** Levels of JSON within each other. */
+  /** Nesting levels of JSON. */
   readonly jsonDepth: number;
-  /** Items of all lists of a request together, those in the items of others too. */
+  /** Items of all lists in a request, nested ones included. */
   readonly listItems: number;
-  /** How long the headers of a request may take, and a new connection until its first request. */
+  /** Time to receive the request headers, and for a new connection to send its first request. */
   readonly headerTimeout: number;
-  /** How long a request may take to arrive, and an answer that is not being read may wait. */
+  /** Time to receive a request, and for a client to read a stalled response. */
   readonly bodyTimeout: number;
-  /** How long a connection may stay without a request. */
+  /** Time that a connection may be idle. */
   readonly idleTimeout: number;
-  /** Connections at once to a process. */
+  /** Open connections per process. */
   readonly connections: number;
-  /** Connections at once from one address. */
+  /** Open connections per client address. */
   readonly connectionsPerAddress: number;
-  /** Calls at once on a connection of HTTP/2. */
+  /** Concurrent calls per HTTP/2 connection. */
   readonly http2Streams: number;
-  /** Frames of HTTP/2 that serve no call, and calls that are abandoned, within ten seconds on a connection. */
+  /** HTTP/2 control frames and canceled calls per connection in ten seconds. */
   readonly http2Frames: number;
-  /** Streams at once of one caller. */
+  /** Open streams per caller. */
   readonly streams: number;
 }
 
@@ -41,15 +41,15 @@ export function readLimits(read: SettingReader): Limits {
     urlSize: read("URL_LIMIT", sizeUpTo("64kb")) ?? 8 * 1024,
     jsonDepth: read("JSON_DEPTH_LIMIT", count("levels", 8, 1_000, 32)) ?? 32,
     listItems: read("LIST_LIMIT", count("items", 100, 100_000, 1_000)) ?? 10_000,
-    // Who sends too slowly is found up to two seconds late, and must be gone
-    // within ten seconds of its headers and thirty of its body.
+    // Timeouts are checked every two seconds. Slow clients must be disconnected
+    // within 10 seconds (headers) and 30 seconds (body).
     headerTimeout: read("HEADER_TIMEOUT", delay) ?? 7_000,
     bodyTimeout: read("BODY_TIMEOUT", delay) ?? 25_000,
     idleTimeout: read("IDLE_TIMEOUT", delay) ?? 65_000,
     connections: read("CONNECTION_LIMIT", count("connections", 1, million, 5_000)) ?? 10_000,
     connectionsPerAddress:
       read("ADDRESS_CONNECTION_LIMIT", count("connections", 1, million, 500)) ?? 1_000,
-    http2Streams: read("HTTP2_STREAM_LIMIT", count("calls at once", 1, 250, 100)) ?? 128,
+    http2Streams: read("HTTP2_STREAM_LIMIT", count("concurrent calls", 1, 250, 100)) ?? 128,
     http2Frames: read("HTTP2_FRAME_LIMIT", count("frames", 10, million, 1_000)) ?? 500,
     streams: read("CALLER_STREAM_LIMIT", count("streams", 1, million, 100)) ?? 1_000,
   };

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
 import { type Network, readNetwork } from "../lib/networks.js";
 import { faultInOrigin } from "../lib/web-origin.js";
-/** Turns the text of a variable into a value, or throws what the text must be. */
+
+/** Converts the text of a setting to a value. Throws a message that follows the setting's name. */
 export type Parser<T> = (text: string) => T;
 
 export const text: Parser<string> = (text) => text;
@@ -17,29 +18,34 @@ export const port: Parser<number> = (text) => {
 export const mongoUri: Parser<string> = (text) =>
   /^mongodb(\+srv)?:\/\/./.test(text)
     ? text
-    : fail("must be a MongoDB address, for example mongodb://localhost:27017/?replicaSet=rs0");
+    : fail("must be a MongoDB URI, for example mongodb://localhost:27017/?replicaSet=rs0");
 
 export const databaseName: Parser<string> = (text) =>
   /^[A-Za-z0-9_-]{1,38}$/.test(text)
     ? text
-    : fail("must be a database name of at most 38 letters, digits, - and _");
+    : fail("must be a database name of 1 to 38 letters, digits, - and _");
 
 export const peppers: Parser<[string, ...string[]]> = (text) => {
   const list = text.split(",").map((pepper) => pepper.trim());
   const [first = "", ...older] = list;
   if (list.some((pepper) => pepper !== "" && pepper.length < 16)) {
-    fail("must be secrets of at least 16 characters, newest first, joined by commas");
+    fail(
+      "must be a comma-separated list of secrets, newest first, with at least 16 characters each",
+    );
   }
   return [first, ...older];
 };
 
-/** Headers that mean something else, to HTTP or to one of the protocols. */
+/** Headers that HTTP or one of the RPC protocols already uses. */
 const reservedHeader =
   /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|x-forwarded-for|x-request-id|traceparent|tracestate|baggage|(content|accept|access|grpc|connect|sec|proxy)-.*)$/i;
 export const headerName: Parser<string> = (text) =>
   /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(text) && !reservedHeader.test(text)
     ? text
-    : fail(`must be a header name of letters, digits and -, for example ${defaultKeyHeader}`);
+    : fail(
+        "must be an unreserved header name of letters, digits and -, " +
+          `for example ${defaultKeyHeader}`,
+      );
 
 const hour = 3_600_000;
 const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hour, d: 24 * hour };
@@ -50,27 +56,29 @@ function durationUpTo(hours: number): Parser<number> {
     const duration = Number(number) * (durationUnits[unit] as number);
     return duration <= hours * hour
       ? duration
-      : fail(`must be a time such as 180 (seconds), 500ms, 3m, 1h or 30d, at most ${hours}h`);
+      : fail(
+          `must be a duration of at most ${hours}h, for example 180 (seconds), 500ms, 3m, 1h or 30d`,
+        );
   };
 }
 
-/** How long to wait for something. */
+/** A timeout or interval. */
 export const delay = durationUpTo(24);
-/** How long something may last. */
+/** The lifetime of stored data. */
 export const lifetime = durationUpTo(10 * 365 * 24);
 
-/** How many seconds' worth may come at once where nothing is said of it. */
-const usualBurst = 2;
+/** The default burst, in seconds at the configured rate. */
+const defaultBurstSeconds = 2;
 export const rate: Parser<Rate | "off"> = (text) => {
   if (text === "off") {
     return "off";
   }
   const [, count, unit = "s", burst] =
     /^([1-9]\d{0,8})\/([smh])(?::([1-9]\d{0,8}))?$/.exec(text) ??
-    fail("must be off or a rate such as 100/s, 100/m or 100/h, or 100/s:500 for bursts of 500");
+    fail("must be off or a rate, for example 100/s, 100/m, 100/h, or 100/s:500 for bursts of 500");
   const rate = { count: Number(count), interval: durationUnits[unit] as number };
-  const usual = Math.ceil((usualBurst * 1_000 * rate.count) / rate.interval);
-  return { ...rate, burst: burst === undefined ? usual : Number(burst) };
+  const defaultBurst = Math.ceil((defaultBurstSeconds * 1_000 * rate.count) / rate.interval);
+  return { ...rate, burst: burst === undefined ? defaultBurst : Number(burst) };
 };
 
 const sizeUnits: Record<string, number> = { b: 1, kb: 1024, mb: 1024 * 1024 };
@@ -90,13 +98,13 @@ function bytesIn(text: string): number {
   return Number(number) * (sizeUnits[unit] as number);
 }
 
-/** A whole number of what the noun says. */
-export function count(noun: string, least: number, most: number, example: number): Parser<number> {
+/** A whole number in a range. The noun names the unit in the error message. */
+export function count(noun: string, min: number, max: number, example: number): Parser<number> {
   return (text) => {
     const number = Number(text);
-    return /^\d+$/.test(text) && number >= least && number <= most
+    return /^\d+$/.test(text) && number >= min && number <= max
       ? number
-      : fail(`must be a number of ${noun} from ${least} to ${most}, for example ${example}`);
+      : fail(`must be a number of ${noun} from ${min} to ${max}, for example ${example}`);
   };
 }
 
@@ -106,8 +114,8 @@ export const origins: Parser<string[]> = (text) =>
     return origin === "*" || faultInOrigin(origin) === undefined
       ? origin
       : fail(
-          "must be * or origins joined by commas, for example https://app.example.com " +
-            "or https://*.shop.example",
+          "must be * or a comma-separated list of origins, for example " +
+            "https://app.example.com or https://*.shop.example",
         );
   });
 
@@ -115,7 +123,10 @@ export const networks: Parser<Network[]> = (text) =>
   text.split(",").map((item) => {
     const network = readNetwork(item.trim());
     return "fault" in network
-      ? fail(`must be networks or addresses joined by commas: "${item.trim()}" ${network.fault}`)
+      ? fail(
+          "must be a comma-separated list of networks or addresses: " +
+            `"${item.trim()}" ${network.fault}`,
+        )
       : network;
   });
 
@@ -123,7 +134,7 @@ export const file: Parser<{ path: string; content: Buffer }> = (path) => {
   try {
     return { path, content: readFileSync(path) };
   } catch {
-    return fail(`names a file that cannot be read: ${path}`);
+    return fail(`must be the path of a readable file; cannot read ${path}`);
   }
 };
 
@@ -139,12 +150,12 @@ function fail(message: string): never {
   throw new Error(message);
 }
 
-/** Reads variables, and gathers all that is wrong with them. */
+/** Reads settings and collects their problems. */
 export interface SettingReader {
-  /** The value of a variable, or `undefined` where it is unset, empty or wrong. */
+  /** The value of a setting, or `undefined` if it is unset, empty or invalid. */
   <T>(name: string, parse: Parser<T>): T | undefined;
   isSet(name: string): boolean;
-  /** Those that were found so far, for others to add to. */
+  /** The problems found so far. Callers may add to them. */
   readonly problems: string[];
 }
 
@@ -165,7 +176,7 @@ export function createSettingReader(environment: Readonly<NodeJS.Dict<string>>):
   return Object.assign(read, { isSet, problems });
 }
 
-/** How often something may happen: so many times in an interval, and so many times at once. */
+/** A rate limit: `count` per interval, with bursts of up to `burst`. */
 export interface Rate {
   readonly count: number;
   /** In milliseconds. */

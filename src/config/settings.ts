@@ -23,36 +23,36 @@ import {
 import { type RateLimitSettings, readRateLimits } from "./rate-limits.js";
 import { readTls, type TlsSettings } from "./tls.js";
 
-/** Everything an operator can set, checked and frozen. */
+/** The validated settings of the service. Times are in milliseconds. */
 export interface Settings {
   readonly host: string | undefined;
   readonly port: number;
-  /** How many processes serve. */
+  /** Number of worker processes. */
   readonly workers: number;
   readonly store: StoreSettings;
-  /** Newest first; the empty text stands for no pepper. */
+  /** Newest first. The empty string means no pepper. */
   readonly peppers: readonly [string, ...string[]];
-  /** The header that carries the key, in the spelling that answers use. */
+  /** The header that carries the key, spelled as in responses. */
   readonly keyHeader: string;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number;
-  /** How many sessions a public application may have open at once, unless its record says otherwise. */
+  /** Default limit of open sessions per public application. */
   readonly sessionQuota: number;
-  /** How long events are kept. */
+  /** How long events are stored. */
   readonly eventRetention: number;
-  /** Whether keys that were made elsewhere, and imported, are looked up. */
+  /** Whether imported keys in another system's format are accepted. */
   readonly foreignKeys: boolean;
   readonly grantPolicy: GrantPolicy;
   readonly corsOrigins: readonly string[];
-  /** Those whose word is taken for where a call came from. */
+  /** Proxies whose `X-Forwarded-For` header is trusted. */
   readonly trustedProxies: readonly Network[];
   readonly tls: TlsSettings | undefined;
-  /** Whether the first start on an empty embedded store makes a key and shows it. */
+  /** Whether the first start on an empty embedded store creates and prints a key. */
   readonly showsFirstKey: boolean;
-  /** Whether there are pages for people. */
+  /** Whether the web console is served. */
   readonly hasConsole: boolean;
   readonly logLevel: string;
-  /** Absent where nothing is counted. */
+  /** `undefined` if metrics are off. */
   readonly metrics: MetricsSettings | undefined;
   readonly bodyLimit: number;
   readonly limits: Limits;
@@ -62,7 +62,7 @@ export interface Settings {
 }
 
 export interface MetricsSettings {
-  /** Where they are told; on the port of the service where there is none. */
+  /** A separate port for metrics. If `undefined`, the service port serves them. */
   readonly port: number | undefined;
   readonly host: string;
 }
@@ -76,12 +76,12 @@ export type StoreSettings =
     }
   | { readonly kind: "embedded"; readonly dataDir: string };
 
-/** `held`: nobody gives what it does not hold. `open`: no such check. */
+/** `held`: callers can grant only permissions that they hold. `open`: no such check. */
 export type GrantPolicy = "held" | "open";
 
 export type Environment = Readonly<NodeJS.Dict<string>>;
 
-/** Settings that cannot be used; the message has a line for each problem. */
+/** Invalid settings. The message has one line per problem. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 
@@ -90,15 +90,15 @@ export class ConfigError extends Error {
   }
 }
 
-/** They share the places for readers in an embedded store. */
-const mostWorkers = 128;
+/** Bounded by the reader slots of the embedded store, which workers share. */
+const maxWorkers = 128;
 
-/** Reads settings from environment variables, or throws all that is wrong with them at once. */
+/** Reads settings from environment variables. Throws one error with all problems. */
 export function readSettings(environment: Environment = process.env): Settings {
   const read = createSettingReader(environment);
   const processes =
-    read("WORKERS", count("processes", 1, mostWorkers, 4)) ??
-    Math.min(availableParallelism(), mostWorkers);
+    read("WORKERS", count("processes", 1, maxWorkers, 4)) ??
+    Math.min(availableParallelism(), maxWorkers);
   const settings: Settings = {
     host: read("HOST", text),
     port: read("PORT", port) ?? 8080,
@@ -123,12 +123,14 @@ export function readSettings(environment: Environment = process.env): Settings {
     metrics: readMetrics(read),
     bodyLimit: read("BODY_LIMIT", sizeUpTo("64mb")) ?? 1024 * 1024,
     limits: readLimits(read),
-    requestTimeout: read("REQUEST_TIMEOUT", delay) ?? usualRequestTimeout,
+    requestTimeout: read("REQUEST_TIMEOUT", delay) ?? defaultRequestTimeout,
     shutdownGrace: read("SHUTDOWN_GRACE", delay) ?? 10_000,
     rateLimits: readRateLimits(read, processes),
   };
-  if (settings.rateLimits.areShared && settings.store.kind !== "mongodb") {
-    read.problems.push("RATE_LIMIT_SCOPE=shared needs MONGODB_URI: processes count together there");
+  if (settings.rateLimits.shared && settings.store.kind !== "mongodb") {
+    read.problems.push(
+      "RATE_LIMIT_SCOPE=shared needs MongoDB: set MONGODB_URI, or use RATE_LIMIT_SCOPE=process",
+    );
   }
   if (settings.sessionMaxTtl < settings.sessionTtl) {
     read.problems.push("SESSION_MAX_TTL must be at least as long as SESSION_TTL");
@@ -152,7 +154,7 @@ function readStore(read: SettingReader): StoreSettings {
     : { kind: "mongodb", uri, database, reads };
 }
 
-/** A port of their own is open to this machine alone, unless it is said otherwise. */
+/** A separate metrics port listens on loopback by default. */
 function readMetrics(read: SettingReader): Settings["metrics"] {
   const isOff = read("METRICS", oneOf("on", "off")) === "off";
   const metrics = {
@@ -160,23 +162,20 @@ function readMetrics(read: SettingReader): Settings["metrics"] {
     host: read("METRICS_HOST", text) ?? "127.0.0.1",
   };
   if (read.isSet("METRICS_HOST") && !read.isSet("METRICS_PORT")) {
-    read.problems.push("METRICS_HOST goes with METRICS_PORT: set both, or METRICS_PORT alone");
+    read.problems.push("METRICS_HOST needs METRICS_PORT: set both, or unset METRICS_HOST");
   }
   return isOff ? undefined : metrics;
 }
 
-/** So that a call that is answered is answered within ten seconds, with all that comes before and after it. */
-const usualRequestTimeout = 9_000;
+/** Leaves time for reading and writing, so that every response arrives within ten seconds. */
+const defaultRequestTimeout = 9_000;
 
-/** How long events are kept where the operator does not say, in milliseconds. */
 export const defaultEventRetention = 30 * 24 * 3_600_000;
 
 /**
- * How a read makes sure that it sees all that was acknowledged before it
- * began. A primary may have been replaced and not know it yet, as when it was
- * cut off from its peers or frozen for a while; one that was just elected may
- * not know yet what the one before had acknowledged. A majority read believes
- * both. A linearizable one is answered only once a majority has confirmed that
- * the primary still is one and that they have what was read.
+ * The MongoDB read concern. A majority read can be stale: a partitioned or
+ * frozen primary may have been replaced, and a new primary may not have applied
+ * every acknowledged write yet. A linearizable read returns only after a
+ * majority has confirmed the primary and the data.
  */
 export type Reads = "linearizable" | "majority";

@@ -5,7 +5,7 @@ import { file, type SettingReader } from "./parsers.js";
 
 export interface TlsSettings {
   readonly files: TlsFiles;
-  /** What the files hold at the start. */
+  /** The contents at startup. */
   readonly contents: TlsContents;
 }
 
@@ -14,11 +14,11 @@ export function readTls(read: SettingReader): TlsSettings | undefined {
   const key = read("TLS_KEY", file);
   const clientCa = read("TLS_CLIENT_CA", file);
   if (read.isSet("TLS_CERT") !== read.isSet("TLS_KEY")) {
-    read.problems.push("TLS_CERT and TLS_KEY go together: set both or none");
+    read.problems.push("TLS_CERT and TLS_KEY must be set together: set both or neither");
   }
   if (read.isSet("TLS_CLIENT_CA") && !read.isSet("TLS_CERT")) {
     read.problems.push(
-      "TLS_CLIENT_CA needs TLS_CERT and TLS_KEY: clients show theirs over TLS alone",
+      "TLS_CLIENT_CA needs TLS_CERT and TLS_KEY: set all three, or unset TLS_CLIENT_CA",
     );
   }
   if (!cert || !key) {
@@ -33,22 +33,20 @@ export function readTls(read: SettingReader): TlsSettings | undefined {
   return { files, contents };
 }
 
-/** Where the certificate of the service, its key and the authority of its clients lie, as PEM. */
+/** Paths of PEM files. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
-  /** Where it is given, only clients with a certificate of this authority are served. */
+  /** If set, clients must present a certificate issued by this authority. */
   readonly clientCa?: string | undefined;
 }
 
-/** What the files hold. */
 export interface TlsContents {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly clientCa?: Buffer | undefined;
 }
 
-/** Reads the files as they are now. */
 export async function readTlsFiles({ cert, key, clientCa }: TlsFiles): Promise<TlsContents> {
   return {
     cert: await readFile(cert),
@@ -57,18 +55,18 @@ export async function readTlsFiles({ cert, key, clientCa }: TlsFiles): Promise<T
   };
 }
 
-/** What is wrong with them, in words that follow the names of the settings. */
+/** Describes the first problem of the files, by setting name. */
 export function tlsFaultIn({ cert, key, clientCa }: TlsContents): string | undefined {
   if (!isPair(cert, key)) {
-    return "TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files";
+    return "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key";
   }
   if (clientCa && !isCertificate(clientCa)) {
-    return "TLS_CLIENT_CA must be the certificate of an authority, as a PEM file";
+    return "TLS_CLIENT_CA must be a PEM file with the certificate of a certificate authority";
   }
   return undefined;
 }
 
-/** A key of another kind than the certificate's would be taken without a word, and no handshake would work. */
+/** `createSecureContext` accepts a key of another type than the certificate's; every handshake would then fail. */
 function isPair(cert: Buffer, key: Buffer): boolean {
   try {
     createSecureContext({ cert, key });
@@ -78,7 +76,7 @@ function isPair(cert: Buffer, key: Buffer): boolean {
   }
 }
 
-/** A text in which there is none would be taken without a word, and no client would be let in. */
+/** `createSecureContext` accepts a file without certificates; every client would then be refused. */
 function isCertificate(pem: Buffer): boolean {
   try {
     createSecureContext({ ca: pem });

@@ -1,9 +1,8 @@
 /**
- * Numbers of a fixed width in base 62, so that a text is always as long as
- * its kind and sorts as the number does.
+ * Fixed-width base 62: encoded text has a constant length and sorts like the number.
  *
- * They are taken apart in limbs of 16 bits and chunks of six digits: a chunk
- * times a limb is still a whole number without loss.
+ * The arithmetic uses 16-bit limbs and chunks of six digits. The product of a
+ * chunk and a limb still fits a double exactly, which is faster than BigInt.
  */
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 export const base = alphabet.length;
@@ -11,18 +10,18 @@ const limbSize = 2 ** 16;
 const chunkWidth = 6;
 const chunkSize = base ** chunkWidth;
 
-const codeOf = Buffer.from(alphabet, "latin1");
-const digitOf = new Int8Array(128).fill(-1);
+const charCodes = Buffer.from(alphabet, "latin1");
+const digitValues = new Int8Array(128).fill(-1);
 for (let digit = 0; digit < alphabet.length; digit++) {
-  digitOf[alphabet.charCodeAt(digit)] = digit;
+  digitValues[alphabet.charCodeAt(digit)] = digit;
 }
 
-/** The letter of a digit, as a byte. */
+/** The character code of a digit. */
 export function codeOfDigit(digit: number): number {
-  return codeOf[digit] as number;
+  return charCodes[digit] as number;
 }
 
-/** Writes the digits of a number of an even count of bytes, the greatest first, up to a place in the target. */
+/** Encodes a big-endian number with an even number of bytes into `target[start..end)`. */
 export function writeBase62(bytes: Buffer, target: Buffer, start: number, end: number): void {
   const limbs = new Array<number>(bytes.length / 2);
   for (let i = 0; i < limbs.length; i++) {
@@ -33,7 +32,7 @@ export function writeBase62(bytes: Buffer, target: Buffer, start: number, end: n
   }
 }
 
-/** Divides by the size of a chunk, in place, and answers the remainder. */
+/** Divides in place by the chunk size and returns the remainder. */
 function divide(limbs: number[]): number {
   let remainder = 0;
   for (let i = 0; i < limbs.length; i++) {
@@ -47,18 +46,18 @@ function divide(limbs: number[]): number {
 
 function writeDigits(number: number, target: Buffer, start: number, end: number): void {
   let rest = number;
-  for (let place = end - 1; place >= start; place--) {
+  for (let i = end - 1; i >= start; i--) {
     const quotient = Math.floor(rest / base);
-    target[place] = codeOf[rest - quotient * base] as number;
+    target[i] = charCodes[rest - quotient * base] as number;
     rest = quotient;
   }
 }
 
-/** Reads the digits between two places of a text into all of the target, and answers whether they fit. */
+/** Decodes `text[start..end)` into the whole target. Returns false for invalid digits or an overflow. */
 export function readBase62(text: string, start: number, end: number, target: Buffer): boolean {
   const limbs = new Array<number>(target.length / 2).fill(0);
-  const odd = (end - start) % chunkWidth;
-  for (let at = start, next = start + odd; at < end; at = next, next += chunkWidth) {
+  const firstChunkWidth = (end - start) % chunkWidth;
+  for (let at = start, next = start + firstChunkWidth; at < end; at = next, next += chunkWidth) {
     let carry = readDigits(text, at, next);
     if (carry < 0) {
       return false;
@@ -78,11 +77,11 @@ export function readBase62(text: string, start: number, end: number, target: Buf
   return true;
 }
 
-/** Reads a number of at most six digits, or answers a negative one where some of them are none. */
+/** Decodes at most six digits. Returns -1 for an invalid digit. */
 export function readDigits(text: string, start: number, end: number): number {
   let number = 0;
-  for (let place = start; place < end; place++) {
-    const digit = digitOf[text.charCodeAt(place)] ?? -1;
+  for (let i = start; i < end; i++) {
+    const digit = digitValues[text.charCodeAt(i)] ?? -1;
     if (digit < 0) {
       return -1;
     }

@@ -1,14 +1,11 @@
-/** The same bytes, with what Node knows to do with them. */
+/** Views bytes as a Buffer without copying them. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/**
- * A part of a body, as a copy where it would keep much more than itself: what
- * is read at once of a connection stays in memory as long as any part of it.
- */
+/** Copies a slice of a much larger buffer, so that the slice does not keep the whole buffer in memory. */
 export function compact(part: Buffer): Buffer {
   return part.buffer.byteLength > 2 * part.length ? Buffer.from(part) : part;
 }

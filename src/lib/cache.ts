@@ -1,84 +1,81 @@
-/** Keeps values by id, each of one version of what it was made from, as long as they are asked for often. */
+/** A cache of values derived from a versioned record. */
 interface GenerationalCache<Value> {
   get(id: string, version: number): Value | undefined;
-  /** Counts a value that was just made, and answers whether it is to be added. */
+  /** Counts a newly computed value and returns whether to add it. */
   shouldAdmit(): boolean;
-  /** Keeps a value in place of that of another version, and answers it. */
+  /** Stores a value, replaces any other version, and returns the value. */
   add(id: string, version: number, value: Value, weight: number): Value;
 }
 
 /**
- * Values are held in two generations, of which each may weigh so much: when
- * the younger one is full the older one is dropped. To take a value from the
- * older one brings it into the younger one. Memory is thus bounded, without
- * any record of when each value was last asked for.
+ * Creates a cache with two generations of bounded weight. When the young one
+ * is full, the old one is dropped; a hit in the old one moves the entry to the
+ * young one. This bounds memory without the per-hit bookkeeping of an LRU list.
  *
- * Of so many values made only one is taken: soon all that are asked for often
- * are there, and few that are asked for once.
- *
- * What is found and what is not is added to the counts.
+ * `shouldAdmit` accepts one of `admitEvery` computed values, so entries that
+ * are requested once seldom displace those that are requested often.
  */
 export function createGenerationalCache<Value>(
   generationWeight: number,
-  madePerTaken: number,
+  admitEvery: number,
   counts: CacheCounts = { hits: 0, misses: 0 },
 ): GenerationalCache<Value> {
-  type Kept = { version: number; value: Value; weight: number };
-  let young = new Map<string, Kept>();
+  type Entry = { version: number; value: Value; weight: number };
+  let young = new Map<string, Entry>();
   let old = young;
   let weight = 0;
-  let made = 0;
+  let computed = 0;
 
-  function keep(id: string, kept: Kept): Value {
-    if (weight + kept.weight > generationWeight) {
+  function store(id: string, entry: Entry): Value {
+    if (weight + entry.weight > generationWeight) {
       old = young;
       young = new Map();
       weight = 0;
     }
-    young.set(id, kept);
-    weight += kept.weight;
-    return kept.value;
+    young.set(id, entry);
+    weight += entry.weight;
+    return entry.value;
   }
 
   return {
     get(id, version) {
-      const kept = young.get(id);
-      if (kept?.version === version) {
+      const youngEntry = young.get(id);
+      if (youngEntry?.version === version) {
         counts.hits++;
-        return kept.value;
+        return youngEntry.value;
       }
-      const older = old.get(id);
-      if (older?.version === version) {
+      const oldEntry = old.get(id);
+      if (oldEntry?.version === version) {
         counts.hits++;
-        return keep(id, older);
+        return store(id, oldEntry);
       }
       counts.misses++;
       return undefined;
     },
 
-    shouldAdmit: () => ++made % madePerTaken === 0,
+    shouldAdmit: () => ++computed % admitEvery === 0,
 
-    add: (id, version, value, weight) => keep(id, { version, value, weight }),
+    add: (id, version, value, weight) => store(id, { version, value, weight }),
   };
 }
 
-/** How often something was found in a cache, and how often it was not. */
+/** Hits and misses of a cache. */
 export interface CacheCounts {
   hits: number;
   misses: number;
 }
 
-/** Makes something once for each key, when it is first asked for, and answers the same from then on. The keys must be few. */
-export function memoize<Key, Made extends object | string>(
-  make: (key: Key) => Made,
-): (key: Key) => Made {
-  const all = new Map<Key, Made>();
+/** Computes a value once per key. The results are never dropped, so the set of keys must be small. */
+export function memoize<Key, Value extends object | string>(
+  compute: (key: Key) => Value,
+): (key: Key) => Value {
+  const results = new Map<Key, Value>();
   return (key) => {
-    let made = all.get(key);
-    if (made === undefined) {
-      made = make(key);
-      all.set(key, made);
+    let value = results.get(key);
+    if (value === undefined) {
+      value = compute(key);
+      results.set(key, value);
     }
-    return made;
+    return value;
   };
 }

@@ -1,17 +1,16 @@
 /**
- * The end of a call before its answer: its caller went away, or its time is
- * up. It costs next to nothing where nobody asks: a signal is made for those
- * who do.
+ * Cancels a call when its client disconnects or its deadline passes. Every call
+ * has one, so it is cheaper than an AbortController: the signal is created on demand.
  */
 export class Cancellation {
-  /** Why the call was given up; absent while it is not. */
+  /** Set once the call is canceled. */
   reason?: Error;
   private listener: ((reason: Error) => void) | undefined;
   private controller?: AbortController;
   private timer?: NodeJS.Timeout;
-  private due?: number;
+  private deadline?: number;
 
-  /** Gives the call up. Only the first reason counts. */
+  /** Cancels the call. Later reasons are ignored. */
   cancel(reason: Error): void {
     if (this.reason) {
       return;
@@ -21,9 +20,9 @@ export class Cancellation {
     this.controller?.abort(reason);
   }
 
-  /** Gives the call up in so many milliseconds, unless that is called off. */
+  /** Cancels the call after a number of milliseconds, unless `clearTimer` is called first. */
   cancelAfter(milliseconds: number, reason: () => Error): void {
-    this.due = performance.now() + milliseconds;
+    this.deadline = performance.now() + milliseconds;
     if (milliseconds > 0) {
       this.timer = setTimeout(() => this.cancel(reason()), milliseconds);
     } else {
@@ -35,17 +34,17 @@ export class Cancellation {
     clearTimeout(this.timer);
   }
 
-  /** How many milliseconds the caller still waits, where it said so. */
+  /** Milliseconds until the deadline, if the client sent one. */
   get timeLeft(): number | undefined {
-    return this.due === undefined ? undefined : Math.max(0, this.due - performance.now());
+    return this.deadline === undefined ? undefined : Math.max(0, this.deadline - performance.now());
   }
 
-  /** Sets the listener, which is called when the call is given up. Of several only the last is. */
+  /** Sets the listener. There is only one: a new listener replaces the previous one. */
   onCancel(listener: (reason: Error) => void): void {
     this.listener = listener;
   }
 
-  /** Lets go of a listener, unless another has taken its place. */
+  /** Removes the listener, unless another one has replaced it. */
   offCancel(listener: (reason: Error) => void): void {
     if (this.listener === listener) {
       this.listener = undefined;

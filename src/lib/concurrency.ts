@@ -5,26 +5,26 @@ interface MapOptions<T, R> {
   readonly items: AsyncIterable<T>;
   readonly map: (item: T) => Promise<R>;
   readonly window: Window;
-  /** Given when no more items are to be read: the answers to those before come, then its reason is thrown. */
+  /** Stops reading. The results of items read so far are yielded, then the signal's reason is thrown. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Answers what `map` makes of each item, in the order of the items. One that
- * does not take the answers stops the reading of items.
+ * Maps items concurrently and yields the results in order. A reader that does
+ * not take results stops the reading of items (backpressure).
  */
 export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGenerator<R> {
   const { items, map, window, signal } = options;
-  const answers: Promise<R>[] = [];
-  const news = createSignal();
-  const room = createSignal();
+  const results: Promise<R>[] = [];
+  const resultAdded = createSignal();
+  const slotFreed = createSignal();
   let failure: { readonly reason: unknown } | undefined;
   let isOver = false;
 
   function stop(): void {
     isOver = true;
-    news.notify();
-    room.notify();
+    resultAdded.notify();
+    slotFreed.notify();
   }
 
   function abort(): void {
@@ -39,13 +39,13 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
       if (isOver) {
         return;
       }
-      const answer = map(item);
-      // One that fails is noticed in its turn, and is no stray failure until then.
-      answer.catch(() => {});
-      answers.push(answer);
-      news.notify();
-      while (!isOver && answers.length >= window.size()) {
-        await room.wait();
+      const result = map(item);
+      // A rejection is thrown in its turn; it must not count as unhandled until then.
+      result.catch(() => {});
+      results.push(result);
+      resultAdded.notify();
+      while (!isOver && results.length >= window.size()) {
+        await slotFreed.wait();
       }
     }
   }
@@ -61,13 +61,13 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
     })
     .finally(stop);
   try {
-    while (!isOver || answers.length > 0) {
-      const answer = answers.shift();
-      if (answer) {
-        room.notify();
-        yield await answer;
+    while (!isOver || results.length > 0) {
+      const result = results.shift();
+      if (result) {
+        slotFreed.notify();
+        yield await result;
       } else {
-        await news.wait();
+        await resultAdded.wait();
       }
     }
     if (failure) {
@@ -80,27 +80,29 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
   }
 }
 
-/** How many items of a stream may be under way, or wait to be taken, at a time. */
+/** How many items of a stream may be in progress or waiting to be read. */
 export interface Window {
   size(): number;
-  /** Called when a stream begins and when it has ended. */
+  /** Called when a stream starts. */
   enter(): void;
+  /** Called when a stream has ended. */
   leave(): void;
 }
 
 interface WindowOptions {
-  /** How many all streams may have together. */
-  readonly ofAll: number;
-  /** How many each may have where there are few of them, and where there are many. */
-  readonly most: number;
-  readonly least: number;
+  /** The limit for all streams together. */
+  readonly total: number;
+  /** The limit per stream if there are few streams. */
+  readonly max: number;
+  /** The limit per stream if there are many streams. */
+  readonly min: number;
 }
 
-/** Creates a window that streams share, so that many of them need no more memory than a few. */
-export function createWindow({ ofAll, most, least }: WindowOptions): Window {
+/** Creates a window that streams share, to bound the memory of many streams. */
+export function createWindow({ total, max, min }: WindowOptions): Window {
   let streams = 0;
   return {
-    size: () => Math.max(least, Math.min(most, Math.floor(ofAll / streams))),
+    size: () => Math.max(min, Math.min(max, Math.floor(total / streams))),
     enter() {
       streams++;
     },
@@ -111,24 +113,24 @@ export function createWindow({ ofAll, most, least }: WindowOptions): Window {
 }
 
 /**
- * Does what is asked for in one turn of the event loop together, after it: to
- * each who asks it is as fresh as if it was done for them alone. The answers
- * are at the places of the items.
+ * Batches all requests of one turn of the event loop. The work starts after the
+ * turn, so each result is as fresh as if it were requested alone. Results have
+ * the order of the items.
  */
 export function batchPerTick<T, R>(
   work: (items: readonly T[]) => Promise<readonly R[]>,
 ): (item: T) => Promise<R> {
-  let gathered: T[] = [];
-  let answers: Promise<readonly R[]> | undefined;
+  let batch: T[] = [];
+  let results: Promise<readonly R[]> | undefined;
 
   return async (item) => {
-    const at = gathered.push(item) - 1;
-    answers ??= waitForNextTick().then(() => {
-      const items = gathered;
-      gathered = [];
-      answers = undefined;
+    const index = batch.push(item) - 1;
+    results ??= waitForNextTick().then(() => {
+      const items = batch;
+      batch = [];
+      results = undefined;
       return work(items);
     });
-    return (await answers)[at] as R;
+    return (await results)[index] as R;
   };
 }

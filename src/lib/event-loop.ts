@@ -1,9 +1,9 @@
 import { performance } from "node:perf_hooks";
 
 /**
- * Resolves when the present turn of the event loop is over. An immediate, not
- * a microtask: each socket that is read in a turn runs its microtasks before
- * the next one, and what waits for them would share with nobody.
+ * Resolves after the current turn of the event loop. A microtask would be too
+ * early: microtasks run after each socket read, so calls that arrive on several
+ * sockets in one turn could not be batched.
  */
 export function waitForNextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -12,57 +12,56 @@ export function waitForNextTick(): Promise<void> {
 const waiting: (() => void)[] = [];
 
 /**
- * Yields to the event loop between the parts of long work. It resolves for one
- * waiter in each turn, first come, first served, so that a turn has one part of
- * one long work only.
+ * Yields to the event loop between the parts of a long computation. Resolves
+ * one waiter per turn, in order, so each turn runs at most one part.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) {
-      setImmediate(admitNext);
+      setImmediate(resumeNext);
     }
   });
 }
 
-function admitNext(): void {
+function resumeNext(): void {
   waiting.shift()?.();
   if (waiting.length > 0) {
-    setImmediate(admitNext);
+    setImmediate(resumeNext);
   }
 }
 
 const { nodeTiming } = performance;
 
-/** Tells turns of the event loop apart: what runs in one turn is told the same number. */
+/** The number of the current turn of the event loop. */
 export function currentTick(): number {
   return nodeTiming.uvMetricsInfo.loopCount;
 }
 
-/** Has work done when the present turn of the event loop is over, once however often it is asked for until then. */
+/** Returns a function that schedules work after the current turn, at most once per turn. */
 export function coalescePerTick(work: () => void): () => void {
-  let isSet = false;
+  let isScheduled = false;
 
-  function begin(): void {
-    isSet = false;
+  function run(): void {
+    isScheduled = false;
     work();
   }
 
   return () => {
-    if (!isSet) {
-      isSet = true;
-      setImmediate(begin);
+    if (!isScheduled) {
+      isScheduled = true;
+      setImmediate(run);
     }
   };
 }
 
 /**
- * Lets what is to happen when a time is up wait until all that has come by then
- * is read. Timers run before sockets are read: where the process stood still
- * for a while, the time is up for what came in time, too. What waits so is no
- * longer called off with its timer.
+ * Delays a timer callback until pending input has been read. Timers run before
+ * sockets are read, so after a pause of the process a timeout would fire for
+ * data that arrived in time. Clearing the timer no longer stops the callback
+ * once it waits here.
  */
-export function afterPendingIo(happen: () => void): () => void {
+export function afterPendingIo(callback: () => void): () => void {
   return () => {
-    setImmediate(happen);
+    setImmediate(callback);
   };
 }

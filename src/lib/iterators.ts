@@ -1,14 +1,13 @@
-/** How an iteration ends: all items were taken, its reader left, or it failed. */
+/** How an iteration ended: all items were read, the reader stopped early, or the source failed. */
 export type IteratorEnd =
   | { readonly how: "finished" }
   | { readonly how: "left" }
   | { readonly how: "failed"; readonly reason: unknown };
 
 /**
- * Passes items on, and calls back once when that ends. What the callback
- * throws, the reader is thrown; a failure for which it throws nothing is to the
- * reader a mere end. It does by hand what a generator would, which costs less
- * for each item.
+ * Passes items on and calls `onEnd` once when the iteration ends. An error that
+ * the callback throws reaches the reader; if it throws none, a failure looks
+ * like a normal end. Written by hand because a generator costs more per item.
  */
 export function onIteratorEnd<T>(
   items: AsyncIterable<T>,
@@ -46,10 +45,10 @@ export function onIteratorEnd<T>(
 }
 
 /**
- * Opens a stream with a signal that is given, with its reason, when either of two is.
- * `AbortSignal.any` would leave a trace of each stream at a signal that lives
- * as long as the process. `explain` makes of a failure what is thrown, or
- * nothing, which ends the stream.
+ * Opens a stream with a signal that aborts when either of two signals does.
+ * `AbortSignal.any` would leak one entry per stream on a signal that lives as
+ * long as the process. `explain` maps a failure to the error to throw, or to
+ * `undefined` to end the stream normally.
  */
 export function linkAbortSignals<T>(
   one: AbortSignal,

@@ -1,14 +1,13 @@
-/** What is there now, or will be. */
+/** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Goes on with what is there at once, and with what is promised when it comes.
- * `await` would put off even what is there, at a price that a call which
- * waits for nothing would pay many times over.
+ * Applies a function to a value, at once if the value is not a promise.
+ * `await` always defers, which is measurable on calls that never wait.
  */
 export function mapMaybePromise<T, R>(
   value: MaybePromise<T>,
-  go: (value: T) => MaybePromise<R>,
+  map: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> {
-  return value instanceof Promise ? value.then(go) : go(value);
+  return value instanceof Promise ? value.then(map) : map(value);
 }

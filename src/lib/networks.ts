@@ -1,65 +1,67 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** The bytes of an address: 4, or 16 of IPv6. An address of IPv4 in IPv6, `::ffff:1.2.3.4`, is one of IPv4. */
+/**
+ * IP addresses and CIDR networks. `net.BlockList` matches addresses, but it
+ * neither explains an invalid network nor returns the normalized form.
+ */
+
+/** 4 bytes for IPv4, 16 for IPv6. IPv4-mapped IPv6 addresses (`::ffff:1.2.3.4`) are stored as IPv4. */
 export type Address = readonly number[];
 
-/** All addresses that begin with the same bits. */
 export interface Network {
   readonly start: Address;
-  /** How many bits they have in common. */
+  /** Prefix length in bits. */
   readonly prefix: number;
 }
 
-/** Why a text is no network, and what would be one. */
+/** Why a text is not a network, phrased to follow the name of the field. */
 export interface NetworkFault {
   readonly fault: string;
 }
 
-/** Reads an address, or answers `undefined` where it is none. The zone of one, as in `fe80::1%eth0`, is left off. */
+/** Parses an address, or returns `undefined`. Drops the zone of `fe80::1%eth0`. */
 export function readAddress(text: string): Address | undefined {
   const bytes = bytesIn(text);
-  return bytes && isMapped(bytes) ? bytes.slice(mapped.length) : bytes;
+  return bytes && isMapped(bytes) ? bytes.slice(mappedPrefix.length) : bytes;
 }
 
-/** An address in its usual spelling. */
+/** An address in its canonical form. */
 export function showAddress(address: Address): string {
-  return isOfIPv4(address) ? address.join(".") : showIPv6(address);
+  return isIPv4Bytes(address) ? address.join(".") : formatIPv6(address);
 }
 
-/** How many bytes the addresses of IPv6 of one home have in common. */
-const homeBytes = 8;
+/** Bytes of an IPv6 address that identify one client network (a /64). */
+const clientPrefixBytes = 8;
 
 /**
- * The name of all addresses that are counted as one: whoever has an address of
- * IPv6 mostly has all that begin with the same 64 bits, and could come from a
- * new one each time. An address of IPv4 is a home of its own.
+ * The key for limits per address. An IPv6 client usually owns a whole /64 and
+ * could use a new address for each call, so the /64 counts as one client.
  */
 export function homeOf(address: Address): string {
-  return isOfIPv4(address)
+  return isIPv4Bytes(address)
     ? showAddress(address)
-    : `${Buffer.from(address.slice(0, homeBytes)).toString("hex")}/${homeBytes * 8}`;
+    : `${Buffer.from(address.slice(0, clientPrefixBytes)).toString("hex")}/${clientPrefixBytes * 8}`;
 }
 
-/** Reads a network in CIDR notation. An address is the network of itself alone. */
+/** Parses CIDR notation. A bare address is a network of one address. */
 export function readNetwork(text: string): Network | NetworkFault {
   const [address = "", length, ...rest] = text.split("/");
   const given = address.includes("%") || rest.length > 0 ? undefined : bytesIn(address);
   if (!given) {
     return { fault: "must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address" };
   }
-  const most = given.length * 8;
-  const prefix = length === undefined ? most : Number(length);
-  if (length !== undefined && !(/^(0|[1-9]\d{0,2})$/.test(length) && prefix <= most)) {
-    return { fault: `must have a prefix from /0 to /${most}` };
+  const maxPrefix = given.length * 8;
+  const prefix = length === undefined ? maxPrefix : Number(length);
+  if (length !== undefined && !(/^(0|[1-9]\d{0,2})$/.test(length) && prefix <= maxPrefix)) {
+    return { fault: `must have a prefix from /0 to /${maxPrefix}` };
   }
-  const network = unmapped({ start: given, prefix });
-  const start = cut(network);
+  const network = unmapNetwork({ start: given, prefix });
+  const start = maskHostBits(network);
   return start.every((byte, at) => byte === network.start[at])
     ? network
-    : { fault: beyondPrefix({ ...network, start }, network.start) };
+    : { fault: describeHostBits({ ...network, start }, network.start) };
 }
 
-/** Whether an address is in one of the networks. */
 export function isInOneOf(networks: readonly Network[], address: Address): boolean {
   return networks.some((network) => isIn(network, address));
 }
@@ -78,33 +80,33 @@ function isIn({ start, prefix }: Network, address: Address): boolean {
   return difference >> (8 - (prefix & 7)) === 0;
 }
 
-/** What every address of IPv4 in IPv6 begins with. */
-const mapped: Address = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+/** The prefix of IPv4-mapped IPv6 addresses, `::ffff:0:0/96`. */
+const mappedPrefix: Address = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 function isMapped(bytes: Address): boolean {
-  return !isOfIPv4(bytes) && mapped.every((byte, at) => byte === bytes[at]);
+  return !isIPv4Bytes(bytes) && mappedPrefix.every((byte, at) => byte === bytes[at]);
 }
 
-function isOfIPv4(bytes: Address): boolean {
+function isIPv4Bytes(bytes: Address): boolean {
   return bytes.length === 4;
 }
 
-/** A network of IPv4 where that is what is meant. */
-function unmapped({ start, prefix }: Network): Network {
-  const within = prefix - mapped.length * 8;
-  return isMapped(start) && within >= 0
-    ? { start: start.slice(mapped.length), prefix: within }
+/** Converts an IPv4-mapped network to IPv4. */
+function unmapNetwork({ start, prefix }: Network): Network {
+  const prefixOfIPv4 = prefix - mappedPrefix.length * 8;
+  return isMapped(start) && prefixOfIPv4 >= 0
+    ? { start: start.slice(mappedPrefix.length), prefix: prefixOfIPv4 }
     : { start, prefix };
 }
 
-/** The start of a network without the bits beyond its prefix. */
-function cut({ start, prefix }: Network): Address {
+/** The start of a network with its host bits cleared. */
+function maskHostBits({ start, prefix }: Network): Address {
   return start.map((byte, at) => byte & ~(0xff >> Math.max(0, Math.min(8, prefix - at * 8))));
 }
 
-function beyondPrefix({ start, prefix }: Network, given: Address): string {
-  const meant = `${showAddress(start)}/${prefix}`;
-  return `has bits beyond its prefix: write ${meant} for the network, ${showAddress(given)} for the address alone`;
+function describeHostBits({ start, prefix }: Network, given: Address): string {
+  const network = `${showAddress(start)}/${prefix}`;
+  return `has bits set after its prefix: use ${network} for the network or ${showAddress(given)} for one address`;
 }
 
 function bytesIn(text: string): Address | undefined {
@@ -123,7 +125,7 @@ function bytesOfIPv6(text: string): number[] {
   return tail ? [...head, ...Array(16 - head.length - tail.length).fill(0), ...tail] : head;
 }
 
-/** The bytes of groups of four digits, of which the last may be in the form of IPv4. */
+/** The bytes of colon-separated groups. The last group may be a dotted IPv4 address. */
 function bytesOfGroups(text: string): number[] {
   const groups = text === "" ? [] : text.split(":");
   return groups.flatMap((group) => {
@@ -135,8 +137,8 @@ function bytesOfGroups(text: string): number[] {
   });
 }
 
-/** Shortened as web addresses have it. */
-function showIPv6(bytes: Address): string {
+/** `URL` applies the canonical shortening. */
+function formatIPv6(bytes: Address): string {
   const hex = Buffer.from(bytes).toString("hex");
   return new URL(`http://[${hex.match(/.{4}/g)?.join(":")}]`).hostname.slice(1, -1);
 }

@@ -1,10 +1,10 @@
-/** What a terminal would obey rather than show, and what turns the direction of a text. */
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** Control and format characters, which include terminal escapes and text direction marks. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Makes text of a file fit to be shown in a terminal. */
+/** Escapes untrusted text so that it cannot control the terminal. */
 export function visible(text: string): string {
   return text.replaceAll(
-    unseen,
+    unprintable,
     (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
   );
 }

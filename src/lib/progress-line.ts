@@ -1,40 +1,38 @@
-/** A line that tells how far something is while it is done. */
+/** A progress line that is redrawn in place. */
 export interface LiveLine {
-  /** Leaves the place free for what is written next. */
+  /** Stops and clears the line. */
   stop(): void;
 }
 
 interface LiveLineOptions {
-  /** Where it is shown. */
   readonly stream: NodeJS.WriteStream;
-  /** Whether it is told at all where nobody watches. */
+  /** Whether to print lines if the stream is not a terminal. */
   readonly tellsUnwatched: boolean;
-  /** The line as it is now, for one who watches it or for a log. */
-  draw(isWatched: boolean): string;
+  draw(isTerminal: boolean): string;
 }
 
-/** Milliseconds between what a terminal shows, and between the lines where there is none. */
+/** Milliseconds between updates: in a terminal, and in a log. */
 const redrawInterval = 200;
 const lineInterval = 10_000;
 
-/** Shows one line that changes, or a line every so often where nobody watches. */
+/** Redraws one line in a terminal, or prints a line now and then elsewhere. */
 export function startLiveLine({ stream, tellsUnwatched, draw }: LiveLineOptions): LiveLine {
-  const isWatched = stream.isTTY === true;
+  const isTerminal = stream.isTTY === true;
 
-  function show(): void {
-    const text = draw(isWatched);
+  function update(): void {
+    const text = draw(isTerminal);
     stream.write(
-      isWatched ? `\r${text.slice(0, (stream.columns || 80) - 1)}\u001b[K` : `${text}\n`,
+      isTerminal ? `\r${text.slice(0, (stream.columns || 80) - 1)}\u001b[K` : `${text}\n`,
     );
   }
 
-  const interval = isWatched ? redrawInterval : lineInterval;
-  const timer = isWatched || tellsUnwatched ? setInterval(show, interval) : undefined;
+  const interval = isTerminal ? redrawInterval : lineInterval;
+  const timer = isTerminal || tellsUnwatched ? setInterval(update, interval) : undefined;
 
   return {
     stop() {
       clearInterval(timer);
-      if (isWatched) {
+      if (isTerminal) {
         stream.write("\r\u001b[K");
       }
     },
@@ -43,7 +41,7 @@ export function startLiveLine({ stream, tellsUnwatched, draw }: LiveLineOptions)
 
 const barWidth = 20;
 
-/** A share of a whole, as a picture. */
+/** A progress bar for a fraction from 0 to 1. */
 export function barText(share: number): string {
   const filled = Math.floor(Math.min(share, 1) * barWidth);
   return `[${"#".repeat(filled)}${" ".repeat(barWidth - filled)}]`;

@@ -1,46 +1,51 @@
-/** When a stream is opened anew, and how long to wait before. All times are in milliseconds. */
+/** When a client reopens a watch stream, and the delay before it does. All times are in milliseconds. */
 
-/** Heartbeats that may be missed before the stream is opened anew. */
-const patience = 4;
-/** Opening a connection may take long where heartbeats are short. */
-const shortestSilence = 2_000;
-/** Heartbeats that knowledge may lag behind before the stream is opened anew to measure better. */
-const toleratedLag = 2;
-/** A stream lives at least so long, however far behind: to open one after the other helps nobody. */
-const shortestStream = 5_000;
-/** The clocks of two machines drift apart: their distance is measured anew by opening the stream anew. */
-const longestStream = 60_000;
-const longestPause = 2_000;
+/** Missed heartbeats before the stream counts as dead. */
+const maxMissedHeartbeats = 4;
+/** With short heartbeats, opening a connection may take longer than a few of them. */
+const minSilenceTimeout = 2_000;
+/** Heartbeats that the stream may lag behind before it is reopened to measure the clock offset again. */
+const maxLagHeartbeats = 2;
+/** A lagging stream is kept at least this long, to avoid reopening in a loop. */
+const minStreamAge = 5_000;
+/** The clocks of two machines drift. Reopening the stream measures their offset again. */
+const maxStreamAge = 60_000;
+const maxDelay = 2_000;
 
-/** The pause after a stream that went well. */
+/** The delay after a stream that worked. */
 export const shortestPause = 50;
 
-/** The pause to make next time, where the stream breaks again after this one. */
-export function nextPause(pause: number): number {
-  return Math.min(pause * 2, longestPause);
+/** The delay after the next failure (exponential backoff). */
+export function nextPause(delay: number): number {
+  return Math.min(delay * 2, maxDelay);
 }
 
-/** How long nothing may be heard before the stream is given up. */
+/** How long a stream may be silent before it counts as dead. */
 export function longestSilence(heartbeat: number): number {
-  return Math.max(heartbeat * patience, shortestSilence);
+  return Math.max(heartbeat * maxMissedHeartbeats, minSilenceTimeout);
 }
 
 interface StreamProgress {
   readonly present: number;
   readonly opened: number;
-  /** Up to when no change is missing. */
+  /** All changes up to this time have arrived. */
   readonly reached: number;
   readonly heartbeat: number;
 }
 
-/** Whether a stream need not be opened anew yet. */
-export function isGoodForMore({ present, opened, reached, heartbeat }: StreamProgress): boolean {
-  const age = present - opened;
-  const lagsBehind = present - reached > heartbeat * toleratedLag && age > shortestStream;
-  return isPossible(reached, present) && !lagsBehind && age <= longestStream;
+/** Whether the stream can stay open. */
+export function isGoodForMore({
+  present: now,
+  opened,
+  reached,
+  heartbeat,
+}: StreamProgress): boolean {
+  const age = now - opened;
+  const isLagging = now - reached > heartbeat * maxLagHeartbeats && age > minStreamAge;
+  return isPossible(reached, now) && !isLagging && age <= maxStreamAge;
 }
 
-/** The service cannot be ahead of us: where it seems so our own clock stood still, and says nothing of age. */
-export function isPossible(reached: number, present: number): boolean {
-  return reached <= present;
+/** The server cannot be ahead of now. If it seems so, the local clock stood still and ages are unreliable. */
+export function isPossible(reached: number, now: number): boolean {
+  return reached <= now;
 }

@@ -1,4 +1,4 @@
-/** Lets a few work at a time; the others wait for their turn, first come, first served. */
+/** Runs at most a fixed number of tasks at a time. The others wait in order of arrival. */
 export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function createSemaphore(limit: number): Semaphore {
@@ -24,18 +24,18 @@ export function createSemaphore(limit: number): Semaphore {
   };
 }
 
-/** The same, for each key by itself. */
+/** A separate semaphore per key. */
 export type KeyedSemaphore = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
 export function createKeyedSemaphore(limit: number): KeyedSemaphore {
-  const inUse = new Map<string, { readonly turns: Semaphore; users: number }>();
+  const inUse = new Map<string, { readonly semaphore: Semaphore; users: number }>();
 
   return async (key, work) => {
-    const entry = inUse.get(key) ?? { turns: createSemaphore(limit), users: 0 };
+    const entry = inUse.get(key) ?? { semaphore: createSemaphore(limit), users: 0 };
     inUse.set(key, entry);
     entry.users++;
     try {
-      return await entry.turns(work);
+      return await entry.semaphore(work);
     } finally {
       entry.users--;
       if (entry.users === 0) {

@@ -1,31 +1,31 @@
-/** Lets one wait for what others do. Rung while nobody waits, it ends the next wait. */
+/** An auto-reset event for one waiter: a notification without a waiter ends the next wait. */
 export interface Signal {
   notify(): void;
-  /** Resolves when it rings, or after a number of milliseconds. */
-  wait(longest?: number): Promise<void>;
+  /** Resolves on the next notification, or after a timeout in milliseconds. */
+  wait(timeout?: number): Promise<void>;
 }
 
 export function createSignal(): Signal {
-  let isRung = false;
+  let isNotified = false;
   let wake = () => {};
 
   return {
     notify() {
-      isRung = true;
+      isNotified = true;
       wake();
     },
 
-    async wait(longest) {
-      if (!isRung) {
+    async wait(timeout) {
+      if (!isNotified) {
         await new Promise<void>((resolve) => {
-          const timer = longest === undefined ? undefined : setTimeout(resolve, longest);
+          const timer = timeout === undefined ? undefined : setTimeout(resolve, timeout);
           wake = () => {
             clearTimeout(timer);
             resolve();
           };
         });
       }
-      isRung = false;
+      isNotified = false;
       wake = () => {};
     },
   };

@@ -1,61 +1,61 @@
 import { afterPendingIo } from "./event-loop.js";
 
-const timeIsUp = Symbol("the time is up");
+const timedOut = Symbol("timed out");
 
 /**
- * Waits for an answer, but no longer than so many milliseconds: then it is
- * what `late` answers or throws. That someone waits keeps no process running,
- * unless it is to.
+ * Waits for a promise for at most `ms` milliseconds, then returns or throws the
+ * result of `onTimeout`. The timer does not keep the process running unless
+ * `keepsRunning` is set.
  */
-export async function withTimeout<T, Late>(
-  answer: Promise<T>,
-  patience: number,
-  late: () => Late,
+export async function withTimeout<T, Fallback>(
+  promise: Promise<T>,
+  ms: number,
+  onTimeout: () => Fallback,
   { keepsRunning = false } = {},
-): Promise<T | Late> {
+): Promise<T | Fallback> {
   let timer: NodeJS.Timeout | undefined;
-  const end = new Promise<typeof timeIsUp>((resolve) => {
+  const timeout = new Promise<typeof timedOut>((resolve) => {
     timer = setTimeout(
-      afterPendingIo(() => resolve(timeIsUp)),
-      patience,
+      afterPendingIo(() => resolve(timedOut)),
+      ms,
     );
     if (!keepsRunning) {
       timer.unref();
     }
   });
   try {
-    const first = await Promise.race([answer, end]);
-    return first === timeIsUp ? late() : first;
+    const first = await Promise.race([promise, timeout]);
+    return first === timedOut ? onTimeout() : first;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Something that is to happen unless it is called off. */
+/** A pending timeout. */
 export interface Timeout {
   cancel(): void;
 }
 
-/** Sets timeouts that all take as long. */
+/** Timeouts that all have the same duration. */
 export interface TimerQueue {
-  /** Calls `expire` after the time of these timeouts, unless it is called off. */
+  /** Calls `expire` after the duration, unless the timeout is canceled. */
   start(expire: () => void): Timeout;
 }
 
 /**
- * Creates timeouts of so many milliseconds. As all take as long, they end in
- * the order in which they start, so that one timer serves them all: a timer
- * for each call would cost more than the call. Where there are to be no more
- * than so many, the first expires for another that starts.
+ * Creates timeouts of `duration` milliseconds. They expire in the order in
+ * which they start, so one timer serves all of them; a timer per call would
+ * cost more than the call. If `maxSize` timeouts are pending, starting another
+ * expires the oldest.
  */
-export function createTimerQueue(duration: number, most = Number.POSITIVE_INFINITY): TimerQueue {
-  const end = { size: 0 } as End;
-  end.before = end;
-  end.after = end;
+export function createTimerQueue(duration: number, maxSize = Number.POSITIVE_INFINITY): TimerQueue {
+  const list = { size: 0 } as ListHead;
+  list.before = list;
+  list.after = list;
   let isTimerSet = false;
 
   function expireFirst(): void {
-    const first = end.after;
+    const first = list.after;
     const { expire } = first;
     first.cancel();
     expire();
@@ -64,40 +64,40 @@ export function createTimerQueue(duration: number, most = Number.POSITIVE_INFINI
   function expireDue(): void {
     const now = performance.now();
     try {
-      for (let first = end.after; first !== end && first.due <= now; first = end.after) {
+      for (let first = list.after; first !== list && first.due <= now; first = list.after) {
         expireFirst();
       }
     } finally {
-      isTimerSet = end.after !== end;
+      isTimerSet = list.after !== list;
       if (isTimerSet) {
-        setTimeout(lookForDue, end.after.due - now).unref();
+        setTimeout(onTimer, list.after.due - now).unref();
       }
     }
   }
 
-  const lookForDue = afterPendingIo(expireDue);
+  const onTimer = afterPendingIo(expireDue);
 
   return {
     start(expire) {
-      if (end.size >= most) {
+      if (list.size >= maxSize) {
         expireFirst();
       }
-      const entry = new Entry(performance.now() + duration, expire, end);
+      const entry = new Entry(performance.now() + duration, expire, list);
       if (!isTimerSet) {
         isTimerSet = true;
-        setTimeout(lookForDue, duration).unref();
+        setTimeout(onTimer, duration).unref();
       }
       return entry;
     },
   };
 }
 
-/** Where a ring begins and ends, with how many there are in it. */
-interface End extends Entry {
+/** The sentinel of a circular list. */
+interface ListHead extends Entry {
   size: number;
 }
 
-/** A place in a ring, in which the one who waits longest follows the end. */
+/** An entry of the circular list. The oldest follows the sentinel. */
 class Entry implements Timeout {
   before: Entry;
   after: Entry;
@@ -105,26 +105,26 @@ class Entry implements Timeout {
   constructor(
     readonly due: number,
     public expire: () => void,
-    private readonly end: End,
+    private readonly list: ListHead,
   ) {
-    end.size++;
-    this.before = end.before;
-    this.after = end;
-    end.before.after = this;
-    end.before = this;
+    list.size++;
+    this.before = list.before;
+    this.after = list;
+    list.before.after = this;
+    list.before = this;
   }
 
-  /** May be called again, to no effect. Lets go of everything: a collector may take long to see that it is not needed. */
+  /** Idempotent. Drops all references, so that an old-generation entry does not keep garbage alive. */
   cancel(): void {
     if (this.after !== this) {
-      this.end.size--;
+      this.list.size--;
     }
     this.before.after = this.after;
     this.after.before = this.before;
     this.before = this;
     this.after = this;
-    this.expire = nothing;
+    this.expire = noop;
   }
 }
 
-const nothing = () => {};
+const noop = () => {};

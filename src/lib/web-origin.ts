@@ -1,32 +1,34 @@
-/** The origin of a web address as browsers send it, or `undefined` where the text is no such address. */
+/** The origin of a URL as browsers send it, or `undefined` for text that is not a URL. */
 function originOf(address: string): string | undefined {
   return URL.canParse(address) ? new URL(address).origin : undefined;
 }
 
-/** A wildcard in place of the leftmost label, with two labels or more behind it. */
+/** A wildcard as the leftmost label, followed by at least two labels. */
 const wildcardOrigin = /^https?:\/\/\*(?:\.[^.*:]+){2,}(?::\d+)?$/;
 
-/** What stands in the place of a wildcard: labels, as browsers write them. */
+/** The labels that a wildcard matches. */
 const labels = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/** What is wrong with a text as an origin that is allowed, which may have a wildcard, or `undefined`. */
+/** Why a text is not a valid allowed origin, or `undefined` if it is valid. */
 export function faultInOrigin(text: string): string | undefined {
-  const sent = originOf(text);
-  if (sent === undefined || sent === "null") {
-    return "is no origin that a browser could send";
+  const normalized = originOf(text);
+  if (normalized === undefined || normalized === "null") {
+    return "is not a valid web origin, for example https://app.example.com";
   }
   if (text.includes("*") && !wildcardOrigin.test(text)) {
     return (
-      "may have a wildcard only in place of its leftmost label, with at least two labels " +
-      "behind it: https://*.shop.example"
+      "may have a wildcard only as its leftmost label, followed by at least two labels, " +
+      "for example https://*.shop.example"
     );
   }
-  return sent === text ? undefined : `is sent by browsers as ${sent}: write it so`;
+  return normalized === text ? undefined : `must be written as browsers send it: ${normalized}`;
 }
 
-/** Whether an origin is one of those that are allowed. A wildcard stands for one label or more. */
+/** Whether an origin matches the allow list. A wildcard matches one or more labels. */
 export function isAllowedOrigin(allowed: readonly string[], origin: string): boolean {
-  return allowed.some((one) => (one.includes("*") ? matchesWildcard(one, origin) : one === origin));
+  return allowed.some((pattern) =>
+    pattern.includes("*") ? matchesWildcard(pattern, origin) : pattern === origin,
+  );
 }
 
 function matchesWildcard(pattern: string, origin: string): boolean {

@@ -7,9 +7,8 @@ import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
 /**
- * Finds out whose key came with a call, and refuses the call where it is
- * nobody's. How many such calls came is asked only then, so that good keys are
- * let in from wherever bad ones come.
+ * Authenticates the caller by its key. Failures are counted only for invalid
+ * keys, so a valid key works from an address that also sends invalid ones.
  */
 export function createAuthenticateInterceptor(
   identify: Identify,
@@ -29,7 +28,7 @@ export function createAuthenticateInterceptor(
         call.peer.connection?.noteGoodKey();
         return next(request);
       }
-      // Nobody guesses who sends no key, or whose key worked when the stream was opened.
+      // A missing key, or one that was valid when the stream was opened, is not a guess.
       const isGuess = key !== "" && !call.caller;
       return mapMaybePromise(
         isGuess ? rateLimits.countFailure(request.contextValues) : undefined,

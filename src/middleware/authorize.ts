@@ -7,14 +7,14 @@ import { accessOf, callerKinds } from "../contract/methods.js";
 import { type Problem, permissionDenied } from "../errors.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Lets a call pass where the access rule of its method lets its caller pass. */
+/** Enforces the access rule of each method: caller kind and permission. */
 export function createAuthorizeInterceptor(methods: readonly DescMethod[]): Interceptor {
   const rules = new Map(methods.map((method) => [method as DescMethod, accessOf(method)]));
   return (next) => (request) => {
     const rule = rules.get(request.method);
     const { caller } = request.contextValues.get(callKey);
     if (!rule || !caller) {
-      throw new Error(`${request.method.name} is served without its access rule or its caller`);
+      throw new Error(`${request.method.name} has no access rule or no authenticated caller`);
     }
     const refusal = refuse(rule, caller);
     if (refusal) {

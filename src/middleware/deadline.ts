@@ -5,8 +5,8 @@ import { createTimerQueue } from "../lib/timeout.js";
 import type { Interceptor } from "./interceptor.js";
 
 /**
- * Answers a unary call when its time is up, whatever is still going on: after
- * `timeout` milliseconds, or when it is given up for its caller.
+ * Fails a unary call after `timeout` milliseconds, or when it is canceled, even
+ * if its handler is still running.
  */
 export function createDeadlineInterceptor(timeout: number): Interceptor {
   const timeouts = createTimerQueue(timeout);
@@ -18,12 +18,12 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
     if (cancellation.reason) {
       throw cancellation.reason;
     }
-    const answer = next(request);
-    if (!(answer instanceof Promise)) {
-      return answer;
+    const result = next(request);
+    if (!(result instanceof Promise)) {
+      return result;
     }
     return new Promise((resolve, reject) => {
-      // Whoever still works for the call can see that it is over.
+      // Canceling also signals the running handler to stop.
       const expiry = timeouts.start(() =>
         cancellation.cancel(outOfTime("The request took too long. Try again.")),
       );
@@ -36,7 +36,7 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
         reject(reason);
       };
       cancellation.onCancel(fail);
-      answer.then((response) => {
+      result.then((response) => {
         settle();
         resolve(response);
       }, fail);
@@ -44,7 +44,7 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
   };
 }
 
-/** Why a call was given up: its deadline passed, or else its caller went away. */
+/** The error for an aborted call: its deadline passed, or the client disconnected. */
 export function reasonOf({ reason }: AbortSignal): ConnectError {
   return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
     ? reason

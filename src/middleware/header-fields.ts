@@ -7,7 +7,7 @@ import type { Interceptor } from "./interceptor.js";
 
 const readerOf = memoize<Parameters<typeof createHeaderReader>[0], ReadHeaders>(createHeaderReader);
 
-/** Sets the fields of a message that headers carry, `If-Match` for one, whatever the protocol. */
+/** Copies headers such as `If-Match` to the request fields that they map to, for every protocol. */
 export const readHeaderFields: Interceptor = (next) => (request) => {
   if (!request.stream) {
     readerOf(request.method.input)(request.message, request.header);
@@ -15,25 +15,24 @@ export const readHeaderFields: Interceptor = (next) => (request) => {
   return next(request);
 };
 
-/** A field that a header carries, as an entity tag: its value in double quotes. */
-export interface HeaderField {
-  /** The name of the field in its proto. */
+/** A request field that a header carries as an entity tag, in double quotes. */
+interface HeaderField {
+  /** The field name in the proto. */
   readonly name: string;
-  /** The name of the header, as people write it. */
+  /** The header name in its usual spelling. */
   readonly header: string;
-  /** The same, as Node and HTTP/2 have it. */
+  /** The header name in lower case. */
   readonly key: string;
   readonly localName: string;
 }
 
-/** Sets the fields of a request that its headers carry, or throws what is wrong with them. */
-export type ReadHeaders = (message: Message, headers: Pick<Headers, "get">) => void;
+/** Sets fields from headers. Throws if a header is invalid. */
+type ReadHeaders = (message: Message, headers: Pick<Headers, "get">) => void;
 
 /**
- * Creates a reader of the fields of a request that headers carry. A message of
- * gRPC or Connect may have such a field itself, with or without the quotes of a
- * tag; where there is a header too, both must be the same. A field that is no
- * text throws here.
+ * Creates a reader for the header fields of a message type. A gRPC or Connect
+ * message may set the field itself, with or without quotes; it must then equal
+ * the header. Throws if a header field is not a string.
  */
 export function createHeaderReader(schema: DescMessage): ReadHeaders {
   const fields = headerFieldsOf(schema);
@@ -47,7 +46,7 @@ export function createHeaderReader(schema: DescMessage): ReadHeaders {
       if (inHeader !== undefined && inField !== undefined && inHeader !== inField) {
         throw invalidRequest({
           field: name,
-          message: `differs from the ${header} header: send one of them, or both the same`,
+          message: `differs from the ${header} header: send only one of them, or equal values`,
         });
       }
       const value = inHeader ?? inField;
@@ -58,26 +57,26 @@ export function createHeaderReader(schema: DescMessage): ReadHeaders {
   };
 }
 
-/** What stands between the quotes of an entity tag, or the star. */
-export function readTag(field: string, text: string): string {
+/** The text between the quotes of an entity tag, or `*`. */
+function readTag(field: string, text: string): string {
   const match = entityTagPattern.exec(text);
   if (!match) {
     throw invalidRequest({
       field,
       message:
-        'must be one entity tag as an ETag header has it, in double quotes and without W/: "17". ' +
-        "Or send *, or no such header, to take what there is",
+        'must be one entity tag in double quotes, without W/, as in the ETag header: "17". ' +
+        "Send * or omit the header to accept any version",
     });
   }
   return match[1] ?? text;
 }
 
-/** A version as a field has it, which may be a tag in quotes. No version has quotes in it. */
-export function readField(field: string, text: string): string {
+/** A version in a field may be quoted like a tag. Versions themselves contain no quotes. */
+function readField(field: string, text: string): string {
   return text.includes('"') ? readTag(field, text) : text;
 }
 
-/** The fields of a message that headers carry. */
+/** The fields of a message type that headers carry. */
 export function headerFieldsOf({ fields }: DescMessage): HeaderField[] {
   return fields.flatMap((field) => {
     const header = headerOf(field);
@@ -90,8 +89,8 @@ export function headerFieldsOf({ fields }: DescMessage): HeaderField[] {
   });
 }
 
-export function assertText(field: DescField): void {
+function assertText(field: DescField): void {
   if (field.fieldKind !== "scalar" || field.scalar !== ScalarType.STRING) {
-    throw new Error(`${field} is no text, and cannot be carried by a header`);
+    throw new Error(`${field} must be a string to be carried by a header`);
   }
 }

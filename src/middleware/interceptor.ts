@@ -7,15 +7,15 @@ import type {
 } from "@connectrpc/connect";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 
-/** What an interceptor has the rest of a call done by. */
+/** The rest of the chain. */
 export type Next = (
   request: UnaryRequest | StreamRequest,
 ) => MaybePromise<UnaryResponse | StreamResponse>;
 
-/** An interceptor as Connect has them, only that what waits for nothing is answered at once. */
+/** Like Connect's interceptor, but the response may be synchronous. */
 export type Interceptor = (next: Next) => Next;
 
-/** Makes an interceptor fit for Connect, where every answer is a promise. */
+/** Adapts an interceptor to Connect, where every response is a promise. */
 export function forConnect(interceptor: Interceptor): ConnectInterceptor {
   return (next) => {
     const run = interceptor(next);
@@ -23,24 +23,24 @@ export function forConnect(interceptor: Interceptor): ConnectInterceptor {
   };
 }
 
-/** What takes a unary call on, and answers it. */
+/** The rest of the chain of a unary call. */
 export type NextUnary = (request: UnaryRequest) => MaybePromise<UnaryResponse>;
 
-/** What takes a stream on, and answers it. */
+/** The rest of the chain of a stream. */
 export type NextStream = (request: StreamRequest) => MaybePromise<StreamResponse>;
 
-/** Puts interceptors, the outermost first, around what answers a call. */
+/** Wraps a handler in interceptors, the outermost first. */
 export function chain<N extends NextUnary | NextStream | Next>(
   interceptors: readonly Interceptor[],
-  answer: N,
+  handler: N,
 ): N {
   return interceptors.reduceRight<N>(
     (next, interceptor) => interceptor(next as Parameters<Interceptor>[0]) as N,
-    answer,
+    handler,
   );
 }
 
-/** The same request or answer with other messages. It stays what it is: what it makes on demand is no part of a copy. */
+/** The same request or response with another message. Not a copy, which would evaluate lazy properties. */
 export function withMessage<T extends { readonly message: unknown }>(
   original: T,
   message: T["message"],

@@ -2,8 +2,8 @@ import { callKey } from "../auth/caller.js";
 import type { Uses } from "../auth/last-used.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Notes that a key was used, where it may be: one that is refused for its place is in the wrong hands. */
-export function createNoteUseInterceptor(uses: Pick<Uses, "note">): Interceptor {
+/** Records the use of a key. Runs after the restrictions: use from a wrong place is not use by the owner. */
+export function createLastUsedInterceptor(uses: Pick<Uses, "note">): Interceptor {
   return (next) => (request) => {
     const { caller } = request.contextValues.get(callKey);
     if (caller) {

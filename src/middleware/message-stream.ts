@@ -2,7 +2,7 @@ import { type Call, callKey } from "../auth/caller.js";
 import { unreadable } from "../errors.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Tells the caller of a stream what is wrong with a message that cannot be read. */
+/** Turns decoding errors of stream messages into problems with a request id. */
 export function createReadStreamInterceptor(bodyLimit: number): Interceptor {
   async function* readable<T>(messages: AsyncIterable<T>, { requestId }: Call) {
     try {

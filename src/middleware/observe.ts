@@ -19,14 +19,14 @@ import { type CallSpan, type Tracing, traceIdIn } from "../telemetry/tracing.js"
 import { reasonOf } from "./deadline.js";
 import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 
-/** Those who want to know of calls, beside the log. */
+/** Optional observers of calls. */
 interface Observers {
-  readonly denials?: Pick<Denials, "note"> | undefined;
+  readonly denials?: Pick<Denials, "record"> | undefined;
   readonly calls?: CallMetrics | undefined;
   readonly tracing?: Tracing | undefined;
 }
 
-/** A call that is observed, and how it has ended once it has. */
+/** A call in progress, and its outcome once it has ended. */
 interface ObservedCall {
   readonly request: UnaryRequest | StreamRequest;
   readonly call: Call;
@@ -44,9 +44,8 @@ interface ObservedMethod {
 }
 
 /**
- * Writes one line about each call when it ends, counts it, makes a span of it,
- * and turns whatever was thrown inside into what the caller may see, with the
- * request id on it. Callers that are refused are noted.
+ * Logs, counts and traces each call, converts thrown errors to problems with a
+ * request id, and records denied calls.
  */
 export function createObserveInterceptor(
   log: Logger,
@@ -86,7 +85,7 @@ export function createObserveInterceptor(
     observed.problem = problem;
     end(observed, problem.word);
     if (isDenial(problem)) {
-      denials?.note(request, problem);
+      denials?.record(request, problem);
     }
     return problem;
   }
@@ -127,7 +126,7 @@ export function createObserveInterceptor(
   };
 }
 
-/** Tells all who want to know that a call has ended. */
+/** Reports the end of a call to metrics, tracing and log. */
 function end(observed: ObservedCall, code: string): void {
   const { call, method, span, problem } = observed;
   observed.code = code;
@@ -137,7 +136,7 @@ function end(observed: ObservedCall, code: string): void {
   method.writeLine(observed);
 }
 
-/** A caller may leave a stream at any time, which is no failure. */
+/** A client may leave a stream at any time. That is not an error. */
 function observeEach<T>(
   messages: AsyncIterable<T>,
   observed: ObservedCall,
@@ -155,12 +154,12 @@ function observeEach<T>(
   });
 }
 
-/** A function of its own, as what another function sees costs even where that is not made. */
+/** A separate function, because a closure in the caller would cost even when no span exists. */
 function runIn(span: CallSpan, next: Next, request: UnaryRequest | StreamRequest) {
   return span.run(() => next(request));
 }
 
-/** The same messages, each made as a part of a span. */
+/** Runs the production of each message inside the span. */
 function runEach<T>(messages: AsyncIterable<T>, span: CallSpan): AsyncIterable<T> {
   const source = messages[Symbol.asyncIterator]();
   const iterator: AsyncIterator<T> = {
@@ -173,47 +172,44 @@ function runEach<T>(messages: AsyncIterable<T>, span: CallSpan): AsyncIterable<T
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-/** Whether a problem is that the caller may not, or is not known. */
 function isDenial({ code }: Problem): boolean {
   return code === Code.PermissionDenied || code === Code.Unauthenticated;
 }
 
-/** A call that has ended, as its line tells it. */
+/** The data of a call's log line. */
 interface EndedCall {
   readonly call: Call;
-  /** `ok`, or the word of its problem. */
+  /** `ok`, or the code of the problem. */
   readonly code: string;
   readonly milliseconds: number;
-  /** The trace that it is a part of. */
   readonly traceId: string | undefined;
   readonly problem: Problem | undefined;
 }
 
-/** Writes the line about a call. */
 type WriteCallLine = (ended: EndedCall) => void;
 
-/** What `pino` keeps under symbols: where its lines go, and what it writes of the time. */
-interface Inside {
+/** Pino's destination and time function, under its public symbols. */
+interface PinoInternals {
   readonly [pino.symbols.streamSym]: { write(line: string): void };
   readonly [pino.symbols.timeSym]: () => string;
 }
 
 /**
- * There is one such line for each call, so it is put together here: that takes
- * a fraction of the time that a log for all purposes does. What went wrong
- * with us, which is rare, is for such a log: it can hold anything.
+ * Call lines are formatted here because that takes a fraction of pino's time,
+ * and there is one per call. Server errors are rare and go through pino.
  */
 function createCallLines(log: Logger): (method: string) => WriteCallLine {
-  const { [pino.symbols.streamSym]: lines, [pino.symbols.timeSym]: time } = log as never as Inside;
+  const { [pino.symbols.streamSym]: lines, [pino.symbols.timeSym]: time } =
+    log as never as PinoInternals;
   const start = `{"level":${log.levels.values.info}`;
 
   return (method) => {
     const fieldsOf = createFields(method);
     return (ended) => {
       const { problem } = ended;
-      if (problem && isOurs(problem)) {
+      if (problem && isServerError(problem)) {
         const level = problem.code === Code.Internal ? "error" : "warn";
-        // Read back, so that the fields are listed once.
+        // Parsed back, so that the fields are listed in one place.
         log[level]({ ...JSON.parse(`{${fieldsOf(ended)}}`), err: problem.cause });
       } else if (log.isLevelEnabled("info")) {
         lines.write(`${start}${time()},${fieldsOf(ended)}}\n`);
@@ -222,12 +218,9 @@ function createCallLines(log: Logger): (method: string) => WriteCallLine {
   };
 }
 
-/**
- * Who called, what, how it ended and how long it took, in JSON. All of it is
- * made of letters, digits and a few signs, none of which JSON would escape.
- */
+/** The fields of a call line as JSON. No value contains a character that JSON escapes. */
 function createFields(method: string): (ended: EndedCall) => string {
-  // Of most lines this part is the same, and each piece that a text is put together from costs.
+  // Cached for successful calls: fewer concatenated parts are faster.
   const outcomeOf = (protocol: ProtocolName, code: string) =>
     `","method":"${method}","protocol":"${protocol}","code":"${code}","duration_ms":`;
   const success = memoize((protocol: ProtocolName) => outcomeOf(protocol, "ok"));
@@ -242,15 +235,13 @@ function createFields(method: string): (ended: EndedCall) => string {
   };
 }
 
-/** Whether a problem is none of the caller's doing. */
-function isOurs({ code }: Problem): boolean {
+function isServerError({ code }: Problem): boolean {
   return code === Code.Internal || code === Code.Unavailable;
 }
 
-/** The thousandths of a number, as they are written. */
 const thousandths = Array.from({ length: 1_000 }, (_, count) => `.${`${count}`.padStart(3, "0")}`);
 
-/** So many milliseconds, to the microsecond: written out of whole numbers, as a broken one takes three times as long. */
+/** Milliseconds with three decimals. Formatting integers is three times as fast as formatting a fraction. */
 function toText(milliseconds: number): string {
   const microseconds = Math.round(milliseconds * 1_000);
   return `${Math.floor(microseconds / 1_000)}${thousandths[microseconds % 1_000]}`;

@@ -15,11 +15,11 @@ import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import type { Interceptor } from "./interceptor.js";
-import { createNoteUseInterceptor } from "./last-used.js";
+import { createLastUsedInterceptor } from "./last-used.js";
 import { createObserveInterceptor } from "./observe.js";
-import { createLimitRateInterceptor } from "./rate-limit.js";
-import { createReadmitInterceptor } from "./reauthenticate.js";
-import { createCheckPlaceInterceptor } from "./restrictions.js";
+import { createRateLimitInterceptor } from "./rate-limit.js";
+import { createReauthenticateInterceptor } from "./reauthenticate.js";
+import { createRestrictionsInterceptor } from "./restrictions.js";
 import { createLimitStreamsInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
 
@@ -38,17 +38,17 @@ interface InterceptorOptions {
   readonly methods: readonly DescMethod[];
 }
 
-/** The interceptors of every call, in order, the outermost first. */
+/** The interceptors of every call, outermost first. */
 export interface Interceptors {
   readonly observe: Interceptor;
   readonly deadline: Interceptor;
-  /** Those that tell by the headers alone whether a call may be made. */
+  /** Admits a call by its headers alone. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that tell whether it still may. They count nothing. */
+  /** The part of `admission` that is safe to repeat: it counts nothing. */
   readonly readmission: readonly Interceptor[];
-  /** Lets a caller that may make a call have so many streams. */
+  /** Limits the open streams of an admitted caller. */
   readonly limitStreams: Interceptor;
-  /** Those that need the message. */
+  /** Interceptors that need the message. */
   readonly inspection: readonly Interceptor[];
 }
 
@@ -61,18 +61,18 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     keyHeader,
     rateLimits,
   );
-  const checkPlace = createCheckPlaceInterceptor(addressOf);
+  const checkRestrictions = createRestrictionsInterceptor(addressOf);
   const authorize = createAuthorizeInterceptor(methods);
-  const readmission = [authenticate, checkPlace, authorize];
+  const readmission = [authenticate, checkRestrictions, authorize];
   return {
     observe: createObserveInterceptor(log, options),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [
       authenticate,
-      checkPlace,
-      // Whoever uses a key from where it may not be used takes nothing of what its owner may do.
-      createLimitRateInterceptor(rateLimits),
-      createNoteUseInterceptor(uses),
+      checkRestrictions,
+      // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
+      createRateLimitInterceptor(rateLimits),
+      createLastUsedInterceptor(uses),
       authorize,
     ],
     readmission,
@@ -80,8 +80,8 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     inspection: [
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
-      // After validation, which may take several turns.
-      createReadmitInterceptor(readmission, methods),
+      // After validation, which may yield to the event loop.
+      createReauthenticateInterceptor(readmission, methods),
     ],
   };
 }

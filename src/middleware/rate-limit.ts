@@ -3,8 +3,8 @@ import { mapMaybePromise } from "../lib/maybe-promise.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
-/** Refuses calls that come faster than their key may be used. */
-export function createLimitRateInterceptor(rateLimits: RateLimits): Interceptor {
+/** Refuses calls that exceed the rate limit of their key. */
+export function createRateLimitInterceptor(rateLimits: RateLimits): Interceptor {
   return (next) => (request) => {
     const { caller } = request.contextValues.get(callKey);
     const refusal = caller && rateLimits.countCall(caller, request.contextValues);

@@ -9,12 +9,12 @@ import { chain } from "./interceptor.js";
 type Request = Parameters<Next>[0];
 
 /**
- * Authenticates and authorizes the caller of a unary call again where it may
- * have lost its authority meanwhile: when the message came, or was validated,
- * later than the headers, and when the store found the caller changed as the
- * call's own change was to be written. Streams see to it themselves.
+ * Authenticates and authorizes the caller of a unary call again if it may have
+ * lost its authority: if the message arrived or was validated in a later turn
+ * than the headers, or if the store found the caller changed when it wrote the
+ * call's change. Stream handlers do this themselves.
  */
-export function createReadmitInterceptor(
+export function createReauthenticateInterceptor(
   readmission: readonly Interceptor[],
   methods: readonly DescMethod[],
 ): Interceptor {
@@ -24,7 +24,7 @@ export function createReadmitInterceptor(
     const nextAgain = chain(readmission, next);
 
     async function tryAgain(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
-      if (!(reason instanceof CallerChanged) || isGivenUp(request.contextValues.get(callKey))) {
+      if (!(reason instanceof CallerChanged) || isCanceled(request.contextValues.get(callKey))) {
         throw reason;
       }
       try {
@@ -35,7 +35,7 @@ export function createReadmitInterceptor(
     }
 
     return (request) => {
-      // What is got by GET comes with its headers, and changes nothing.
+      // A GET request arrives with its headers and changes nothing.
       if (request.stream || request.requestMethod === "GET") {
         return next(request);
       }
@@ -45,14 +45,14 @@ export function createReadmitInterceptor(
           await readmit(request);
         };
       }
-      const answer = call.authenticatedIn === currentTick() ? next(request) : nextAgain(request);
-      return answer instanceof Promise
-        ? answer.catch((reason) => tryAgain(request, reason))
-        : answer;
+      const result = call.authenticatedIn === currentTick() ? next(request) : nextAgain(request);
+      return result instanceof Promise
+        ? result.catch((reason) => tryAgain(request, reason))
+        : result;
     };
   };
 }
 
-function isGivenUp({ cancellation }: Call): boolean {
+function isCanceled({ cancellation }: Call): boolean {
   return cancellation.reason !== undefined;
 }

@@ -8,8 +8,8 @@ import type { Interceptor } from "./interceptor.js";
 
 type Request = Parameters<ReturnType<Interceptor>>[0];
 
-/** Refuses a key that is used from where it may not be. That of a session may be used from where its application may. */
-export function createCheckPlaceInterceptor(addressOf: AddressOf): Interceptor {
+/** Enforces the allowed origins and networks of a key. A session has those of its application. */
+export function createRestrictionsInterceptor(addressOf: AddressOf): Interceptor {
   const placeCheck = createPlaceCheck();
 
   function refuse(application: ApplicationRecord, request: Request): Problem | undefined {

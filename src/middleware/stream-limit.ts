@@ -7,12 +7,12 @@ import { homeOf } from "../lib/networks.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./interceptor.js";
 
-/** How many streams those may have at once who have shown no key, whatever others may. */
-const strangerLimit = 64;
+/** The limit for unauthenticated callers, if it is lower than the configured one. */
+const unauthenticatedLimit = 64;
 
 /**
- * Lets a caller have so many streams at once. A caller is an application or a
- * session, or, where no key is needed, the home of an address.
+ * Limits the open streams per caller: per application or session, or per client
+ * network if no key is needed.
  */
 export function createLimitStreamsInterceptor(
   limit: number,
@@ -20,15 +20,15 @@ export function createLimitStreamsInterceptor(
 ): Interceptor {
   const open = new Map<string, number>();
 
-  function take(name: string, most: number): void {
+  function acquire(name: string, max: number): void {
     const count = open.get(name) ?? 0;
-    if (count >= most) {
-      throw tooManyStreams(most);
+    if (count >= max) {
+      throw tooManyStreams(max);
     }
     open.set(name, count + 1);
   }
 
-  function giveBack(name: string): void {
+  function release(name: string): void {
     const count = open.get(name) ?? 0;
     if (count > 1) {
       open.set(name, count - 1);
@@ -49,20 +49,20 @@ export function createLimitStreamsInterceptor(
     const openStream = async (request: StreamRequest) => {
       const { caller } = request.contextValues.get(callKey);
       const name = nameOf(request, caller);
-      take(name, caller ? limit : Math.min(limit, strangerLimit));
+      acquire(name, caller ? limit : Math.min(limit, unauthenticatedLimit));
       try {
         const response = (await next(request)) as StreamResponse;
         return withMessage(
           response,
           onIteratorEnd(response.message, (end) => {
-            giveBack(name);
+            release(name);
             if (end.how === "failed") {
               throw end.reason;
             }
           }),
         );
       } catch (reason) {
-        giveBack(name);
+        release(name);
         throw reason;
       }
     };

@@ -4,9 +4,9 @@ import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./interceptor.js";
 
 /**
- * Refuses messages that break the rules written in their proto. Where a caller
- * sends many in one stream, the handler checks each of them, so that one bad
- * message does not end the stream.
+ * Validates messages against the constraints in their proto. Handlers of client
+ * streams validate each message themselves, so that an invalid one does not end
+ * the stream.
  */
 export function createValidateInterceptor(itemLimit: number): Interceptor {
   return (next) => (request) => {

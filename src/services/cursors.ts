@@ -2,7 +2,7 @@ import type { SealedPlaces, SealPlaces } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, Place } from "../store/port/store.js";
 
-/** The lists of applications and sessions, and what a place in each has beside the id. */
+/** The lists of applications and sessions, and the type of the sort value beside the id. */
 const valueKinds = {
   newest: "none",
   name: "text",
@@ -13,26 +13,26 @@ const valueKinds = {
 
 export type CursorList = keyof typeof valueKinds;
 
-/** How many items a page holds where the caller does not say. */
+/** The default number of items per page. */
 export const defaultPageSize = 20;
 
-/** The places after items in a list, as texts that callers only hand back. */
+/** Opaque pagination cursors. */
 export interface Cursors {
   encode(tenantId: string, place: Place): string;
 
-  /** The place in the `start` of a request, or throws what is wrong with it. */
+  /** Decodes the `start` of a request. Throws if it is not a cursor of this list. */
   read(tenantId: string, start: string): Place;
 }
 
-const refusal = "is not a cursor of this list: pass the pagination.next of an earlier answer";
+const refusal = "is not a cursor of this list: pass the pagination.next of an earlier response";
 
-/** What seals the cursors of a list. */
+/** Creates the encryption of a list's cursors. */
 export function sealCursors(sealPlaces: SealPlaces, list: CursorList | "events") {
   return sealPlaces({
     purpose: `cursor of ${list}`,
     field: "start",
     refusal,
-    startAgain: "start again with the first page",
+    startAgain: "start again from the first page",
   });
 }
 
@@ -54,7 +54,7 @@ export function createCursors(sealPlaces: SealPlaces, list: CursorList): Cursors
 
 const idLength = 36;
 
-/** Only the service seals, but what a place holds goes to the database: it is taken for no more than it may be. */
+/** Cursors are sealed by the service, but their content reaches the database, so it is validated as well. */
 function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place | undefined {
   const after = text.slice(0, idLength);
   const value = text.slice(idLength);
@@ -68,17 +68,16 @@ function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place |
   }
 }
 
-/** What can be watched. */
 type Feed = "credentials" | "events";
 
-/** Creates the tokens of those who watch, to go on from where they were. */
+/** Creates the resume tokens of a watch stream. */
 export function createResumeTokens(sealPlaces: SealPlaces, feed: Feed): SealedPlaces {
   return sealPlaces({
     purpose: `resume token of ${feed}`,
     field: "resume_token",
     refusal:
-      "is not one of this service and tenant, or was changed: " +
-      "pass the resume_token of an earlier message, or none to watch from now",
-    startAgain: "pass none to watch from now",
+      "is not a valid resume token of this service and tenant: " +
+      "pass the resume_token of an earlier message, or omit it to watch from now",
+    startAgain: "omit it to watch from now",
   });
 }

@@ -1,10 +1,10 @@
 import type { StoreSettings } from "../config/settings.js";
 import type { Tracing } from "./tracing.js";
 
-/** Where every copy of the API of OpenTelemetry looks for what is registered with it. */
+/** The global under which every copy of the OpenTelemetry API finds the registered providers. */
 const registrations = Symbol.for("opentelemetry.js.api.1");
 
-/** Tracing, where a tracer is registered: otherwise not even the API is loaded. */
+/** Loads tracing only if a tracer is registered, so that the API costs nothing otherwise. */
 export async function loadTracing(store: StoreSettings["kind"]): Promise<Tracing | undefined> {
   if (!(registrations in globalThis)) {
     return undefined;

@@ -4,17 +4,17 @@ import pino from "pino";
 
 interface Log {
   readonly log: Logger;
-  /** Where its lines go, for lines that others have made. */
+  /** Takes lines that are already formatted. */
   readonly lines: LineWriter;
 }
 
-/** The log of this process, on stdout, a line of JSON for each entry. */
+/** Creates the log of this process: JSON lines on stdout. */
 export function createLog(level: string): Log {
   const lines = createLineWriter();
   return { log: pino({ level, base: null, timestamp: createTimestamp() }, lines), lines };
 }
 
-/** The time in a line. Many lines are of the same millisecond, and it is costly to write out. */
+/** Caches the formatted time, because many lines have the same millisecond. */
 function createTimestamp(): () => string {
   let last = Number.NaN;
   let text = "";
@@ -28,59 +28,59 @@ function createTimestamp(): () => string {
   };
 }
 
-/** Writes lines to stdout, off the way of those who have them written. */
+/** Writes lines to stdout asynchronously. */
 export interface LineWriter {
   /** Takes one or more whole lines. */
   write(lines: string): void;
-  /** Writes at once what was gathered. */
+  /** Writes buffered lines now. */
   flush(): void;
 }
 
-/** How many characters are gathered before they are written, and how long, in milliseconds. */
-const mostGathered = 32 * 1024;
-const longestWait = 200;
+/** Characters to buffer before a write, and the maximum delay in milliseconds. */
+const maxBuffered = 32 * 1024;
+const flushInterval = 200;
 
-/** How many bytes may wait for a reader that has stopped to read. More is dropped: memory is needed for calls. */
-const mostWaiting = 16 * 1024 * 1024;
+/** Bytes that may wait for a stalled reader of stdout. Further lines are dropped to bound memory. */
+const maxPending = 16 * 1024 * 1024;
 
-/** To write each line by itself would cost more than the call that it tells of. What is left is written at exit. */
+/** Buffers lines, because one write per line would cost more than the call it logs. Flushes at exit. */
 function createLineWriter(): LineWriter {
-  const destination = pino.destination({ sync: false, maxLength: mostWaiting });
-  let gathered: string[] = [];
+  const destination = pino.destination({ sync: false, maxLength: maxPending });
+  let buffered: string[] = [];
   let size = 0;
   let isFlushDue = false;
 
   function flush(): void {
     if (size > 0) {
-      const text = gathered.join("");
-      gathered = [];
+      const text = buffered.join("");
+      buffered = [];
       size = 0;
       destination.write(text);
     }
   }
 
-  // What is begun now would not be finished: all that is left is written at once.
+  // Asynchronous writes would not finish at exit.
   process.once("exit", () => {
     try {
       destination.flushSync();
-      writeSync(process.stdout.fd, gathered.join(""));
+      writeSync(process.stdout.fd, buffered.join(""));
     } catch {
-      // There is no reader any more.
+      // The reader of stdout is gone.
     }
   });
 
   return {
     write(lines) {
-      gathered.push(lines);
+      buffered.push(lines);
       size += lines.length;
-      if (size >= mostGathered) {
+      if (size >= maxBuffered) {
         flush();
       } else if (!isFlushDue) {
         isFlushDue = true;
         setTimeout(() => {
           isFlushDue = false;
           flush();
-        }, longestWait).unref();
+        }, flushInterval).unref();
       }
     },
 

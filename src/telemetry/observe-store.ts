@@ -9,23 +9,22 @@ import {
 import type { Store } from "../store/port/store.js";
 import type { Tracing } from "./tracing.js";
 
-/** How a call of the store ends: `refused` is that what was to be changed is not as it must be. */
+/** `refused`: a precondition on the stored data failed. */
 export type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
 
-/** Is told of each call of an operation that has ended, and how many milliseconds it took. */
-export type CountStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
+/** Records a completed store call. */
+export type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
 
-/** Those who want to know of calls of the store. */
 interface StoreObservers {
-  /** Answers what counts the calls of an operation. */
-  readonly counterOf?: ((operation: string) => CountStoreCall) | undefined;
+  /** Returns the counter of an operation. */
+  readonly counterOf?: ((operation: string) => RecordStoreCall) | undefined;
   readonly tracing?: Tracing | undefined;
 }
 
-/** Any call of a store; none takes more than this. */
+/** Any store method; none has more than four parameters. Rest parameters would cost more. */
 type Operation = (one?: unknown, two?: unknown, three?: unknown, four?: unknown) => unknown;
 
-/** The same store, with its calls counted and those that take their time made spans of. */
+/** Wraps a store so that its calls are counted, and asynchronous ones traced. */
 export function observeStore(store: Store, { counterOf, tracing }: StoreObservers): Store {
   if (!counterOf && !tracing) {
     return store;
@@ -35,23 +34,23 @@ export function observeStore(store: Store, { counterOf, tracing }: StoreObserver
     const count = counterOf?.(operation);
     return (one, two, three, four) => {
       const started = performance.now();
-      let answer: unknown;
+      let result: unknown;
       try {
-        answer = call(one, two, three, four);
+        result = call(one, two, three, four);
       } catch (error) {
         count?.(outcomeOf(error), performance.now() - started);
         throw error;
       }
-      if (!(answer instanceof Promise)) {
+      if (!(result instanceof Promise)) {
         count?.("ok", performance.now() - started);
-        return answer;
+        return result;
       }
       const endSpan = tracing?.beginStoreCall(operation, started);
       const end = (outcome: StoreOutcome) => {
         count?.(outcome, performance.now() - started);
         endSpan?.(outcome === "ok" || outcome === "refused" ? undefined : outcome);
       };
-      return answer.then(
+      return result.then(
         (value) => {
           end("ok");
           return value;
@@ -64,7 +63,7 @@ export function observeStore(store: Store, { counterOf, tracing }: StoreObserver
     };
   }
 
-  /** All but what is followed, which lasts for as long as its follower likes. */
+  /** Skips `follow`, which lasts as long as its reader. */
   function observeAll<T extends object>(part: string, methods: T): T {
     const observed = Object.entries(methods).map(([name, method]) => [
       name,

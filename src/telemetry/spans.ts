@@ -19,12 +19,11 @@ import { nameOfMethod, routeOf, statusOf } from "../contract/methods.js";
 import type { Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
 import { version } from "../lib/version.js";
-
 import type { Tracing } from "./tracing.js";
 
 const systems: Record<StoreSettings["kind"], string> = { mongodb: "mongodb", embedded: "lmdb" };
 
-/** What is the same of all calls of a method that came in the same way. */
+/** The span name and constant attributes per method, protocol and HTTP method. */
 const described = memoize((method: DescMethod) =>
   memoize((protocol: ProtocolName) =>
     memoize((requestMethod: string) => ({
@@ -34,7 +33,7 @@ const described = memoize((method: DescMethod) =>
   ),
 );
 
-/** Creates tracing with the tracer that is registered, if one is. */
+/** Creates tracing with the registered tracer, if there is one. */
 export function createTracing(store: StoreSettings["kind"]): Tracing | undefined {
   const tracer = findTracer();
   return (
@@ -42,18 +41,18 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
       beginCall(method, call, requestMethod) {
         const { protocol, peer } = call;
         const active = context.active();
-        // Where something around us has begun a span, it has looked for the caller's already.
-        const parent = trace.getSpan(active) ? active : namedBy(peer.headers, active);
+        // An active span comes from outer instrumentation, which has read the headers already.
+        const parent = trace.getSpan(active) ? active : extractParent(peer.headers, active);
         const { name, attributes } = described(method)(protocol)(requestMethod);
         const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
-        const inside = trace.setSpan(parent, span);
+        const spanContext = trace.setSpan(parent, span);
         return {
           traceId: span.spanContext().traceId,
-          run: (work) => context.with(inside, work),
+          run: (work) => context.with(spanContext, work),
           end(problem) {
-            // Most calls are not traced, and nothing is to be made for those.
+            // Most calls are not sampled; skip the work for those.
             if (span.isRecording()) {
-              span.setAttributes(factsOf(call));
+              span.setAttributes(callerAttributes(call));
               span.setAttributes(outcomeOf(method, protocol, problem));
               endSpan(span, problem && problem.status >= 500 ? problem.word : undefined);
             }
@@ -76,7 +75,7 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
   );
 }
 
-/** The tracer behind the one that does nothing until another is registered. */
+/** `undefined` if only the no-op proxy of the API is registered. */
 function findTracer(): Tracer | undefined {
   const provider = trace.getTracerProvider();
   return provider instanceof ProxyTracerProvider
@@ -84,18 +83,18 @@ function findTracer(): Tracer | undefined {
     : provider.getTracer("latchkey", version);
 }
 
-/** What a caller says of its trace, but for the notes on it that come along, where a key may be among them. */
-function namedBy(headers: Peer["headers"], active: Context): Context {
-  const named = propagation.extract(active, headers);
-  const span = trace.getSpanContext(named);
+/** The caller's trace context. Drops `tracestate` if it may contain a key. */
+function extractParent(headers: Peer["headers"], active: Context): Context {
+  const extracted = propagation.extract(active, headers);
+  const span = trace.getSpanContext(extracted);
   if (!span?.traceState || !mayHoldKey(span.traceState.serialize())) {
-    return named;
+    return extracted;
   }
-  const { traceState: _notes, ...rest } = span;
-  return trace.setSpanContext(named, rest);
+  const { traceState: _traceState, ...rest } = span;
+  return trace.setSpanContext(extracted, rest);
 }
 
-/** Ends a span. What went wrong is told by its word: the log has the rest. */
+/** Ends a span with the code of its error. The log has the details. */
 function endSpan(span: Span, fault: string | undefined): void {
   if (fault !== undefined) {
     span.setStatus({ code: SpanStatusCode.ERROR, message: fault });
@@ -103,7 +102,7 @@ function endSpan(span: Span, fault: string | undefined): void {
   span.end();
 }
 
-/** What a call is, as OpenTelemetry calls it. */
+/** Attributes by OpenTelemetry's semantic conventions. */
 function attributesOf(
   method: DescMethod,
   protocol: ProtocolName,
@@ -120,13 +119,13 @@ function attributesOf(
   }
 }
 
-/** Which call it is and whose, by the names that the log has for them. */
-function factsOf({ requestId, caller }: Call): Attributes {
+/** The request and application ids, named as in the log. */
+function callerAttributes({ requestId, caller }: Call): Attributes {
   const request = { "latchkey.request_id": requestId };
   return caller ? { ...request, "latchkey.application_id": caller.application.id } : request;
 }
 
-/** How a call ended, as OpenTelemetry calls it. */
+/** The outcome by OpenTelemetry's semantic conventions. */
 function outcomeOf(
   method: DescMethod,
   protocol: ProtocolName,
@@ -143,7 +142,7 @@ function outcomeOf(
   }
 }
 
-/** A code as Connect writes it. */
+/** A code as Connect spells it, such as `not_found`. */
 function wordOf(code: Code): string {
   return Code[code].replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 }

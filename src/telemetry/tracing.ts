@@ -2,26 +2,26 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call } from "../auth/caller.js";
 import type { Problem } from "../errors.js";
 
-/** Makes spans of calls, for whoever has registered a tracer in this process. */
+/** Creates spans with the tracer that is registered in this process. */
 export interface Tracing {
-  /** Begins the span of a call, as a part of the trace that its caller names. */
+  /** Starts the span of a call as a child of the caller's span. */
   beginCall(method: DescMethod, call: Call, requestMethod: string): CallSpan;
 
-  /** Begins the span of a call of the store, which began at that moment of `performance.now()`, within a call. */
+  /** Starts the span of a store call that began at `started`, by `performance.now()`. */
   beginStoreCall(operation: string, started: number): EndStoreCall | undefined;
 }
 
 export interface CallSpan {
   readonly traceId: string;
-  /** Does a part of the call: spans that are begun by it become parts of this one. */
+  /** Runs work with this span as the parent of new spans. */
   run<T>(work: () => T): T;
   end(problem: Problem | undefined): void;
 }
 
-/** Called when it has ended, with what went wrong where something did. */
+/** Ends the span of a store call. */
 export type EndStoreCall = (fault: string | undefined) => void;
 
-/** The id of the trace that a caller names, in the form of the W3C, if it names one. */
+/** The trace id in a W3C `traceparent` header. */
 export function traceIdIn(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== "string") {
     return undefined;

@@ -52,7 +52,7 @@ describe.each(engines)("after KEY_PEPPER was rotated on %s,", (engine: Engine) =
       after.clock.advance(day + 1);
       const refused = await page(after, start);
       expect(refused).toMatchObject({ status: 400 });
-      expect(refused.body).toContain("start again with the first page");
+      expect(refused.body).toContain("start again from the first page");
       expect(await page(before, start)).toMatchObject({ status: 200 });
       before.clock.advance(day + 1);
     }
@@ -70,7 +70,7 @@ describe.each(engines)("after KEY_PEPPER was rotated on %s,", (engine: Engine) =
       expect((await open(renewed, resumeToken).next()).resumeToken).not.toBe("");
       after.clock.advance(day + 1);
       const failure = await open(renewed, resumeToken).end();
-      expect(failure?.message).toContain("pass none to watch from now");
+      expect(failure?.message).toContain("omit it to watch from now");
       before.clock.advance(day + 1);
     }
   });

@@ -149,7 +149,7 @@ describe.each(isFullSuite ? ["1", "2"] : ["1"])(
         const PORT = String((other.address() as AddressInfo).port);
         const line = await errorOf(["serve"], { WORKERS, DATA_DIR, PORT });
         expect(line).toBe(
-          `latchkey: 127.0.0.1:${PORT} is taken by another program: stop it or set PORT to another port\n`,
+          `latchkey: 127.0.0.1:${PORT} is already in use: stop the other program or set PORT to another port\n`,
         );
         other.close();
       }));

@@ -33,7 +33,7 @@ const stopAfterTest = useStops();
 const openSession = useSessions();
 const withService = useWorkers();
 
-/** Asks over HTTP/1.1, on a TLS connection of its own. */
+/** Sends an HTTP/1.1 request on a new TLS connection. */
 async function askOverTls(url: string, key: string, ca: Buffer): Promise<string> {
   const tls = { ca, servername: "localhost", ALPNProtocols: ["http/1.1"] };
   const headers = { "svc-api-key": key };
@@ -66,12 +66,12 @@ describe("workers", () => {
     ));
 });
 
-describe("a worker that dies", () => {
-  it("by SIGTERM is reported in the log and replaced, while the others serve", () =>
+describe("a worker that exits", () => {
+  it("on SIGTERM is logged and replaced, while the others serve", () =>
     withService(async (service) => {
       const [victim] = service.workers() as [number];
       process.kill(victim, "SIGTERM");
-      const [line] = await service.until(/.*a worker ended with exit code 0.*/);
+      const [line] = await service.until(/.*worker exited with code 0.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
@@ -79,7 +79,7 @@ describe("a worker that dies", () => {
       expect(count(service.output.stdout, everyListeningLine)).toBe(1);
     }));
 
-  it("with all others is replaced too, and the service tells where it is where that has changed", () =>
+  it("together with all others is replaced, and a new port is logged", () =>
     withService(async (service) => {
       for (const pid of service.workers()) {
         process.kill(pid, "SIGKILL");
@@ -95,33 +95,31 @@ describe("a worker that dies", () => {
     }));
 });
 
-describe("a service of workers that is told to stop", () => {
-  it.each(["SIGTERM", "SIGINT"] as const)(
-    "by %s says goodbye to all its streams and ends with 0",
-    (signal) =>
-      withService(async (service) => {
-        const workers = service.workers();
-        const sessions = Array.from({ length: 4 }, () => openSession(service.url));
-        const watches = sessions.map(watchWorker);
-        await Promise.all(watches.map(({ told }) => told));
-        service.child.kill(signal);
-        for (const { statuses } of watches) {
-          expect(await statuses).toEqual([1, 2]);
-        }
-        for (const session of sessions) {
-          session.close();
-        }
-        expect(await service.ended()).toBe(0);
-        expect(workers.filter(isRunning)).toEqual([]);
-        const { stdout, stderr } = service.output;
-        expect(stderr).toBe("");
-        expect(count(stdout, /"msg":"stopping on /g)).toBe(1);
-        expect(count(stdout, /"msg":"stopped"/g)).toBe(1);
-        expect(stdout).not.toContain("a worker ended");
-      }),
+describe("graceful shutdown with workers", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)("on %s drains all streams and exits with 0", (signal) =>
+    withService(async (service) => {
+      const workers = service.workers();
+      const sessions = Array.from({ length: 4 }, () => openSession(service.url));
+      const watches = sessions.map(watchWorker);
+      await Promise.all(watches.map(({ told }) => told));
+      service.child.kill(signal);
+      for (const { statuses } of watches) {
+        expect(await statuses).toEqual([1, 2]);
+      }
+      for (const session of sessions) {
+        session.close();
+      }
+      expect(await service.ended()).toBe(0);
+      expect(workers.filter(isRunning)).toEqual([]);
+      const { stdout, stderr } = service.output;
+      expect(stderr).toBe("");
+      expect(count(stdout, /"msg":"stopping on /g)).toBe(1);
+      expect(count(stdout, /"msg":"stopped"/g)).toBe(1);
+      expect(stdout).not.toContain("a worker ended");
+    }),
   );
 
-  it("while it starts ends with 0", () =>
+  it("exits with 0 during startup", () =>
     withFolder(async (DATA_DIR) => {
       const service = runLatchkey(["serve"], { DATA_DIR, PORT: "0", WORKERS: "2" });
       stopAfterTest(() => service.child.kill("SIGKILL"));
@@ -131,7 +129,7 @@ describe("a service of workers that is told to stop", () => {
       expect(service.output.stderr).toBe("");
     }));
 
-  it("by SIGKILL leaves no worker behind", () =>
+  it("leaves no worker behind after SIGKILL", () =>
     withService(async (service) => {
       const workers = service.workers();
       service.child.kill("SIGKILL");
@@ -140,8 +138,8 @@ describe("a service of workers that is told to stop", () => {
     }));
 });
 
-describe("the log of several workers", () => {
-  /** A pipe that nobody reads unless told to: what is written there waits, and fills it. */
+describe("the combined log", () => {
+  /** A pipe that is read only on demand, so that writes fill it. */
   async function openPipe(folder: string): Promise<{ fd: number; stream: ReadStream }> {
     const path = join(folder, "pipe");
     await run("mkfifo", [path]);
@@ -150,7 +148,7 @@ describe("the log of several workers", () => {
     return { fd, stream: createReadStream(path, { encoding: "utf8" }) };
   }
 
-  it("has whole lines, also where they are long and nobody reads them for a while", () =>
+  it("has whole lines even if they are long and the reader is slow", () =>
     withFolder(async (folder) => {
       const { fd, stream } = await openPipe(folder);
       let text = "";

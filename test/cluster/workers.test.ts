@@ -4,7 +4,6 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it, jest } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { backOff } from "../../src/cluster/supervisor.js";
 import { isRunning, latchkeyPath } from "../support/process.js";
 import { useStops } from "../support/stops.js";
 import { hangTimeout, until } from "../support/until.js";
@@ -27,7 +26,7 @@ const openSession = useSessions();
 const withService = useWorkers();
 
 describe("workers", () => {
-  it("share one port, one key and one store, and tell each other's watchers of changes", () =>
+  it("share one port, key and store, and notify watchers on every worker", () =>
     withService(async ({ url, key, workers, output }, DATA_DIR) => {
       expect(workers()).toHaveLength(2);
       expect(new Set(await askManyTimes(url, key))).toEqual(new Set([200]));
@@ -44,7 +43,7 @@ describe("workers", () => {
       await expectAllTold(url, key);
     }));
 
-  /** Sees that the watchers of every worker are told of a change. */
+  /** Checks that the watchers on every worker are notified of a change. */
   async function expectAllTold(baseUrl: string, key: string): Promise<void> {
     const headers = { "SVC-API-KEY": key };
     // Connections go to the workers in turn, so each worker has some.
@@ -77,31 +76,22 @@ describe("workers", () => {
   }
 });
 
-describe("a worker that dies", () => {
+describe("a worker that exits", () => {
   it("is reported in the log and replaced, while the others serve", () =>
     withService(async (service) => {
       const [victim] = service.workers() as [number];
       process.kill(victim, "SIGKILL");
-      const [line] = await service.until(/.*a worker ended with SIGKILL.*/);
+      const [line] = await service.until(/.*worker exited with SIGKILL.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
       expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
       expect(service.workers()).not.toContain(victim);
       expect(count(service.output.stdout, everyListeningLine)).toBe(1);
     }));
-
-  it("is replaced later each time, up to a limit, until one has lived", () => {
-    const waits = [0];
-    for (let round = 0; round < 10; round++) {
-      waits.push(backOff(5, waits.at(-1)));
-    }
-    expect(waits).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
-    expect(backOff(30_000, 10_000)).toBe(100);
-  });
 });
 
-describe("a service of workers that is told to stop", () => {
-  it("says goodbye to all its streams and ends with 0, by a signal to each process, twice", () =>
+describe("graceful shutdown with workers", () => {
+  it("drains all streams and exits with 0 after repeated signals to every process", () =>
     withService(async (service) => {
       const workers = service.workers();
       const sessions = Array.from({ length: 4 }, () => openSession(service.url));

@@ -8,7 +8,7 @@ import { callRaw } from "../support/raw-grpc.js";
 import { startServer, type TestServer } from "../support/server.js";
 import { until } from "../support/until.js";
 
-/** Less than the default each, so that none of them is kept by chance. */
+/** Each is below its default, so that no test passes by chance. */
 const small = {
   HEADER_LIMIT: "2kb",
   HEADER_COUNT_LIMIT: "10",
@@ -19,7 +19,7 @@ const small = {
   CONNECTION_LIMIT: "20",
   HTTP2_STREAM_LIMIT: "7",
   HTTP2_FRAME_LIMIT: "10",
-  // A connection that ends has not run out of these.
+  // So that no connection is closed because of these limits.
   ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" },
 };
 
@@ -48,7 +48,7 @@ function create(body: object) {
 
 const lists = (levels: number): unknown => (levels === 0 ? "a" : [lists(levels - 1)]);
 
-/** What a server says first over HTTP/2. */
+/** The first HTTP/2 settings of a server. */
 function settingsOf({ url }: TestServer): Promise<Settings> {
   const session = connectHttp2(url);
   return new Promise((resolve, reject) => {
@@ -62,15 +62,15 @@ function settingsOf({ url }: TestServer): Promise<Settings> {
 
 jest.setTimeout(180_000);
 
-describe("what is set is kept", () => {
+describe("configured limits are enforced", () => {
   it("HEADER_LIMIT", async () => {
-    const ask = (size: number) =>
+    const request = (size: number) =>
       askRaw(
         limited,
         `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-a: ${"a".repeat(size)}\r\n\r\n`,
       );
-    expect(await ask(1_500)).toMatchObject({ status: 200 });
-    expectProblem(await ask(2_500), 431, "headers_too_large");
+    expect(await request(1_500)).toMatchObject({ status: 200 });
+    expectProblem(await request(2_500), 431, "headers_too_large");
     const http2 = (size: number) =>
       callRaw(limited, "/healthz", { headers: { ":method": "GET", "x-a": "a".repeat(size) } });
     expect((await http2(1_500)).status).toBe(200);
@@ -81,21 +81,21 @@ describe("what is set is kept", () => {
   });
 
   it("HEADER_COUNT_LIMIT", async () => {
-    const ask = (count: number) =>
+    const request = (count: number) =>
       askRaw(
         limited,
         "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n" +
           `${Array.from({ length: count - 2 }, (_, at) => `x-${at}: a\r\n`).join("")}\r\n`,
       );
-    expect(await ask(10)).toMatchObject({ status: 200 });
-    const { detail } = expectProblem(await ask(11), 431, "headers_too_large");
+    expect(await request(10)).toMatchObject({ status: 200 });
+    const { detail } = expectProblem(await request(11), 431, "headers_too_large");
     expect(detail).toContain("at most 10 headers");
   });
 
   it("URL_LIMIT", async () => {
-    const ask = (size: number) => send(limited, `/healthz?${"a".repeat(size - 9)}`);
-    expect(await ask(1_024)).toMatchObject({ status: 200 });
-    expectProblem(await ask(1_025), 414, "url_too_long");
+    const request = (size: number) => send(limited, `/healthz?${"a".repeat(size - 9)}`);
+    expect(await request(1_024)).toMatchObject({ status: 200 });
+    expectProblem(await request(1_025), 414, "url_too_long");
     for (const size of [1_025, 20_000, 60_000]) {
       const path = `/healthz?${"a".repeat(size - 9)}`;
       expect((await callRaw(limited, path, { headers: { ":method": "GET" } })).status).toBe(414);
@@ -110,31 +110,31 @@ describe("what is set is kept", () => {
   });
 
   it("LIST_LIMIT", async () => {
-    const ask = (count: number) => {
+    const request = (count: number) => {
       const permissions = Array.from({ length: count - 1 }, (_, at) => `a${at}:read`);
       const rules = [{ permissions: permissions.slice(50) }];
       return create({ name: "a", type: "private", permissions: permissions.slice(0, 50), rules });
     };
-    const long = expectProblem(await ask(101), 400, "invalid_request");
+    const long = expectProblem(await request(101), 400, "invalid_request");
     expect(JSON.stringify(long)).toContain("100 items");
-    expect((await ask(100)).body).not.toContain("100 items");
+    expect((await request(100)).body).not.toContain("100 items");
   });
 
-  it("HTTP2_STREAM_LIMIT, which is told to clients and is 250 at most by default", async () => {
+  it("HTTP2_STREAM_LIMIT, announced to clients, with a default of at most 250", async () => {
     expect(await settingsOf(limited)).toMatchObject({ maxConcurrentStreams: 7 });
     expect((await settingsOf(usual)).maxConcurrentStreams).toBeLessThanOrEqual(250);
   });
 
   it("HTTP2_FRAME_LIMIT", async () => {
     const pings = Array.from({ length: 30 }, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)));
-    const [cutOff, kept] = [openRawHttp2(limited.port), openRawHttp2(usual.port)];
-    cutOff.write(Buffer.concat(pings));
-    kept.write(Buffer.concat(pings));
-    await cutOff.ended;
-    // What follows is answered: 9 bytes before the 8 of each, after settings of the server.
-    await until(async () => kept.received().length > 30 * 17);
-    expect(kept.socket.destroyed).toBe(false);
-    kept.socket.destroy();
+    const [closed, open] = [openRawHttp2(limited.port), openRawHttp2(usual.port)];
+    closed.write(Buffer.concat(pings));
+    open.write(Buffer.concat(pings));
+    await closed.ended;
+    // The frames that follow are acknowledged: a 9-byte header and 8 bytes each, after the server settings.
+    await until(async () => open.received().length > 30 * 17);
+    expect(open.socket.destroyed).toBe(false);
+    open.socket.destroy();
   });
 
   it("CONNECTION_LIMIT", async () => {
@@ -142,7 +142,7 @@ describe("what is set is kept", () => {
     const [crowd, few] = [open(limited), open(usual)];
     const left = (some: typeof crowd) => some.filter(({ socket }) => !socket.destroyed).length;
     await until(async () => left(crowd) <= 20);
-    // Once the last of them is answered, the server has accepted all of them.
+    // Once the last one has a response, the server has accepted all of them.
     const last = few.at(-1) as (typeof few)[number];
     last.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
     await until(async () => last.received().includes("HTTP/1.1 200"));
@@ -152,7 +152,7 @@ describe("what is set is kept", () => {
     }
   });
 
-  it("HEADER_TIMEOUT, though a body may take a day, for a first request and for a later one", async () => {
+  it("HEADER_TIMEOUT, for first and later requests, independent of BODY_TIMEOUT", async () => {
     const { port, url } = hasty;
     const target = { port, url, firstKey: (await hasty.createTenant()).key };
     const ways = Object.entries(slowHeaders).filter(([what]) => !what.includes("TLS"));
@@ -168,7 +168,7 @@ describe("what is set is kept", () => {
     expect(left).toEqual([]);
   });
 
-  it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, once a key has come that works", async () => {
+  it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, after a valid key", async () => {
     const open = ({ port }: TestServer, withKey: string) => {
       const http1 = openRaw(port);
       http1.write(`GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${withKey}\r\n\r\n`);
@@ -177,7 +177,7 @@ describe("what is set is kept", () => {
       http2.write(frame(frameType.headers, endHeaders | endStream, 1, fields));
       return { http1, http2 };
     };
-    // By default it is longer: those that came first to the other server stay.
+    // The default is longer: the first connections to the other server stay open.
     const longer = open(usual, (await usual.createTenant()).key);
     const { http1, http2 } = open(limited, key);
     expect(Math.min(await http1.ended, await http2.ended)).toBeGreaterThan(1_000);

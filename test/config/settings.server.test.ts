@@ -40,7 +40,7 @@ describe("KEY_PEPPER", () => {
   const older = "the older pepper of the two";
   const newer = "the newer pepper of the two";
 
-  it("is needed to check keys that were made with it", async () => {
+  it("is required to verify keys created with it", async () => {
     const peppered = await start({ KEY_PEPPER: older });
     const { key } = await peppered.createTenant();
     expect(await reads(peppered, key)).toBe(200);
@@ -48,7 +48,7 @@ describe("KEY_PEPPER", () => {
     expect(await reads(await start({ KEY_PEPPER: newer }, peppered.store), key)).toBe(401);
   });
 
-  it("can be rotated: keys of the old one work while it is in the list, and no longer", async () => {
+  it("can be rotated: keys of an old pepper work while it is listed", async () => {
     const before = await start({ KEY_PEPPER: older });
     const { key } = await before.createTenant();
     const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
@@ -59,7 +59,7 @@ describe("KEY_PEPPER", () => {
     expect(await reads(after, madeMeanwhile)).toBe(200);
   });
 
-  it("can be rotated under sessions and nonces as well", async () => {
+  it("can be rotated for sessions and nonces", async () => {
     const before = await start({ KEY_PEPPER: older });
     const tenant = await createTenant(before, ["application:read"]);
     const { sessionKey, nonce } = await tenant.api.createSession(tenant.publicKey);
@@ -71,14 +71,14 @@ describe("KEY_PEPPER", () => {
     expect(await reads(await start({ KEY_PEPPER: newer }, before.store), sessionKey)).toBe(401);
   });
 
-  it("can be brought in: an empty one in the list stands for the time before", async () => {
+  it("can be introduced later with an empty entry for existing keys", async () => {
     const before = await start();
     const { key } = await before.createTenant();
     expect(await reads(await start({ KEY_PEPPER: newer }, before.store), key)).toBe(401);
     expect(await reads(await start({ KEY_PEPPER: `${newer},` }, before.store), key)).toBe(200);
   });
 
-  it("is the new one for a key that is regenerated", async () => {
+  it("applies the newest pepper to a regenerated key", async () => {
     const before = await start({ KEY_PEPPER: older });
     const { key, applicationId } = await before.createTenant();
     const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
@@ -89,7 +89,7 @@ describe("KEY_PEPPER", () => {
 });
 
 describe("KEY_HEADER", () => {
-  it("is the header that keys are read from, on every protocol, and SVC-API-KEY is not", async () => {
+  it("replaces SVC-API-KEY on every protocol", async () => {
     const server = await start({ KEY_HEADER: "X-Latchkey-Key" });
     const { key } = await server.createTenant();
     expect(await reads(server, key, "x-latchkey-key")).toBe(200);
@@ -100,12 +100,15 @@ describe("KEY_HEADER", () => {
       ["x-latchkey-key", "0"],
       ["svc-api-key", "16"],
     ] as const) {
-      const answer = await callRaw(server, path, { headers: { [name]: key }, body: envelope("") });
-      expect(answer.headers["grpc-status"]).toBe(status);
+      const response = await callRaw(server, path, {
+        headers: { [name]: key },
+        body: envelope(""),
+      });
+      expect(response.headers["grpc-status"]).toBe(status);
     }
   });
 
-  it("is named to callers without a key, and in the description of the API", async () => {
+  it("appears in the 401 response and in the OpenAPI document", async () => {
     const server = await start({ KEY_HEADER: "X-Latchkey-Key" });
     const refused = await send(server, "/applications/key");
     const { detail } = expectProblem(refused, 401, "unauthenticated");
@@ -118,11 +121,11 @@ describe("KEY_HEADER", () => {
     ]);
   });
 
-  it("is SVC-API-KEY where it is not set", async () => {
+  it("defaults to SVC-API-KEY", async () => {
     const server = await start();
-    const answer = await send(server, "/openapi.json");
-    expect([answer.status, answer.headers["content-type"]]).toEqual([200, "application/json"]);
-    const { openapi, components, paths } = JSON.parse(answer.body);
+    const response = await send(server, "/openapi.json");
+    expect([response.status, response.headers["content-type"]]).toEqual([200, "application/json"]);
+    const { openapi, components, paths } = JSON.parse(response.body);
     expect(openapi).toMatch(/^3\.1\./);
     expect(Object.values(components.securitySchemes)).toEqual([
       expect.objectContaining({ name: "SVC-API-KEY" }),
@@ -149,17 +152,17 @@ describe("GRANT_POLICY", () => {
     return outcomes.map((it) => (it.status === "fulfilled" ? "done" : it.reason.reason));
   };
 
-  it("of held lets nobody give what it does not hold", async () => {
+  it("held refuses to grant permissions that the caller does not hold", async () => {
     const refused = ["permission_denied", "permission_denied", "permission_denied"];
     expect(await attempts(await start())).toEqual(refused);
     expect(await attempts(await start({ GRANT_POLICY: "held" }))).toEqual(refused);
   });
 
-  it("of open turns the rules about giving off", async () => {
+  it("open allows granting any permission", async () => {
     expect(await attempts(await start({ GRANT_POLICY: "open" }))).toEqual(["done", "done", "done"]);
   });
 
-  it("of open lets nobody administer an application that holds more than the caller", async () => {
+  it("open still refuses to administer a more privileged application", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const updater = await api.createApplication(root.key, {
@@ -172,7 +175,7 @@ describe("GRANT_POLICY", () => {
     await expect(call).rejects.toMatchObject({ reason: "permission_denied" });
   });
 
-  it("of open lets private applications give what no grant of theirs covers", async () => {
+  it("open lets private applications grant permissions without a matching grant", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const creator = await api.createApplication(root.key, {
@@ -186,7 +189,7 @@ describe("GRANT_POLICY", () => {
     await expect(api.createApplication(creator.key, request)).resolves.toBeDefined();
   });
 
-  it("of open still keeps public applications from what they cannot hold", async () => {
+  it("open still refuses permissions that public applications cannot hold", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const request = { name: "a", type: "public", permissions: ["application:delete"] };
@@ -195,7 +198,7 @@ describe("GRANT_POLICY", () => {
 });
 
 describe("SESSION_TTL", () => {
-  it("is how long a session lasts that nobody gave an end", async () => {
+  it("is the lifetime of a session without an explicit expiry", async () => {
     const server = await start({ SESSION_TTL: "10m" });
     const { api, publicKey, privateKey } = await createTenant(server, ["application:read"]);
     const { sessionKey, nonce, expiresAt } = await api.createSession(publicKey);
@@ -209,7 +212,7 @@ describe("SESSION_TTL", () => {
 });
 
 describe("SESSION_QUOTA", () => {
-  it("is how many sessions an application may have open that has no quota of its own", async () => {
+  it("is the session limit of applications without their own quota", async () => {
     const server = await start({ SESSION_QUOTA: "2" });
     const { api, root, publicKey } = await createTenant(server);
     await api.createSession(publicKey);
@@ -232,7 +235,7 @@ describe("SESSION_QUOTA", () => {
     expect(metrics).toContain('latchkey_rate_limited_total{limit="sessions"} 2');
   });
 
-  it("never asks to wait for less than a second, or for more than an hour", async () => {
+  it("returns a Retry-After between one second and one hour", async () => {
     const server = await start({ SESSION_QUOTA: "1" });
     const { api, publicKey, privateKey } = await createTenant(server);
     const { nonce } = await api.createSession(publicKey);
@@ -250,7 +253,7 @@ describe("SESSION_QUOTA", () => {
 });
 
 describe("SESSION_MAX_TTL", () => {
-  it("is the furthest end that a session can be given, to the millisecond", async () => {
+  it("is the latest expiry of a session, to the millisecond", async () => {
     const server = await start({ SESSION_MAX_TTL: "1h" });
     const tenant = await createTenant(server);
     const { nonce } = await tenant.api.createSession(tenant.publicKey);
@@ -274,7 +277,7 @@ describe("SESSION_MAX_TTL", () => {
 });
 
 describe("BODY_LIMIT", () => {
-  it("is the largest body that is taken, to the byte, on every protocol", async () => {
+  it("is the largest accepted body, to the byte, on every protocol", async () => {
     const server = await start({ BODY_LIMIT: "2kb" });
     const { key } = await server.createTenant();
     const headers = { "svc-api-key": key, "content-type": "application/json" };
@@ -287,7 +290,7 @@ describe("BODY_LIMIT", () => {
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
     expect((await post(path, 2048)).status).toBe(400);
     expect((await post(path, 2049)).status).toBe(429);
-    // Field 100 is one that nobody knows: it is skipped.
+    // Field 100 is unknown and skipped.
     const message = (size: number) =>
       Buffer.concat([
         Buffer.from([0xa2, 0x06, 0x80 | ((size - 4) & 0x7f), (size - 4) >> 7]),
@@ -303,15 +306,15 @@ describe("BODY_LIMIT", () => {
 });
 
 describe("JSON_DEPTH_LIMIT", () => {
-  it("holds over REST and over Connect alike", async () => {
+  it("applies to REST and Connect", async () => {
     const server = await start({ JSON_DEPTH_LIMIT: "8" });
     const { key } = await server.createTenant();
     const headers = { "svc-api-key": key, "content-type": "application/json" };
     const refusalOf = async (path: string, levels: number) => {
       const body = `{"name":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
-      const answer = await send(server, path, { method: "POST", headers, body });
-      expect(answer.status).toBe(400);
-      return answer.body;
+      const response = await send(server, path, { method: "POST", headers, body });
+      expect(response.status).toBe(400);
+      return response.body;
     };
     for (const path of ["/applications", "/latchkey.v1.ApplicationService/CreateApplication"]) {
       expect(await refusalOf(path, 9)).toContain("nested deeper than 8 levels");
@@ -331,8 +334,8 @@ describe("KEY_HEADER and whoami", () => {
 
   afterAll(() => server.close());
 
-  describe("whoami where KEY_HEADER names another header", () => {
-    it("tells whose key is in that header", async () => {
+  describe("whoami with another KEY_HEADER", () => {
+    it("identifies the key in that header", async () => {
       const headers = { "x-latchkey": root.key };
       const { status, body } = await send(server, "/whoami", { headers });
       expect(status).toBe(200);
@@ -349,14 +352,14 @@ describe("KEY_HEADER and whoami", () => {
         allowed_cidrs: [],
       });
       const path = "/latchkey.v1.AccessService/WhoAmI";
-      const answer = await callRaw(server, path, { headers, body: envelope("") });
-      expect(answer.headers["grpc-status"]).toBe("0");
-      expect(answer.body.includes(root.applicationId)).toBe(true);
+      const response = await callRaw(server, path, { headers, body: envelope("") });
+      expect(response.headers["grpc-status"]).toBe("0");
+      expect(response.body.includes(root.applicationId)).toBe(true);
     });
 
-    it("does not look at the usual one, and says which it looks at", async () => {
-      const answer = await send(server, "/whoami", { headers: { "svc-api-key": root.key } });
-      expect(expectProblem(answer, 401, "unauthenticated").detail).toContain("X-Latchkey");
+    it("ignores the default header and names the configured one", async () => {
+      const response = await send(server, "/whoami", { headers: { "svc-api-key": root.key } });
+      expect(expectProblem(response, 401, "unauthenticated").detail).toContain("X-Latchkey");
     });
   });
 });

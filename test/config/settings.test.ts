@@ -37,8 +37,8 @@ describe("docs/reference/settings.md", () => {
   });
 });
 
-describe("settings", () => {
-  it("need nothing: every one has a default", () => {
+describe("readSettings", () => {
+  it("has a default for every setting", () => {
     expect(readSettings({})).toMatchObject({
       port: 8080,
       workers: availableParallelism(),
@@ -55,11 +55,11 @@ describe("settings", () => {
     });
   });
 
-  it("take an empty variable for one that is not set", () => {
+  it("treats an empty variable as unset", () => {
     expect(readSettings({ PORT: "", MONGODB_URI: "" })).toEqual(readSettings({}));
   });
 
-  it("use MongoDB where its address is given", () => {
+  it("selects MongoDB if MONGODB_URI is set", () => {
     expect(readSettings({ MONGODB_URI: "mongodb://db", MONGODB_DATABASE: "keys" }).store).toEqual({
       kind: "mongodb",
       uri: "mongodb://db",
@@ -68,7 +68,7 @@ describe("settings", () => {
     });
   });
 
-  it("let MongoDB be read less strictly", () => {
+  it("reads MONGODB_READS", () => {
     const environment = { MONGODB_URI: "mongodb://db", MONGODB_READS: "majority" };
     expect(readSettings(environment).store).toMatchObject({ reads: "majority" });
     expect(problemsOf({ MONGODB_READS: "local" })).toEqual([
@@ -82,7 +82,7 @@ describe("settings", () => {
     ["3m", 180_000],
     ["2h", 7_200_000],
     ["30d", 2_592_000_000],
-  ])("read the time %s", (text, milliseconds) => {
+  ])("reads the duration %s", (text, milliseconds) => {
     expect(readSettings({ SESSION_TTL: text }).sessionTtl).toBe(milliseconds);
   });
 
@@ -90,11 +90,11 @@ describe("settings", () => {
     ["4096", 4096],
     ["64kb", 65_536],
     ["2MB", 2_097_152],
-  ])("read the size %s", (text, bytes) => {
+  ])("reads the size %s", (text, bytes) => {
     expect(readSettings({ BODY_LIMIT: text }).bodyLimit).toBe(bytes);
   });
 
-  it("read peppers newest first, where an empty one at the end stands for none", () => {
+  it("reads peppers newest first, with an empty last one for no pepper", () => {
     const [first, second] = ["a".repeat(16), "b".repeat(16)];
     expect(readSettings({ KEY_PEPPER: `${first},${second},` }).peppers).toEqual([
       first,
@@ -103,11 +103,11 @@ describe("settings", () => {
     ]);
   });
 
-  it("cannot be changed", () => {
+  it("returns a frozen object", () => {
     expect(Object.isFrozen(readSettings({}))).toBe(true);
   });
 
-  it("tell every problem at once, by the name of the variable", () => {
+  it("reports all problems at once, each with the name of its setting", () => {
     const problems = problemsOf({
       PORT: "http",
       WORKERS: "many",
@@ -170,7 +170,7 @@ describe("settings", () => {
     ]);
   });
 
-  it("read the limits of what may be asked for", () => {
+  it("reads the resource limits", () => {
     const { limits } = readSettings({
       ...{
         HEADER_LIMIT: "32kb",
@@ -191,28 +191,28 @@ describe("settings", () => {
     });
   });
 
-  it("refuse less room for all bodies than one may take", () => {
+  it("refuses a BODY_BUDGET below BODY_LIMIT", () => {
     expect(readSettings({ BODY_BUDGET: "256mb" }).limits.bodyBudget).toBe(268_435_456);
     expect(problemsOf({ BODY_LIMIT: "2mb", BODY_BUDGET: "1mb" })).toEqual([
       "BODY_BUDGET must be at least as large as BODY_LIMIT",
     ]);
   });
 
-  it("refuse a body less time than its headers have", () => {
+  it("refuses a BODY_TIMEOUT below HEADER_TIMEOUT", () => {
     expect(problemsOf({ HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "30s" })).toEqual([
       "BODY_TIMEOUT must be at least as long as HEADER_TIMEOUT",
     ]);
   });
 
-  it.each(["0", "-1", "1.5", "129", "1e2", "all"])("refuse WORKERS=%s", (WORKERS) => {
+  it.each(["0", "-1", "1.5", "129", "1e2", "all"])("refuses WORKERS=%s", (WORKERS) => {
     expect(problemsOf({ WORKERS })).toEqual([
       "WORKERS must be a number of processes from 1 to 128, for example 4",
     ]);
   });
 
-  it("tell of every number what it counts, how many there may be, and one that will do", () => {
+  it("describes the unit, the range and a valid example of each number", () => {
     expect(problemsOf({ HTTP2_STREAM_LIMIT: "251" })).toEqual([
-      "HTTP2_STREAM_LIMIT must be a number of calls at once from 1 to 250, for example 100",
+      "HTTP2_STREAM_LIMIT must be a number of concurrent calls from 1 to 250, for example 100",
     ]);
     const problems = problemsOf({
       ...{ HEADER_COUNT_LIMIT: "1", JSON_DEPTH_LIMIT: "1", LIST_LIMIT: "1", CONNECTION_LIMIT: "0" },
@@ -225,7 +225,7 @@ describe("settings", () => {
     }
   });
 
-  it("read the proxies that are trusted, by network or by address", () => {
+  it("reads trusted proxies as networks or addresses", () => {
     const { trustedProxies } = readSettings({ TRUSTED_PROXIES: "10.0.0.0/8, ::1,::ffff:1.2.3.4" });
     expect(trustedProxies).toEqual([
       { start: [10, 0, 0, 0], prefix: 8 },
@@ -236,12 +236,15 @@ describe("settings", () => {
 
   it.each([
     ["10.0.0.0/33", '"10.0.0.0/33" must have a prefix from /0 to /32'],
-    ["::1,10.1.0.0/8", '"10.1.0.0/8" has bits beyond its prefix: write 10.0.0.0/8 for the network'],
+    [
+      "::1,10.1.0.0/8",
+      '"10.1.0.0/8" has bits set after its prefix: use 10.0.0.0/8 for the network',
+    ],
     ["loopback", '"loopback" must be a network such as 203.0.113.0/24'],
     ["::1,", '"" must be a network such as 203.0.113.0/24'],
     ["*", '"*" must be a network such as 203.0.113.0/24'],
-  ])("refuse TRUSTED_PROXIES=%s", (TRUSTED_PROXIES, why) => {
-    const start = "TRUSTED_PROXIES must be networks or addresses joined by commas";
+  ])("refuses TRUSTED_PROXIES=%s", (TRUSTED_PROXIES, why) => {
+    const start = "TRUSTED_PROXIES must be a comma-separated list of networks or addresses";
     expect(problemsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining(`${start}: ${why}`)]);
   });
 
@@ -251,21 +254,20 @@ describe("settings", () => {
     ["1/h", { count: 1, interval: 3_600_000, burst: 1 }],
     ["100/s:500", { count: 100, interval: 1_000, burst: 500 }],
     ["off", undefined],
-  ])("read the rate %s", (text, rate) => {
+  ])("reads the rate %s", (text, rate) => {
     const { rateLimits } = readSettings({
       ...{ RATE_LIMIT_PUBLIC: text, RATE_LIMIT_PRIVATE: text },
       ...{ RATE_LIMIT_MANAGEMENT: text, RATE_LIMIT_FAILURES: text },
     });
-    const areShared = false;
     const all = { public: rate, private: rate, management: rate, failures: rate };
-    expect(rateLimits).toEqual({ ...all, areShared });
+    expect(rateLimits).toEqual({ ...all, shared: false });
   });
 
   it.each(["100", "0/s", "100/d", "1.5/s", "100/s:0", "100/s:", "none", "-1/s", "1/s:1e9"])(
-    "refuse the rate %s",
+    "refuses the rate %s",
     (RATE_LIMIT_FAILURES) => {
       expect(problemsOf({ RATE_LIMIT_FAILURES })).toEqual([
-        "RATE_LIMIT_FAILURES must be off or a rate such as 100/s, 100/m or 100/h, or 100/s:500 for bursts of 500",
+        "RATE_LIMIT_FAILURES must be off or a rate, for example 100/s, 100/m, 100/h, or 100/s:500 for bursts of 500",
       ]);
     },
   );
@@ -276,49 +278,52 @@ describe("settings", () => {
     [6, 2_000, 100],
     [120, 40_000, 5],
   ])(
-    "let many processes share what wrong keys an address may send: %i",
+    "divides the limit of invalid keys per address among %i processes",
     (workers, interval, burst) => {
       const { rateLimits } = readSettings({ WORKERS: String(workers) });
       expect(rateLimits.failures).toEqual({ count: 10, interval, burst });
     },
   );
 
-  it("let processes count together where they share a database", () => {
+  it("allows shared rate limits only with MongoDB", () => {
     const RATE_LIMIT_SCOPE = "shared";
     const { rateLimits } = readSettings({ RATE_LIMIT_SCOPE, MONGODB_URI: "mongodb://db" });
-    expect(rateLimits.areShared).toBe(true);
+    expect(rateLimits.shared).toBe(true);
     expect(problemsOf({ RATE_LIMIT_SCOPE })).toEqual([
-      "RATE_LIMIT_SCOPE=shared needs MONGODB_URI: processes count together there",
+      "RATE_LIMIT_SCOPE=shared needs MongoDB: set MONGODB_URI, or use RATE_LIMIT_SCOPE=process",
     ]);
     expect(problemsOf({ RATE_LIMIT_SCOPE: "both" })).toEqual([
       "RATE_LIMIT_SCOPE must be process or shared",
     ]);
   });
 
-  it("do not repeat a secret in what they tell", () => {
+  it("never includes a secret in a problem", () => {
     expect(problemsOf({ KEY_PEPPER: "hunter2" }).join()).not.toContain("hunter2");
     expect(problemsOf({ MONGODB_URI: "http://u:hunter2@db" }).join()).not.toContain("hunter2");
   });
 
-  it("refuse files that are no certificate and key", () => {
+  it("refuses files that are not a certificate and key", () => {
     const problems = problemsOf({ TLS_CERT: "package.json", TLS_KEY: "package.json" });
     expect(problems).toEqual([
-      "TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files",
+      "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key",
     ]);
   });
 
-  it.each(["REQUEST_TIMEOUT", "SHUTDOWN_GRACE"])("refuse a %s that no timer can keep", (name) => {
-    expect(problemsOf({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
-  });
+  it.each(["REQUEST_TIMEOUT", "SHUTDOWN_GRACE"])(
+    "refuses a %s above the maximum of a timer",
+    (name) => {
+      expect(problemsOf({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
+    },
+  );
 
   it.each([
     ...["connection", "Transfer-Encoding", "grpc-timeout", "x-forwarded-for", "x-request-id"],
     ...["traceparent", "tracestate", "baggage"],
-  ])("refuse the header %s for keys, which means something else", (KEY_HEADER) => {
+  ])("refuses the reserved header %s for keys", (KEY_HEADER) => {
     expect(problemsOf({ KEY_HEADER })).toHaveLength(1);
   });
 
-  it("tell metrics on the port of the service, at a port for this machine, or not at all", () => {
+  it("reads where metrics are served: the service port, a loopback port, or nowhere", () => {
     const metricsOf = (environment: Environment) => readSettings(environment).metrics;
     expect(metricsOf({})).toMatchObject({ port: undefined });
     expect(metricsOf({ METRICS_PORT: "9464" })).toEqual({ port: 9464, host: "127.0.0.1" });
@@ -329,43 +334,43 @@ describe("settings", () => {
       "METRICS_PORT must be a port from 0 to 65535, for example 8080",
     ]);
     expect(problemsOf({ METRICS_HOST: "::" })).toEqual([
-      "METRICS_HOST goes with METRICS_PORT: set both, or METRICS_PORT alone",
+      "METRICS_HOST needs METRICS_PORT: set both, or unset METRICS_HOST",
     ]);
   });
 
-  it("keep events for a month, or as long as is said, up to ten years", () => {
+  it("retains events for 30 days by default and ten years at most", () => {
     const day = 24 * 3_600_000;
     expect(readSettings({}).eventRetention).toBe(30 * day);
     expect(readSettings({ EVENT_RETENTION: "3650d" }).eventRetention).toBe(3_650 * day);
     for (const EVENT_RETENTION of ["3651d", "0d", "1w", "-1d"]) {
       expect(problemsOf({ EVENT_RETENTION })).toEqual([
-        expect.stringContaining("EVENT_RETENTION must be a time such as"),
+        expect.stringContaining("EVENT_RETENTION must be a duration of at most 87600h"),
       ]);
     }
   });
 
-  it("need the certificate and its key together", () => {
+  it("requires TLS_CERT and TLS_KEY together", () => {
     expect(problemsOf({ TLS_CERT: "package.json" })).toEqual([
-      "TLS_CERT and TLS_KEY go together: set both or none",
+      "TLS_CERT and TLS_KEY must be set together: set both or neither",
     ]);
   });
 
-  it("refuse a key of another kind than the certificate's", () => {
+  it("refuses a key that does not belong to the certificate", () => {
     const TLS_CERT = "test/fixtures/localhost.crt";
     const TLS_KEY = "test/fixtures/localhost-renewed.key";
     expect(problemsOf({ TLS_CERT, TLS_KEY })).toEqual([
-      "TLS_CERT and TLS_KEY must be a certificate and its key, as PEM files",
+      "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key",
     ]);
   });
 
-  it("refuse an authority of clients that is none, or that nobody could show a certificate of", () => {
+  it("refuses a TLS_CLIENT_CA that is not a CA certificate, or without TLS", () => {
     const tls = {
       TLS_CERT: "test/fixtures/localhost.crt",
       TLS_KEY: "test/fixtures/localhost.key",
     };
     for (const TLS_CLIENT_CA of ["package.json", "test/fixtures/client.crt"]) {
       expect(problemsOf({ ...tls, TLS_CLIENT_CA })).toEqual([
-        "TLS_CLIENT_CA must be the certificate of an authority, as a PEM file",
+        "TLS_CLIENT_CA must be a PEM file with the certificate of a certificate authority",
       ]);
     }
     expect(problemsOf({ TLS_CLIENT_CA: "test/fixtures/client-ca.crt" })).toEqual([
@@ -373,7 +378,7 @@ describe("settings", () => {
     ]);
   });
 
-  it("refuse a longest session that is shorter than the usual one", () => {
+  it("refuses a SESSION_MAX_TTL below SESSION_TTL", () => {
     expect(problemsOf({ SESSION_TTL: "1h", SESSION_MAX_TTL: "1m" })).toHaveLength(1);
   });
 });

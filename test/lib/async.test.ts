@@ -1,10 +1,7 @@
 import { stat } from "node:fs/promises";
 import { getActiveResourcesInfo } from "node:process";
-import { PassThrough } from "node:stream";
-import { finished } from "node:stream/promises";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import { forwardLines } from "../../src/cluster/supervisor.js";
 import { Cancellation } from "../../src/lib/cancellation.js";
 import { batchPerTick } from "../../src/lib/concurrency.js";
 import { waitForNextTick } from "../../src/lib/event-loop.js";
@@ -14,35 +11,35 @@ import { createBatcher } from "../../src/store/mongo/lookup.js";
 import { thenStandStill } from "../support/then-stand-still.js";
 import { until } from "../support/until.js";
 
-describe("batches of lookups", () => {
-  /** A load that answers, when told to, `<key>!` for all keys but "none". */
+describe("lookup batches", () => {
+  /** A load that resolves on demand with `<key>!` for all keys but "none". */
   function createLoads() {
-    const loads: { keys: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
+    const loads: { keys: readonly string[]; resolve(): void; fail(error: Error): void }[] = [];
     const load = (keys: readonly string[]) =>
       new Promise<ReadonlyMap<string, string>>((resolve, fail) => {
         const found = keys.filter((key) => key !== "none").map((key) => [key, `${key}!`] as const);
-        loads.push({ keys, answer: () => resolve(new Map(found)), fail });
+        loads.push({ keys, resolve: () => resolve(new Map(found)), fail });
       });
     return { loads, load };
   }
 
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-  describe("a batcher", () => {
-    it("gives the lookups of one turn one load, and each its own answer", async () => {
+  describe("the lookup batcher", () => {
+    it("loads the lookups of one turn together and returns each its own result", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load);
       const found = Promise.all(["a", "b", "a", "none"].map(lookup));
       await turn();
       expect(loads.map(({ keys }) => keys)).toEqual([["a", "b", "none"]]);
-      loads[0]?.answer();
+      loads[0]?.resolve();
       expect(await found).toEqual(["a!", "b!", "a!", undefined]);
     });
 
-    it("gathers what different callbacks of one turn look up", async () => {
+    it("batches lookups of different callbacks of one turn", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load);
-      // As sockets do, each runs its microtasks before the next begins.
+      // Like sockets, each runs its microtasks before the next begins.
       for (const key of ["a", "b", "c"]) {
         setImmediate(() => lookup(key));
       }
@@ -51,14 +48,14 @@ describe("batches of lookups", () => {
       expect(loads.map(({ keys }) => keys)).toEqual([["a", "b", "c"]]);
     });
 
-    it("sends a lone lookup in the same turn", async () => {
+    it("sends a single lookup in the same turn", async () => {
       const { loads, load } = createLoads();
       void createBatcher(load)("a");
       await turn();
       expect(loads).toHaveLength(1);
     });
 
-    it("gives what is looked up while a load is under way the next one, as soon as that is answered", async () => {
+    it("batches lookups during a load into the next load", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load, { patience: 60_000 });
       const first = lookup("a");
@@ -69,15 +66,15 @@ describe("batches of lookups", () => {
         await turn();
       }
       expect(loads.map(({ keys }) => keys)).toEqual([["a"]]);
-      loads[0]?.answer();
+      loads[0]?.resolve();
       expect(await first).toBe("a!");
       await turn();
       expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["a", "b", "c"]]);
-      loads[1]?.answer();
+      loads[1]?.resolve();
       expect(await Promise.all(later)).toEqual(["a!", "b!", "c!"]);
     });
 
-    it("holds nothing back any longer once a load has failed", async () => {
+    it("continues with the next load after a failed one", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load, { patience: 60_000 });
       const first = lookup("a");
@@ -86,11 +83,11 @@ describe("batches of lookups", () => {
       loads[0]?.fail(new Error("lost"));
       await expect(first).rejects.toThrow("lost");
       await turn();
-      loads[1]?.answer();
+      loads[1]?.resolve();
       expect(await second).toBe("b!");
     });
 
-    it("waits for a load that is not answered no longer than its patience", async () => {
+    it("waits for a hanging load no longer than its timeout", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load, { patience: 5 });
       void lookup("a");
@@ -98,13 +95,13 @@ describe("batches of lookups", () => {
       for (const count of [2, 3]) {
         const later = lookup("b");
         await until(async () => loads.length === count);
-        loads[count - 1]?.answer();
+        loads[count - 1]?.resolve();
         expect(await later).toBe("b!");
       }
       expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["b"], ["b"]]);
     });
 
-    it("never answers from a load that was sent before the lookup", async () => {
+    it("never uses a load that was sent before the lookup", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load, { patience: 0 });
       void lookup("a");
@@ -112,11 +109,11 @@ describe("batches of lookups", () => {
       const later = lookup("a");
       await turn();
       expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["a"]]);
-      loads[1]?.answer();
+      loads[1]?.resolve();
       expect(await later).toBe("a!");
     });
 
-    it("never answers from a load that is being sent", async () => {
+    it("never uses a load that is being sent", async () => {
       const seen: string[][] = [];
       let again: Promise<string | undefined> | undefined;
       const lookup = createBatcher(async (keys: readonly string[]) => {
@@ -129,25 +126,25 @@ describe("batches of lookups", () => {
       expect(seen).toEqual([["a"], ["b"]]);
     });
 
-    it("splits what is over the limit", async () => {
+    it("splits lookups above the limit", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load, { limit: 2 });
       const found = Promise.all(["a", "b", "c", "d", "e"].map(lookup));
       await turn();
       expect(loads.map(({ keys }) => keys)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
-      for (const { answer } of loads) {
-        answer();
+      for (const { resolve } of loads) {
+        resolve();
       }
       expect(await found).toEqual(["a!", "b!", "c!", "d!", "e!"]);
     });
 
-    it("fails the lookups of a load that failed, and no others", async () => {
+    it("fails only the lookups of the failed load", async () => {
       const { loads, load } = createLoads();
       const lookup = createBatcher(load, { limit: 2 });
       const found = Promise.allSettled(["a", "b", "c"].map(lookup));
       await turn();
       loads[0]?.fail(new Error("lost"));
-      loads[1]?.answer();
+      loads[1]?.resolve();
       expect((await found).map(({ status }) => status)).toEqual([
         "rejected",
         "rejected",
@@ -155,7 +152,7 @@ describe("batches of lookups", () => {
       ]);
     });
 
-    it("survives a load that throws at once", async () => {
+    it("handles a load that throws synchronously", async () => {
       const lookup = createBatcher<string, string>(() => {
         throw new Error("refused");
       });
@@ -164,8 +161,8 @@ describe("batches of lookups", () => {
   });
 });
 
-describe("work done together", () => {
-  /** Doubles numbers together, and notes each group that it is given. */
+describe("batchPerTick", () => {
+  /** Doubles numbers in batches and records each batch. */
   function createDoubling() {
     const groups: (readonly number[])[] = [];
     const double = batchPerTick(async (items: readonly number[]) => {
@@ -175,24 +172,24 @@ describe("work done together", () => {
     return { groups, double };
   }
 
-  describe("what is asked for in one turn", () => {
-    it("is done in one go, and each gets its own answer", async () => {
+  describe("items of one turn", () => {
+    it("are processed together, each with its own result", async () => {
       const { groups, double } = createDoubling();
-      const answers = await Promise.all([3, 1, 2, 1].map(double));
-      expect(answers).toEqual([6, 2, 4, 2]);
+      const results = await Promise.all([3, 1, 2, 1].map(double));
+      expect(results).toEqual([6, 2, 4, 2]);
       expect(groups).toEqual([[3, 1, 2, 1]]);
     });
 
-    it("is done after the turn, and not in it", async () => {
+    it("are processed after the turn", async () => {
       const { groups, double } = createDoubling();
-      const answer = double(1);
+      const result = double(1);
       await Promise.resolve();
       expect(groups).toEqual([]);
-      await answer;
+      await result;
       expect(groups).toEqual([[1]]);
     });
 
-    it("includes what is asked for by those who wait in that turn", async () => {
+    it("include items added by microtasks of that turn", async () => {
       const { groups, double } = createDoubling();
       const askLater = async () => {
         for (let hops = 0; hops < 10; hops++) {
@@ -205,15 +202,15 @@ describe("work done together", () => {
     });
   });
 
-  describe("what is asked for in another turn", () => {
-    it("is done by itself: nothing that was looked up before is an answer to it", async () => {
+  describe("items of another turn", () => {
+    it("are processed separately, never from an earlier batch", async () => {
       const { groups, double } = createDoubling();
       await double(1);
       await double(1);
       expect(groups).toEqual([[1], [1]]);
     });
 
-    it("does not wait for what is under way, and gets its own answer", async () => {
+    it("do not wait for a running batch", async () => {
       const waiting: (() => void)[] = [];
       const echo = batchPerTick(async (items: readonly string[]) => {
         await new Promise<void>((resolve) => waiting.push(resolve));
@@ -232,27 +229,27 @@ describe("work done together", () => {
   });
 
   describe("a failure", () => {
-    it("is that of all who asked together, and of nobody else", async () => {
+    it("rejects all items of its batch and no others", async () => {
       const failure = new Error("The store is gone.");
       let isBroken = true;
-      const ask = batchPerTick(async (items: readonly number[]) => {
+      const double = batchPerTick(async (items: readonly number[]) => {
         if (isBroken) {
           throw failure;
         }
         return items;
       });
-      const results = await Promise.allSettled([ask(1), ask(2)]);
+      const results = await Promise.allSettled([double(1), double(2)]);
       expect(results).toEqual([
         { status: "rejected", reason: failure },
         { status: "rejected", reason: failure },
       ]);
       isBroken = false;
-      expect(await ask(3)).toBe(3);
+      expect(await double(3)).toBe(3);
     });
   });
 });
 
-describe("waiting in time", () => {
+describe("timeouts", () => {
   const never = new Promise<never>(() => {});
   const anHour = 3_600_000;
 
@@ -260,38 +257,38 @@ describe("waiting in time", () => {
     throw new Error("late");
   }
 
-  describe("waiting for an answer in time", () => {
-    it("ends with the answer, or with why there is none", async () => {
+  describe("withTimeout", () => {
+    it("returns the result or throws the error", async () => {
       expect(await withTimeout(Promise.resolve("here"), anHour, refuse)).toBe("here");
       await expect(withTimeout(Promise.reject(new Error("lost")), anHour, refuse)).rejects.toThrow(
         "lost",
       );
     });
 
-    it("ends without it when the time is up, as the waiting one likes", async () => {
+    it("returns or throws the result of onTimeout after the timeout", async () => {
       expect(await withTimeout(never, 1, () => "nothing")).toBe("nothing");
       await expect(withTimeout(never, 1, refuse)).rejects.toThrow("late");
     });
 
-    it("ends with an answer that is there when the time is up, though nobody has looked", async () => {
+    it("prefers a result that is already there when the timeout fires", async () => {
       const statLate = (milliseconds: number) =>
         thenStandStill(() => withTimeout(stat("."), 1, () => undefined), milliseconds);
-      let answer = await statLate(100);
-      // A slow machine needs longer to get the answer while this process stands still.
-      for (let wait = 200; !answer && wait < 10_000; wait *= 2) {
-        answer = await statLate(wait);
+      let result = await statLate(100);
+      // A slow machine needs longer to produce the result while this process is blocked.
+      for (let wait = 200; !result && wait < 10_000; wait *= 2) {
+        result = await statLate(wait);
       }
-      expect(answer?.isDirectory()).toBe(true);
+      expect(result?.isDirectory()).toBe(true);
     });
 
-    it("leaves an answer that comes too late alone, be it a failure", async () => {
+    it("ignores a late result or error", async () => {
       const { promise, reject } = createDeferred();
       await withTimeout(promise, 1, () => undefined);
       reject(new Error("lost"));
       await new Promise(setImmediate);
     });
 
-    it("keeps no process running", () => {
+    it("does not keep the process running", () => {
       const timers = () => getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
       const before = timers();
       void withTimeout(never, anHour, refuse);
@@ -308,11 +305,11 @@ describe("waiting in time", () => {
   }
 });
 
-describe("iterations with an end", () => {
+describe("iterators", () => {
   const failure = new Error("It broke.");
 
-  /** Notes every end that is told. */
-  function noting(ends: IteratorEnd[], thrown?: Error): (end: IteratorEnd) => void {
+  /** Records every reported end. */
+  function recordEnds(ends: IteratorEnd[], thrown?: Error): (end: IteratorEnd) => void {
     return (end) => {
       ends.push(end);
       if (thrown) {
@@ -330,7 +327,7 @@ describe("iterations with an end", () => {
     yield* items;
   }
 
-  async function taken<T>(items: AsyncIterable<T>): Promise<T[]> {
+  async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
     const all: T[] = [];
     for await (const item of items) {
       all.push(item);
@@ -338,13 +335,13 @@ describe("iterations with an end", () => {
     return all;
   }
 
-  describe("an iteration", () => {
-    it("passes all items on in their order, and tells once that it has finished", async () => {
+  describe("onIteratorEnd", () => {
+    it("passes items on in order and reports the end once", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.integer()), async (items) => {
           const ends: IteratorEnd[] = [];
-          const passed = onIteratorEnd(given(...items), noting(ends));
-          expect(await taken(passed)).toEqual(items);
+          const passed = onIteratorEnd(given(...items), recordEnds(ends));
+          expect(await collect(passed)).toEqual(items);
           expect(ends).toEqual([{ how: "finished" }]);
           expect(await passed.next()).toEqual({ done: true, value: undefined });
           await passed.return?.();
@@ -353,45 +350,45 @@ describe("iterations with an end", () => {
       );
     });
 
-    it("tells nothing before its end", async () => {
+    it("reports nothing before the end", async () => {
       const ends: IteratorEnd[] = [];
-      const passed = onIteratorEnd(given(1, 2), noting(ends));
+      const passed = onIteratorEnd(given(1, 2), recordEnds(ends));
       await passed.next();
       await passed.next();
       expect(ends).toEqual([]);
     });
 
-    it("asks for no item before it is asked for one", async () => {
-      let asked = 0;
+    it("reads no item before one is requested", async () => {
+      let reads = 0;
       const items = {
         [Symbol.asyncIterator]: () => ({
-          next: async () => ({ done: false as const, value: ++asked }),
+          next: async () => ({ done: false as const, value: ++reads }),
         }),
       };
       const passed = onIteratorEnd(items, () => {});
-      expect(asked).toBe(0);
+      expect(reads).toBe(0);
       expect(await passed.next()).toEqual({ done: false, value: 1 });
-      expect(asked).toBe(1);
+      expect(reads).toBe(1);
     });
 
-    it("that fails tells why, and throws what the callback throws", async () => {
+    it("reports a failure and throws the callback's error", async () => {
       const ends: IteratorEnd[] = [];
-      const told = new Error("Sorry.");
-      const passed = onIteratorEnd(failing(1), noting(ends, told));
+      const reported = new Error("Sorry.");
+      const passed = onIteratorEnd(failing(1), recordEnds(ends, reported));
       expect(await passed.next()).toEqual({ done: false, value: 1 });
-      await expect(passed.next()).rejects.toBe(told);
+      await expect(passed.next()).rejects.toBe(reported);
       expect(ends).toEqual([{ how: "failed", reason: failure }]);
       expect(await passed.next()).toEqual({ done: true, value: undefined });
       expect(ends).toHaveLength(1);
     });
 
-    it("that fails is a mere end to the reader where the callback throws nothing", async () => {
+    it("ends normally after a failure if the callback throws nothing", async () => {
       const ends: IteratorEnd[] = [];
-      expect(await taken(onIteratorEnd(failing(1, 2), noting(ends)))).toEqual([1, 2]);
+      expect(await collect(onIteratorEnd(failing(1, 2), recordEnds(ends)))).toEqual([1, 2]);
       expect(ends).toEqual([{ how: "failed", reason: failure }]);
     });
 
-    it("that has ended asks for no more items, though there were some", async () => {
+    it("reads no more items after the end", async () => {
       const results = [
         Promise.reject(failure),
         Promise.resolve({ done: false as const, value: 2 }),
@@ -400,19 +397,21 @@ describe("iterations with an end", () => {
         [Symbol.asyncIterator]: () => ({ next: () => results.shift() ?? Promise.reject(failure) }),
       };
       const passed = onIteratorEnd(items, () => {});
-      expect(await taken(passed)).toEqual([]);
-      expect(await taken(passed)).toEqual([]);
+      expect(await collect(passed)).toEqual([]);
+      expect(await collect(passed)).toEqual([]);
       expect(results).toHaveLength(1);
     });
 
-    it("that finishes may be made to fail by the callback", async () => {
-      const told = new Error("Too late.");
-      await expect(taken(onIteratorEnd(given(1), noting([], told)))).rejects.toBe(told);
+    it("fails if the callback throws at a normal end", async () => {
+      const reported = new Error("Too late.");
+      await expect(collect(onIteratorEnd(given(1), recordEnds([], reported)))).rejects.toBe(
+        reported,
+      );
     });
   });
 
-  describe("a reader that leaves", () => {
-    it("ends the iteration, and that is told once", async () => {
+  describe("a reader that stops early", () => {
+    it("ends the iteration, which is reported once", async () => {
       const ends: IteratorEnd[] = [];
       let isCleanedUp = false;
       async function* items() {
@@ -422,7 +421,7 @@ describe("iterations with an end", () => {
           isCleanedUp = true;
         }
       }
-      const passed = onIteratorEnd(items(), noting(ends));
+      const passed = onIteratorEnd(items(), recordEnds(ends));
       for await (const item of passed) {
         if (item === 2) {
           break;
@@ -434,20 +433,20 @@ describe("iterations with an end", () => {
       expect(ends).toHaveLength(1);
     });
 
-    it("before the first item is told of as well, from items that cannot be left too", async () => {
+    it("is reported before the first item and without a return method", async () => {
       for (const items of [given(1), { [Symbol.asyncIterator]: () => ({ next: never }) }]) {
         const ends: IteratorEnd[] = [];
-        await onIteratorEnd(items, noting(ends)).return?.();
+        await onIteratorEnd(items, recordEnds(ends)).return?.();
         expect(ends).toEqual([{ how: "left" }]);
       }
     });
 
-    it("is told of although the clean-up fails, whose failure is thrown", async () => {
+    it("is reported even if the cleanup fails, and the failure is thrown", async () => {
       const ends: IteratorEnd[] = [];
       const items = {
         [Symbol.asyncIterator]: () => ({ next: never, return: () => Promise.reject(failure) }),
       };
-      await expect(onIteratorEnd(items, noting(ends)).return?.()).rejects.toBe(failure);
+      await expect(onIteratorEnd(items, recordEnds(ends)).return?.()).rejects.toBe(failure);
       expect(ends).toEqual([{ how: "left" }]);
     });
 
@@ -457,54 +456,54 @@ describe("iterations with an end", () => {
   });
 });
 
-describe("the ending of a call", () => {
+describe("cancellation", () => {
   const [reason, another] = [new Error("The caller left."), new Error("The time is up.")];
 
-  let ending: Cancellation;
+  let cancellation: Cancellation;
 
   beforeEach(() => {
     jest.useFakeTimers();
-    ending = new Cancellation();
+    cancellation = new Cancellation();
   });
 
   afterEach(() => {
     jest.useRealTimers();
   });
 
-  describe("a call that is given up", () => {
-    it("tells its one listener why, and only the first time", () => {
-      const told: Error[] = [];
-      ending.onCancel((why) => told.push(why));
-      ending.cancel(reason);
-      ending.cancel(another);
-      expect(told).toEqual([reason]);
-      expect(ending.reason).toBe(reason);
+  describe("a canceled call", () => {
+    it("notifies its listener with the first reason only", () => {
+      const reported: Error[] = [];
+      cancellation.onCancel((why) => reported.push(why));
+      cancellation.cancel(reason);
+      cancellation.cancel(another);
+      expect(reported).toEqual([reason]);
+      expect(cancellation.reason).toBe(reason);
     });
 
-    it("tells nobody whose listening was taken over, or is over", () => {
-      const told: string[] = [];
-      const first = () => told.push("first");
-      const second = () => told.push("second");
-      ending.onCancel(first);
-      ending.onCancel(second);
-      ending.offCancel(first);
-      ending.cancel(reason);
-      expect(told).toEqual(["second"]);
+    it("does not notify replaced or removed listeners", () => {
+      const reported: string[] = [];
+      const first = () => reported.push("first");
+      const second = () => reported.push("second");
+      cancellation.onCancel(first);
+      cancellation.onCancel(second);
+      cancellation.offCancel(first);
+      cancellation.cancel(reason);
+      expect(reported).toEqual(["second"]);
 
       const left = new Cancellation();
       left.onCancel(second);
       left.offCancel(second);
       left.cancel(reason);
-      expect(told).toEqual(["second"]);
+      expect(reported).toEqual(["second"]);
     });
 
-    it("gives its signal, whether it was asked for before or is only then", () => {
-      const { signal } = ending;
+    it("aborts its signal, whether created before or after", () => {
+      const { signal } = cancellation;
       expect(signal.aborted).toBe(false);
-      ending.cancel(reason);
-      ending.cancel(another);
+      cancellation.cancel(reason);
+      cancellation.cancel(another);
       expect(signal.reason).toBe(reason);
-      expect(ending.signal).toBe(signal);
+      expect(cancellation.signal).toBe(signal);
 
       const late = new Cancellation();
       late.cancel(reason);
@@ -513,50 +512,50 @@ describe("the ending of a call", () => {
     });
   });
 
-  describe("a call that is given some time", () => {
-    it("is given up when that is over, and not before", () => {
-      const { signal } = ending;
-      ending.cancelAfter(50, () => another);
+  describe("a call with a deadline", () => {
+    it("is canceled at the deadline and not before", () => {
+      const { signal } = cancellation;
+      cancellation.cancelAfter(50, () => another);
       jest.advanceTimersByTime(49);
-      expect(ending.reason).toBeUndefined();
+      expect(cancellation.reason).toBeUndefined();
       jest.advanceTimersByTime(1);
-      expect(ending.reason).toBe(another);
+      expect(cancellation.reason).toBe(another);
       expect(signal.reason).toBe(another);
     });
 
-    it("is given up at once where that is none", () => {
-      ending.cancelAfter(0, () => another);
-      expect(ending.reason).toBe(another);
+    it("is canceled at once with a deadline of zero", () => {
+      cancellation.cancelAfter(0, () => another);
+      expect(cancellation.reason).toBe(another);
       expect(jest.getTimerCount()).toBe(0);
     });
 
-    it("is left alone when that is called off, and leaves no timer", () => {
-      ending.cancelAfter(50, () => another);
-      ending.clearTimer();
+    it("is not canceled after clearTimer, and leaves no timer", () => {
+      cancellation.cancelAfter(50, () => another);
+      cancellation.clearTimer();
       expect(jest.getTimerCount()).toBe(0);
       jest.advanceTimersByTime(100);
-      expect(ending.reason).toBeUndefined();
+      expect(cancellation.reason).toBeUndefined();
     });
 
-    it("keeps the reason that came first", () => {
-      ending.cancelAfter(50, () => another);
-      ending.cancel(reason);
+    it("keeps the first reason", () => {
+      cancellation.cancelAfter(50, () => another);
+      cancellation.cancel(reason);
       jest.advanceTimersByTime(50);
-      expect(ending.reason).toBe(reason);
+      expect(cancellation.reason).toBe(reason);
     });
 
-    it("tells how much is left of it, down to nothing", () => {
-      expect(ending.timeLeft).toBeUndefined();
-      ending.cancelAfter(50, () => another);
-      expect(ending.timeLeft).toBe(50);
+    it("reports the remaining time down to zero", () => {
+      expect(cancellation.timeLeft).toBeUndefined();
+      cancellation.cancelAfter(50, () => another);
+      expect(cancellation.timeLeft).toBe(50);
       jest.advanceTimersByTime(20);
-      expect(ending.timeLeft).toBe(30);
+      expect(cancellation.timeLeft).toBe(30);
       jest.advanceTimersByTime(100);
-      expect(ending.timeLeft).toBe(0);
+      expect(cancellation.timeLeft).toBe(0);
     });
   });
 
-  it("a call that nobody asks about makes no timer and no signal", () => {
+  it("creates no timer and no signal on its own", () => {
     const abort = jest.spyOn(globalThis, "AbortController");
     const quiet = new Cancellation();
     quiet.onCancel(() => {});
@@ -565,46 +564,5 @@ describe("the ending of a call", () => {
     expect(abort).not.toHaveBeenCalled();
     expect(jest.getTimerCount()).toBe(0);
     abort.mockRestore();
-  });
-});
-
-describe("lines of workers", () => {
-  /** What is passed on of bytes that arrive in these parts, each piece by itself. */
-  async function forward(parts: readonly Buffer[]): Promise<string[]> {
-    const from = new PassThrough();
-    const passedOn: string[] = [];
-    forwardLines(from, { write: (lines) => passedOn.push(lines), flush() {} });
-    for (const part of parts) {
-      from.write(part);
-      await new Promise(setImmediate);
-    }
-    from.end();
-    await finished(from);
-    return passedOn;
-  }
-
-  it("passes on whole lines only, whatever parts they arrive in", async () => {
-    const line = fc.string({ unit: "grapheme", maxLength: 20 }).map((text) => JSON.stringify(text));
-    const lines = fc.array(line, { minLength: 1, maxLength: 10 });
-    const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 });
-    await fc.assert(
-      fc.asyncProperty(lines, sizes, async (lines, sizes) => {
-        const bytes = Buffer.from(`${lines.join("\n")}\n`);
-        const parts: Buffer[] = [];
-        for (let at = 0; at < bytes.length; ) {
-          const size = sizes[parts.length % sizes.length] as number;
-          parts.push(bytes.subarray(at, at + size));
-          at += size;
-        }
-        const passedOn = await forward(parts);
-        expect(passedOn.every((piece) => piece.endsWith("\n"))).toBe(true);
-        expect(passedOn.join("")).toBe(bytes.toString());
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  it("ends the last line of a worker that died in the middle of it", async () => {
-    expect(await forward([Buffer.from("one\ntw")])).toEqual(["one\n", "tw\n"]);
   });
 });

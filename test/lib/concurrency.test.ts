@@ -5,7 +5,7 @@ import { waitForNextTick } from "../../src/lib/event-loop.js";
 let window: Window;
 
 beforeEach(() => {
-  window = createWindow({ ofAll: 100, most: 40, least: 5 });
+  window = createWindow({ total: 100, max: 40, min: 5 });
 });
 
 async function* endless(): AsyncGenerator<number> {
@@ -14,36 +14,36 @@ async function* endless(): AsyncGenerator<number> {
   }
 }
 
-/** Opens a stream of which only the first answer is taken. Counts what is begun. */
+/** Opens a stream, reads only its first result, and counts the started items. */
 async function open() {
   let begun = 0;
   const map = async () => ++begun;
   const { signal } = new AbortController();
-  const answers = mapConcurrently({ items: endless(), map, window, signal });
-  await answers.next();
+  const results = mapConcurrently({ items: endless(), map, window, signal });
+  await results.next();
   for (let turn = 0; turn < 100; turn++) {
     await waitForNextTick();
   }
-  return { begun: () => begun, close: () => answers.return(undefined) };
+  return { begun: () => begun, close: () => results.return(undefined) };
 }
 
-describe("what streams have under way", () => {
-  it("is as much as one may have, where there are few of them", async () => {
+describe("createWindow", () => {
+  it("allows the maximum per stream if there are few streams", async () => {
     const streams = [await open(), await open()];
     expect(streams.map(({ begun }) => begun())).toEqual([41, 41]);
   });
 
-  it("is a share of what all may have, where there are many", async () => {
+  it("divides the total among many streams", async () => {
     Array.from({ length: 9 }, window.enter);
     expect((await open()).begun()).toBe(11);
   });
 
-  it("is never too little to go on", async () => {
+  it("never falls below the minimum per stream", async () => {
     Array.from({ length: 999 }, window.enter);
     expect((await open()).begun()).toBe(6);
   });
 
-  it("is more again once others have ended", async () => {
+  it("grows again when streams end", async () => {
     const { close } = await open();
     Array.from({ length: 3 }, window.enter);
     expect(window.size()).toBe(25);

@@ -28,7 +28,7 @@ function holds(network: string, address: string): boolean {
   return read !== undefined && isInOneOf([networkOf(network)], read);
 }
 
-/** Addresses of both kinds, many of them with zeros to shorten. */
+/** IPv4 and IPv6 addresses, many with zeros to shorten. */
 const byte = fc.oneof(fc.constant(0), fc.nat(255));
 const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join("."));
 const group = fc.oneof(fc.constant(0), fc.nat(0xffff));
@@ -37,8 +37,8 @@ const ipv6 = fc
   .map((groups) => groups.map((it) => it.toString(16)).join(":"));
 const spelled = fc.oneof(ipv4, ipv6, fc.ipV4(), fc.ipV6());
 
-describe("an address", () => {
-  it("is read back as it was shown, and has one spelling only", () => {
+describe("readAddress", () => {
+  it("parses the canonical form back to the same address", () => {
     fc.assert(
       fc.property(spelled, (text) => {
         const shown = showAddress(readAddress(text) ?? []);
@@ -49,7 +49,7 @@ describe("an address", () => {
     );
   });
 
-  it("is the one that Node takes it for", () => {
+  it("agrees with Node on every address", () => {
     fc.assert(
       fc.property(ipv6, (text) => {
         const list = new BlockList();
@@ -72,7 +72,7 @@ describe("an address", () => {
     ["0:0:0:0:0:ffff:192.0.2.33", "192.0.2.33"],
     ["::ffff:127.0.0.1%lo", "127.0.0.1"],
     ["192.0.2.33", "192.0.2.33"],
-  ])("%s is %s", (text, shown) => {
+  ])("reads %s as %s", (text, shown) => {
     expect(showAddress(readAddress(text) ?? [])).toBe(shown);
   });
 
@@ -94,11 +94,11 @@ describe("an address", () => {
     "[::1]",
     "10.0.0.0/8",
     "unknown",
-  ])("is not %p", (text) => {
+  ])("refuses %p", (text) => {
     expect(readAddress(text)).toBeUndefined();
   });
 
-  it("is never made of anything else, whatever the text", () => {
+  it("returns undefined for any other text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%[]") }), (text) => {
         const address = readAddress(text);
@@ -109,7 +109,7 @@ describe("an address", () => {
   });
 });
 
-describe("the home of an address", () => {
+describe("homeOf", () => {
   const homeIn = (text: string) => homeOf(readAddress(text) ?? []);
 
   it.each([
@@ -119,11 +119,11 @@ describe("the home of an address", () => {
     ["2001:db8:1:2::1", "20010db800010002/64"],
     ["2001:db8:1:3::1", "20010db800010003/64"],
     ["fe80::1%eth0", "fe80000000000000/64"],
-  ])("of %s is %s", (address, home) => {
+  ])("maps %s to %s", (address, home) => {
     expect(homeIn(address)).toBe(home);
   });
 
-  it("is shared by all addresses of IPv6 that begin with the same 64 bits, and by no others", () => {
+  it("is equal exactly for IPv6 addresses of the same /64", () => {
     fc.assert(
       fc.property(ipv6, ipv6, (one, other) => {
         fc.pre(![one, other].some((it) => it.startsWith("0:0:0:0:0:ffff:")));
@@ -136,13 +136,13 @@ describe("the home of an address", () => {
     );
   });
 
-  it("is each address of IPv4 itself", () => {
+  it("is the address itself for IPv4", () => {
     fc.assert(fc.property(ipv4, (text) => expect(homeIn(text)).toBe(text)));
   });
 });
 
-describe("a network", () => {
-  /** An address, cut off after some bits, and another address that is likely to be near. */
+describe("readNetwork", () => {
+  /** An address, a prefix length, and another address that is likely to be near. */
   const cases = fc.oneof(ipv4, ipv6).chain((text) => {
     const bits = isIPv6(text) ? 128 : 32;
     const near = (other: string) => [other, text.replace(/[^.:]*$/, "7"), text];
@@ -153,10 +153,10 @@ describe("a network", () => {
     });
   });
 
-  it("holds the addresses that Node finds in it", () => {
+  it("contains the same addresses as Node's BlockList", () => {
     fc.assert(
       fc.property(cases, ({ start, prefix, address }) => {
-        // To Node, an address of IPv4 in IPv6 is in the networks of both.
+        // Node puts IPv4-mapped addresses into networks of both families.
         fc.pre(![start, address].some((it) => it.startsWith("0:0:0:0:0:ffff:")));
         const kind = isIPv6(start) ? "ipv6" : "ipv4";
         const list = new BlockList();
@@ -167,19 +167,19 @@ describe("a network", () => {
     );
   });
 
-  /** The network that the address is in, which the fault of a wrong one names. */
+  /** The network of the address, as named in the error for host bits. */
   function meantBy(start: string, prefix: number): string {
     const text = `${start}/${prefix}`;
     const network = readNetwork(text);
     if (!("fault" in network)) {
       return text;
     }
-    const [, meant = ""] = /write (\S+) for the network/.exec(network.fault) ?? [];
+    const [, meant = ""] = /use (\S+) for the network/.exec(network.fault) ?? [];
     expect(meant.endsWith(`/${prefix}`)).toBe(true);
     return meant;
   }
 
-  it("is refused with bits beyond its prefix, and the one that is meant is named", () => {
+  it("refuses host bits and names the network and the address", () => {
     for (const [text, meant, alone] of [
       ["10.1.2.3/8", "10.0.0.0/8", "10.1.2.3"],
       ["10.1.2.3/31", "10.1.2.2/31", "10.1.2.3"],
@@ -189,7 +189,7 @@ describe("a network", () => {
       ["::ffff:10.1.2.3/104", "10.0.0.0/8", "10.1.2.3"],
       ["::ffff:10.1.2.3/64", "::/64", "::ffff:a01:203"],
     ] as const) {
-      const words = `write ${meant} for the network, ${alone} for the address alone`;
+      const words = `use ${meant} for the network or ${alone} for one address`;
       expect(readNetwork(text)).toEqual({ fault: expect.stringContaining(words) });
     }
   });
@@ -208,12 +208,12 @@ describe("a network", () => {
     ["::ffff:10.1.2.3", "10.1.2.3", "10.1.2.4"],
     ["::ffff:0:0/96", "10.1.2.3", "::1"],
     ["fe80::/10", "fe80::1%eth0", "fec0::1"],
-  ])("%s holds %s and not %s", (network, inside, outside) => {
+  ])("%s contains %s and not %s", (network, inside, outside) => {
     expect(holds(network, inside)).toBe(true);
     expect(holds(network, outside)).toBe(false);
   });
 
-  it("says which prefixes there are", () => {
+  it("names the range of prefixes", () => {
     for (const [text, most] of [
       ["10.0.0.0/33", 32],
       ["10.0.0.0/", 32],
@@ -229,13 +229,13 @@ describe("a network", () => {
   });
 
   it.each(["", "/8", "10.0.0/8", "300.0.0.0/8", "10.0.0.0/8/8", "fe80::%eth0/10", "*", ":/0"])(
-    "is not %p",
+    "refuses %p",
     (text) => {
       expect(readNetwork(text)).toEqual({ fault: expect.stringMatching(/^must be a network/) });
     },
   );
 
-  it("is read from any text, or refused with words", () => {
+  it("parses or explains any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%") }), (text) => {
         const network = readNetwork(text);
@@ -247,8 +247,8 @@ describe("a network", () => {
   });
 });
 
-describe("callers", () => {
-  /** Where a call came from, by the connection and the header, to one who trusts these proxies. */
+describe("caller addresses", () => {
+  /** The caller address by connection and header, with these trusted proxies. */
   function addressOf(address: string, forwarded?: string | string[], trusted = "10.0.0.0/8,::1") {
     const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
     const headers = { "x-forwarded-for": forwarded as string };
@@ -259,7 +259,7 @@ describe("callers", () => {
     return createAddressOf(trustedProxies)({ values });
   }
 
-  describe("the address of a caller", () => {
+  describe("the caller address", () => {
     it.each([
       ["203.0.113.7", "203.0.113.7"],
       ["::ffff:203.0.113.7", "203.0.113.7"],
@@ -267,12 +267,12 @@ describe("callers", () => {
       ["fe80::1%eth0", "fe80::1"],
       ["", ""],
       ["/run/latchkey.sock", ""],
-    ])("is that of the connection: %p is %p", (address, seen) => {
+    ])("is the connection's address: %p is %p", (address, seen) => {
       expect(addressOf(address)).toBe(seen);
       expect(addressOf(address, "198.51.100.1")).toBe(seen);
     });
 
-    it("is that of the connection where no proxy is trusted, whatever the header says", () => {
+    it("ignores X-Forwarded-For without trusted proxies", () => {
       expect(addressOf("10.0.0.1", "198.51.100.1", "")).toBe("10.0.0.1");
       expect(addressOf("::1", "198.51.100.1", "")).toBe("::1");
     });
@@ -290,11 +290,11 @@ describe("callers", () => {
       ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
       ["10.0.0.1", "", "10.0.0.1"],
       ["10.0.0.1", undefined, "10.0.0.1"],
-    ])("is what a proxy that is trusted says: %s, %p is %s", (address, forwarded, seen) => {
+    ])("comes from a trusted proxy's header: %s, %p is %s", (address, forwarded, seen) => {
       expect(addressOf(address, forwarded)).toBe(seen);
     });
 
-    it("takes lines of the header for one list", () => {
+    it("joins repeated headers into one list", () => {
       expect(addressOf("10.0.0.1", ["198.51.100.1", "198.51.100.2, 10.0.0.2"])).toBe(
         "198.51.100.2",
       );
@@ -309,11 +309,11 @@ describe("callers", () => {
       [`198.51.100.1, ${"1".repeat(10_000)}`, "10.0.0.1"],
       ["198.51.100.1, _hidden, 10.0.0.3, 10.0.0.2", "10.0.0.3"],
       ["198.51.100.1, 10.0.0.2:port", "10.0.0.1"],
-    ])("believes nothing to the left of what cannot be read: %p is %p", (forwarded, seen) => {
+    ])("ignores everything left of an invalid entry: %p is %p", (forwarded, seen) => {
       expect(addressOf("10.0.0.1", forwarded)).toBe(seen);
     });
 
-    it("walks back so far and no farther", () => {
+    it("reads at most a fixed number of entries", () => {
       const proxies = (count: number) => Array<string>(count).fill("10.0.0.2").join(",");
       expect(addressOf("10.0.0.1", `198.51.100.1,${proxies(31)}`)).toBe("198.51.100.1");
       expect(addressOf("10.0.0.1", `198.51.100.1,${proxies(32)}`)).toBe("10.0.0.2");
@@ -322,7 +322,7 @@ describe("callers", () => {
     const trusted = fc.ipV4().map((it) => it.replace(/^\d+/, "10"));
     const stranger = fc.nat(255).map((last) => `198.51.100.${last}`);
 
-    it("is never what a caller wrote, who is no proxy itself", () => {
+    it("is never an entry written by an untrusted caller", () => {
       fc.assert(
         fc.property(
           fc.array(fc.oneof(trusted, fc.ipV4(), fc.ipV6(), fc.string()), { minLength: 1 }),
@@ -337,7 +337,7 @@ describe("callers", () => {
       );
     });
 
-    it("is one that can be read, or none, whatever comes", () => {
+    it("is a valid address or undefined for any header", () => {
       fc.assert(
         fc.property(fc.string(), fc.string(), (address, forwarded) => {
           expect(addressOf(address, forwarded)).toMatch(/^[0-9a-f.:]*$/);

@@ -6,7 +6,7 @@ const duration = 100;
 
 let timeouts: TimerQueue;
 let expired: string[];
-/** Reads what has come when a time is up. */
+/** Runs pending input before the timeout. */
 let read: () => void;
 
 beforeEach(() => {
@@ -29,8 +29,8 @@ function start(name: string): Timeout {
   return timeouts.start(() => expired.push(name));
 }
 
-describe("a timeout", () => {
-  it("expires once, after its time and not before", () => {
+describe("a timeout of a timer queue", () => {
+  it("expires once, after its duration and not before", () => {
     start("a");
     jest.advanceTimersByTime(duration - 1);
     expect(expired).toEqual([]);
@@ -40,7 +40,7 @@ describe("a timeout", () => {
     expect(expired).toEqual(["a"]);
   });
 
-  it("expires at its own time, though one timer serves all", () => {
+  it("expires at its own time although one timer serves all", () => {
     start("a");
     jest.advanceTimersByTime(60);
     start("b");
@@ -52,7 +52,7 @@ describe("a timeout", () => {
     expect(expired).toEqual(["a", "b"]);
   });
 
-  it("that is called off does not expire, nor when it is called off again", () => {
+  it("does not expire once canceled, even if canceled twice", () => {
     const [a, b] = [start("a"), start("b"), start("c")];
     b.cancel();
     b.cancel();
@@ -61,14 +61,14 @@ describe("a timeout", () => {
     expect(expired).toEqual(["c"]);
   });
 
-  it("does not expire where what it waited for is read when its time is up", () => {
+  it("does not expire if pending input cancels it", () => {
     const [a] = [start("a"), start("b")];
     read = () => a.cancel();
     jest.advanceTimersByTime(duration);
     expect(expired).toEqual(["b"]);
   });
 
-  it("expires before its time where there are too many, the first for the last", () => {
+  it("expires early if there are too many, the oldest first", () => {
     timeouts = createTimerQueue(duration, 2);
     const [a] = [start("a"), start("b")];
     start("c");
@@ -82,7 +82,7 @@ describe("a timeout", () => {
     expect(expired).toEqual(["a", "b", "c", "e"]);
   });
 
-  it("may be called off after it has expired, and by itself", () => {
+  it("can be canceled after it has expired, and by its own callback", () => {
     const late = start("late");
     const own: Timeout = timeouts.start(() => own.cancel());
     start("last");
@@ -91,7 +91,7 @@ describe("a timeout", () => {
     expect(expired).toEqual(["late", "last"]);
   });
 
-  it("may be called off by one that expires with it", () => {
+  it("can be canceled by another that expires at the same time", () => {
     timeouts.start(() => second.cancel());
     const second = start("second");
     start("third");
@@ -99,7 +99,7 @@ describe("a timeout", () => {
     expect(expired).toEqual(["third"]);
   });
 
-  it("that one starts when it expires takes its whole time", () => {
+  it("takes its full duration if started by an expiring one", () => {
     timeouts.start(() => start("next"));
     jest.advanceTimersByTime(2 * duration - 1);
     expect(expired).toEqual([]);
@@ -108,8 +108,8 @@ describe("a timeout", () => {
   });
 });
 
-describe("the timer of all timeouts", () => {
-  it("is one, however many there are", () => {
+describe("the shared timer", () => {
+  it("is a single timer for any number of timeouts", () => {
     for (let count = 0; count < 1_000; count++) {
       start("a").cancel();
       start("b");
@@ -118,7 +118,7 @@ describe("the timer of all timeouts", () => {
     expect(jest.getTimerCount()).toBe(1);
   });
 
-  it("is set when there is a timeout, and rests when there is none", () => {
+  it("runs only while a timeout is pending", () => {
     expect(jest.getTimerCount()).toBe(0);
     start("a").cancel();
     jest.advanceTimersByTime(duration);
@@ -142,7 +142,7 @@ describe("the timer of all timeouts", () => {
   }
 });
 
-it("whatever is started, called off and waited for, each that is left expires on time and in order", () => {
+it("expires pending timeouts on time and in order for any sequence of operations", () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant("start" as const) }),
     fc.record({ do: fc.constant("cancel" as const), which: fc.nat(20) }),

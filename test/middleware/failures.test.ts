@@ -40,14 +40,14 @@ async function startOn(store: Store, environment: Environment = {}): Promise<Tes
 
 const key = () => ({ "svc-api-key": root.key });
 
-/** A store whose lists fail, with what is given. */
+/** A store whose list methods fail with the given error. */
 function failing(reason: unknown): Store {
   const list = () => Promise.reject(reason);
   return changed(base.store, { applications: { list } });
 }
 
 describe("a call that takes longer than REQUEST_TIMEOUT", () => {
-  it("is answered with 504 and DEADLINE_EXCEEDED on every protocol", async () => {
+  it("fails with 504 and DEADLINE_EXCEEDED on every protocol", async () => {
     const store = gated(base.store);
     const { url, port, logs } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
     store.shut();
@@ -67,7 +67,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
     store.open();
   });
 
-  it("may fail later without anyone to tell", async () => {
+  it("may fail later without an unhandled rejection", async () => {
     let fail = (_reason: Error) => {};
     const list = () =>
       new Promise<never>((_, reject) => {
@@ -75,48 +75,48 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
       });
     const store = changed(base.store, { applications: { list } });
     const { port } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
-    const answer = await send({ port }, "/applications", { headers: key() });
-    expectProblem(answer, 504, "deadline_exceeded");
+    const response = await send({ port }, "/applications", { headers: key() });
+    expectProblem(response, 504, "deadline_exceeded");
     fail(new Error("too late"));
     expect((await send({ port }, "/healthz")).status).toBe(200);
   });
 
-  it("includes the time that its body takes to arrive", async () => {
+  it("includes the time to receive its body", async () => {
     const { port } = await startOn(base.store, { REQUEST_TIMEOUT: "30ms" });
     const headers = { ...key(), "content-type": "application/json", "content-length": 100 };
-    const answer = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
-    expectProblem(answer, 504, "deadline_exceeded");
+    const response = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
+    expectProblem(response, 504, "deadline_exceeded");
   });
 });
 
-describe("a store that cannot be reached", () => {
+describe("an unreachable store", () => {
   const secret = "connect ECONNREFUSED mongodb://admin:hunter2@10.0.0.1:27017";
 
-  it("is 503 with Retry-After over REST, and nothing of the driver's words", async () => {
+  it("returns 503 with Retry-After over REST, without driver messages", async () => {
     const { port } = await startOn(failing(new StoreUnavailable(secret)));
-    const answer = await send({ port }, "/applications", { headers: key() });
-    expectProblem(answer, 503, "store_unavailable");
-    expect(answer.headers["retry-after"]).toBe("1");
-    expect(answer.body).not.toMatch(/ECONN|mongodb|10\.0\.0\.1|hunter2/);
+    const response = await send({ port }, "/applications", { headers: key() });
+    expectProblem(response, 503, "store_unavailable");
+    expect(response.headers["retry-after"]).toBe("1");
+    expect(response.body).not.toMatch(/ECONN|mongodb|10\.0\.0\.1|hunter2/);
   });
 
-  it("is UNAVAILABLE with RetryInfo over gRPC, and nothing of the driver's words", async () => {
+  it("returns UNAVAILABLE with RetryInfo over gRPC, without driver messages", async () => {
     const { url } = await startOn(failing(new StoreUnavailable(secret)));
-    const answer = await callRaw({ url }, listRpc, { headers: key(), body: envelope("") });
-    expect(answer.headers["grpc-status"]).toBe(String(Code.Unavailable));
-    const { info, find } = detailsOf(answer);
+    const response = await callRaw({ url }, listRpc, { headers: key(), body: envelope("") });
+    expect(response.headers["grpc-status"]).toBe(String(Code.Unavailable));
+    const { info, find } = detailsOf(response);
     expect(info?.reason).toBe("STORE_UNAVAILABLE");
     expect(find(RetryInfoSchema)?.retryDelay).toMatchObject({ seconds: 1n, nanos: 0 });
-    expect(JSON.stringify(answer.headers)).not.toMatch(/ECONN|mongodb|hunter2/);
+    expect(JSON.stringify(response.headers)).not.toMatch(/ECONN|mongodb|hunter2/);
   });
 
-  it("is a warning in the log, with the request id and the cause", async () => {
+  it("is logged as a warning with the request id and the cause", async () => {
     const { port, logs } = await startOn(failing(new StoreUnavailable(secret)));
-    const answer = await send({ port }, "/applications", { headers: key() });
+    const response = await send({ port }, "/applications", { headers: key() });
     expect(logs).toEqual([
       expect.objectContaining({
         level: 40,
-        request_id: answer.headers["x-request-id"],
+        request_id: response.headers["x-request-id"],
         code: "store_unavailable",
         application_id: root.applicationId,
         err: expect.objectContaining({ message: secret }),
@@ -124,19 +124,19 @@ describe("a store that cannot be reached", () => {
     ]);
   });
 
-  it("keeps nobody out while it looks at the key: that is 503 too, and not 401", async () => {
+  it("returns 503, not 401, if the key cannot be looked up", async () => {
     const find = () => Promise.reject(new StoreUnavailable(secret));
     const { port } = await startOn(changed(base.store, { applications: { find } }));
-    const answer = await send({ port }, "/applications/key", { headers: key() });
-    expectProblem(answer, 503, "store_unavailable");
+    const response = await send({ port }, "/applications/key", { headers: key() });
+    expectProblem(response, 503, "store_unavailable");
   });
 });
 
-describe("the line in the log about a call that failed", () => {
+describe("the log line of a failed call", () => {
   it.each<[what: string, reason: unknown]>([
     ["as the store cannot be reached", new StoreUnavailable("away")],
     ["by a mistake of ours", new Error("a mistake")],
-  ])("%s holds neither its key nor another of its headers", async (_what, reason) => {
+  ])("%s contains neither the key nor other headers", async (_what, reason) => {
     const { port, url, logs } = await startOn(failing(reason));
     const headers = { ...key(), authorization: "hunter2" };
     await send({ port }, "/applications", { headers });
@@ -147,7 +147,7 @@ describe("the line in the log about a call that failed", () => {
   });
 });
 
-describe("a store that fails in another way", () => {
+describe("an unexpected store error", () => {
   const reasons: [what: string, reason: unknown][] = [
     ["an error", new Error("E11000 dup key in latchkey.applications at /srv/app/store.js:12")],
     ["an error of a driver", Object.assign(new Error("hunter2"), { code: 11000, codeName: "x" })],
@@ -156,7 +156,7 @@ describe("a store that fails in another way", () => {
     ["null", null],
   ];
 
-  it.each(reasons)("is 500 and INTERNAL without any of its words: %s", async (_what, reason) => {
+  it.each(reasons)("returns 500 and INTERNAL without its message: %s", async (_what, reason) => {
     const { port, url } = await startOn(failing(reason));
     const rest = await send({ port }, "/applications", { headers: key() });
     expectProblem(rest, 500, "internal");
@@ -167,45 +167,45 @@ describe("a store that fails in another way", () => {
     }
   });
 
-  it("is an error in the log, with the request id and all of its words", async () => {
+  it("is logged as an error with the request id and its message", async () => {
     const reason = new Error("what went wrong");
     const { port, logs } = await startOn(failing(reason));
-    const answer = await send({ port }, "/applications", { headers: key() });
+    const response = await send({ port }, "/applications", { headers: key() });
     expect(logs).toEqual([
       expect.objectContaining({
         level: 50,
-        request_id: answer.headers["x-request-id"],
+        request_id: response.headers["x-request-id"],
         code: "internal",
         err: expect.objectContaining({ message: "what went wrong", stack: expect.any(String) }),
       }),
     ]);
   });
 
-  it("with an answer that cannot be written is told and logged in the same way", async () => {
+  it("is handled the same way for a response that cannot be encoded", async () => {
     const find: Store["applications"]["find"] = async (id) => {
       const found = await base.store.applications.find(id);
       return found && { ...(contentOf(found) as typeof found), createdAt: 9e15 };
     };
     const { port, logs } = await startOn(changed(base.store, { applications: { find } }));
-    const answer = await send({ port }, "/applications/key", { headers: key() });
-    expectProblem(answer, 500, "internal");
+    const response = await send({ port }, "/applications/key", { headers: key() });
+    expectProblem(response, 500, "internal");
     await until(async () => logs.some(({ level }) => level === 50));
     expect(logs.find(({ level }) => level === 50)).toMatchObject({
-      request_id: answer.headers["x-request-id"],
+      request_id: response.headers["x-request-id"],
       err: { message: expect.stringMatching(/./) },
     });
   });
 });
 
-describe("a call is observed, given its time, authenticated, authorized and validated in this order", () => {
-  /** A store that notes what is asked of it. */
-  function noting(asked: string[]): Store {
+describe("interceptors run in order: observe, deadline, authenticate, authorize, validate", () => {
+  /** A store that records its calls. */
+  function recordCalls(calls: string[]): Store {
     const note = <T extends object>(part: T, name: string): T =>
       Object.fromEntries(
         Object.entries(part).map(([method, run]) => [
           method,
           (...args: unknown[]) => {
-            asked.push(`${name}.${method}`);
+            calls.push(`${name}.${method}`);
             return run(...args);
           },
         ]),
@@ -217,7 +217,7 @@ describe("a call is observed, given its time, authenticated, authorized and vali
     });
   }
 
-  it("refuses at each step, and what follows does not happen", async () => {
+  it("stops at the first step that refuses", async () => {
     const weak = keyOf(
       await createRestApi(base.url).createApplication(root.key, {
         name: "weak",
@@ -225,8 +225,8 @@ describe("a call is observed, given its time, authenticated, authorized and vali
         permissions: ["token:read"],
       }),
     );
-    const asked: string[] = [];
-    const { port, logs } = await startOn(noting(asked));
+    const calls: string[] = [];
+    const { port, logs } = await startOn(recordCalls(calls));
     const put = (sent: string, body: string) =>
       send({ port }, `/applications/${newId(0)}`, {
         method: "PUT",
@@ -235,12 +235,12 @@ describe("a call is observed, given its time, authenticated, authorized and vali
       });
     const good = JSON.stringify({ name: "a", permissions: ["token:read"] });
     expectProblem(await put("mistyped", "{"), 401, "unauthenticated");
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
     expectProblem(await put(weak, '{"name":""}'), 403, "permission_denied");
     expectProblem(await put(root.key, '{"name":""}'), 400, "invalid_request");
-    expect(asked).toEqual(["applications.find", "applications.find"]);
+    expect(calls).toEqual(["applications.find", "applications.find"]);
     expectProblem(await put(root.key, good), 404, "application_not_found");
-    expect(asked.slice(2)).toEqual(["applications.find", "applications.update"]);
+    expect(calls.slice(2)).toEqual(["applications.find", "applications.update"]);
     expect(logs.map(({ code }) => code)).toEqual([
       "unauthenticated",
       "permission_denied",
@@ -249,13 +249,13 @@ describe("a call is observed, given its time, authenticated, authorized and vali
     ]);
   });
 
-  it("has its time while it is authenticated already", async () => {
+  it("applies the deadline to authentication", async () => {
     const store = gated(base.store);
     const { port, logs } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
     store.shut();
     const headers = { ...key(), "content-type": "application/json" };
-    const answer = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
-    expectProblem(answer, 504, "deadline_exceeded");
+    const response = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
+    expectProblem(response, 504, "deadline_exceeded");
     expect(logs).toEqual([expect.objectContaining({ code: "deadline_exceeded" })]);
     expect(logs[0]).not.toHaveProperty("application_id");
     store.open();

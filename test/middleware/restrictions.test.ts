@@ -15,7 +15,7 @@ const origin = "https://shop.example.com";
 const office = "203.0.113.0/24";
 const client = "203.0.113.7";
 
-/** By their settings: tests with the same ones share a server, each with a tenant of its own. */
+/** Tests with the same settings share a server, each with its own tenant. */
 const servers = new Map<string, TestServer>();
 let server: TestServer;
 
@@ -32,11 +32,11 @@ async function start(environment: Environment = {}) {
   return { root, api, make };
 }
 
-const ask = (key: string, headers: Record<string, string | string[]> = {}) =>
+const whoAmI = (key: string, headers: Record<string, string | string[]> = {}) =>
   send(server, "/applications/key", { headers: { "svc-api-key": key, ...headers } });
 
-describe("an origin over REST", () => {
-  it("is told back to a caller that may not come from it, made fit to be shown", async () => {
+describe("a restricted origin over REST", () => {
+  it("is echoed to the refused caller in escaped form", async () => {
     const { make } = await start();
     const key = await make("public", { allowedOrigins: [origin] });
     for (const [sent, shown] of [
@@ -46,44 +46,48 @@ describe("an origin over REST", () => {
       ["https://lk_pub_0000", '"https://lk_…"'],
       ["https://\u00e9", '"https://\u00e9"'],
     ] as const) {
-      const { detail } = expectProblem(await ask(key, { origin: sent }), 403, "origin_not_allowed");
+      const { detail } = expectProblem(
+        await whoAmI(key, { origin: sent }),
+        403,
+        "origin_not_allowed",
+      );
       expect(detail).toContain(`from the origin ${shown}. Ask for your origin to be added`);
       expect(detail).not.toContain(origin);
     }
   });
 
-  it("is not one where there are two", async () => {
+  it("is refused if sent twice", async () => {
     const { make } = await start();
     const key = await make("public", { allowedOrigins: [origin] });
-    expectProblem(await ask(key, { origin: [origin, origin] }), 403, "origin_not_allowed");
-    expect((await ask(key, { origin })).status).toBe(200);
+    expectProblem(await whoAmI(key, { origin: [origin, origin] }), 403, "origin_not_allowed");
+    expect((await whoAmI(key, { origin })).status).toBe(200);
   });
 
-  it("refuses the call before its body is read", async () => {
+  it("is refused before the body is read", async () => {
     const { make } = await start();
     const key = await make("public", { allowedOrigins: [origin] });
-    const [answer] = await sendRaw(
+    const [response] = await sendRaw(
       server,
       `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n`,
       "content-type: application/json\r\ncontent-length: 1000\r\nconnection: close\r\n\r\n",
     );
-    expect(answer).toMatchObject({ status: 403 });
-    expect(answer?.body).toContain("origin_not_allowed");
+    expect(response).toMatchObject({ status: 403 });
+    expect(response?.body).toContain("origin_not_allowed");
   });
 
-  it("lets a page read why it is refused, where the page may call at all", async () => {
+  it("lets an allowed CORS origin read the refusal", async () => {
     const { make } = await start({ CORS_ORIGINS: "https://evil.example" });
     const key = await make("public", { allowedOrigins: [origin] });
-    const answer = await ask(key, { origin: "https://evil.example" });
-    expectProblem(answer, 403, "origin_not_allowed");
-    expect(answer.headers["access-control-allow-origin"]).toBe("https://evil.example");
+    const response = await whoAmI(key, { origin: "https://evil.example" });
+    expectProblem(response, 403, "origin_not_allowed");
+    expect(response.headers["access-control-allow-origin"]).toBe("https://evil.example");
   });
 
-  it("is in the log as the code of the call, with whose key it was", async () => {
+  it("is logged with the code and the key's owner", async () => {
     const { make, api, root } = await start();
     const key = await make("public", { allowedOrigins: [origin] });
     const { data } = await api.listApplications(root.key);
-    await ask(key);
+    await whoAmI(key);
     expect(server.logs.at(-1)).toMatchObject({
       code: "origin_not_allowed",
       application_id: data.find(({ type }) => type === "public")?.id,
@@ -92,13 +96,13 @@ describe("an origin over REST", () => {
 });
 
 describe("an address without TRUSTED_PROXIES", () => {
-  it("is that of the connection, whatever is said of it", async () => {
+  it("is that of the connection, whatever the headers claim", async () => {
     const { make } = await start();
     const near = await make("private", { allowedCidrs: ["127.0.0.1"] });
     const far = await make("private", { allowedCidrs: [office] });
     const headers = { "x-forwarded-for": client };
-    expect((await ask(near, headers)).status).toBe(200);
-    const { detail } = expectProblem(await ask(far, headers), 403, "address_not_allowed");
+    expect((await whoAmI(near, headers)).status).toBe(200);
+    const { detail } = expectProblem(await whoAmI(far, headers), 403, "address_not_allowed");
     expect(detail).toContain("the address 127.0.0.1");
   });
 });
@@ -113,12 +117,12 @@ describe("an address with TRUSTED_PROXIES", () => {
     ["rubbish of its own before", "127.0.0.1", `unknown, ;, ${client}`],
     ["a port", "127.0.0.1", `${client}:4711`],
     ["IPv4 in IPv6", "::ffff:127.0.0.1", `::ffff:${client}`],
-  ])("is the one that came through: with %s", async (_case, trusted, forwarded) => {
+  ])("is the forwarded one: with %s", async (_case, trusted, forwarded) => {
     const { make } = await start({ TRUSTED_PROXIES: trusted });
     const key = await make("private", { allowedCidrs: [office] });
-    expect((await ask(key, { "x-forwarded-for": forwarded })).status).toBe(200);
+    expect((await whoAmI(key, { "x-forwarded-for": forwarded })).status).toBe(200);
     const other = await make("private", { allowedCidrs: ["198.51.100.0/24"] });
-    const refused = await ask(other, { "x-forwarded-for": forwarded });
+    const refused = await whoAmI(other, { "x-forwarded-for": forwarded });
     const { detail } = expectProblem(refused, 403, "address_not_allowed");
     expect(detail).toContain(`the address ${client}. Ask for it to be added`);
   });
@@ -133,36 +137,39 @@ describe("an address with TRUSTED_PROXIES", () => {
   ])("is not the one that a caller %s", async (_case, forwarded, seen) => {
     const { make } = await start({ TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8" });
     const key = await make("private", { allowedCidrs: [office] });
-    const refused = await ask(key, forwarded === undefined ? {} : { "x-forwarded-for": forwarded });
+    const refused = await whoAmI(
+      key,
+      forwarded === undefined ? {} : { "x-forwarded-for": forwarded },
+    );
     const { detail } = expectProblem(refused, 403, "address_not_allowed");
     expect(detail).toContain(`the address ${seen}.`);
   });
 
-  it("takes headers of the same name for one list", async () => {
+  it("joins repeated headers into one list", async () => {
     const { make } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
     const key = await make("private", { allowedCidrs: [office] });
     const sent = [client, "198.51.100.1"];
-    expectProblem(await ask(key, { "x-forwarded-for": sent }), 403, "address_not_allowed");
-    expect((await ask(key, { "x-forwarded-for": sent.toReversed() })).status).toBe(200);
+    expectProblem(await whoAmI(key, { "x-forwarded-for": sent }), 403, "address_not_allowed");
+    expect((await whoAmI(key, { "x-forwarded-for": sent.toReversed() })).status).toBe(200);
   });
 
-  it("is that of the connection where no proxy is trusted that is on it", async () => {
+  it("is that of the connection if the peer is not a trusted proxy", async () => {
     const { make } = await start({ TRUSTED_PROXIES: "10.0.0.0/8" });
     const key = await make("private", { allowedCidrs: [office] });
-    const refused = await ask(key, { "x-forwarded-for": client });
+    const refused = await whoAmI(key, { "x-forwarded-for": client });
     expectProblem(refused, 403, "address_not_allowed");
   });
 
-  it("has its streams counted together with those of its home", async () => {
+  it("shares the stream limit with its /64 network", async () => {
     await start({ TRUSTED_PROXIES: "127.0.0.1", CALLER_STREAM_LIMIT: "1" });
     const session = connect(server.url);
     const statusOf = async (address: string) => {
       const forwarded = { "x-forwarded-for": address };
       const stream = session.request(grpcHeaders("/grpc.health.v1.Health/Watch", "", forwarded));
       stream.end(envelope(""));
-      const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      const [response] = (await once(stream, "response")) as [IncomingHttpHeaders];
       stream.resume();
-      return answer["grpc-status"];
+      return response["grpc-status"];
     };
     expect(await statusOf("2001:db8:1:2::1")).toBeUndefined();
     expect(await statusOf("2001:db8:1:2:3::4")).toBe("8");
@@ -171,14 +178,14 @@ describe("an address with TRUSTED_PROXIES", () => {
   });
 });
 
-describe("the trail of a tenant", () => {
+describe("the audit log of a tenant", () => {
   const headers = { "x-forwarded-for": `198.51.100.1, ${client}` };
 
   async function eventsOf(tenantId: string, kind: string) {
     return (await server.store.events.list({ tenantId, kind, size: 10 })).items;
   }
 
-  it("tells from where a change was made, through the proxies that are trusted", async () => {
+  it("records the client address of a change behind trusted proxies", async () => {
     const { api, root } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
     const request = { name: "a", type: "private", permissions };
     for (const [key, address] of [
@@ -192,10 +199,10 @@ describe("the trail of a tenant", () => {
     }
   });
 
-  it("tells of a key that was used from where it may not be", async () => {
+  it("records the use of a key from a disallowed address", async () => {
     const { make, root } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
     const key = await make("public", { allowedOrigins: [origin] });
-    expectProblem(await ask(key, headers), 403, "origin_not_allowed");
+    expectProblem(await whoAmI(key, headers), 403, "origin_not_allowed");
     const denied = () => eventsOf(root.tenantId, "access.denied");
     await until(async () => (await denied()).length > 0);
     expect(await denied()).toMatchObject([{ reason: "origin_not_allowed", address: client }]);

@@ -9,7 +9,7 @@ import type { Place } from "../../src/store/port/store.js";
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);
 
-/** What an instance on some data seals with. */
+/** The sealing of an instance on a store. */
 function sealPlaces(storeId = "this store", ...peppers: string[]) {
   return createSealPlaces({
     peppers: peppers.length > 0 ? peppers : [""],
@@ -33,7 +33,7 @@ function refusalOf(open: () => unknown): Problem {
 }
 
 describe("a resume token", () => {
-  it("opens to the place that was sealed, in every instance on the same data", () => {
+  it("is readable by every instance on the same store", () => {
     fc.assert(
       fc.property(fc.uuid(), fc.string({ unit: "grapheme" }), (tenant, position) => {
         const token = tokens.seal(tenant, position);
@@ -43,35 +43,35 @@ describe("a resume token", () => {
     );
   });
 
-  it("fits into a request, and is another one each time", () => {
+  it("fits into a request and differs each time", () => {
     const seal = () => tokens.seal("a tenant", "9".repeat(400));
     expect(seal().length).toBeLessThanOrEqual(1_000);
     expect(seal()).not.toBe(seal());
   });
 
-  it("is as long for a small number as for a large one", () => {
+  it("has the same length for small and large positions", () => {
     const lengths = ["1", "123456789012345", "671f5c2a0000000100000001.1794721567268"].map(
       (position) => tokens.seal("a tenant", position).length,
     );
     expect(new Set(lengths).size).toBe(1);
   });
 
-  it.each(["!!!!", " ", "=", "\n", "AAAA"])("with %j behind it is refused", (rest) => {
+  it.each(["!!!!", " ", "=", "\n", "AAAA"])("is refused with trailing %j", (rest) => {
     const token = tokens.seal("a tenant", "7");
     expect(refusalOf(() => tokens.open("a tenant", token + rest)).word).toBe("invalid_request");
   });
 
-  it("does not show the place", () => {
+  it("does not reveal the position", () => {
     const token = tokens.seal("a tenant", "1234567890");
     expect(Buffer.from(token, "base64url").includes("1234567890")).toBe(false);
   });
 
-  it("of a long place tells its length no more exactly", () => {
+  it("hides the exact length of a long position", () => {
     const lengths = [60, 70, 80].map((size) => tokens.seal("a tenant", "9".repeat(size)).length);
     expect(new Set(lengths).size).toBe(1);
   });
 
-  it("opens for no other tenant, for no other data, and for nothing else that is watched", () => {
+  it("is refused for another tenant, store or feed", () => {
     const token = tokens.seal("a tenant", "1");
     for (const open of [
       () => tokens.open("another tenant", token),
@@ -84,7 +84,7 @@ describe("a resume token", () => {
     }
   });
 
-  it("opens no more when any bit of it is another", () => {
+  it("is refused after a change of any bit", () => {
     const sealed = Buffer.from(tokens.seal("a tenant", "12345"), "base64url");
     fc.assert(
       fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
@@ -95,7 +95,7 @@ describe("a resume token", () => {
     );
   });
 
-  it("is not what anyone makes up, however short or long", () => {
+  it("is refused if made up, at any length", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 1_000 }), (text) => {
         refusalOf(() => tokens.open("a tenant", text));
@@ -104,18 +104,18 @@ describe("a resume token", () => {
   });
 });
 
-/** What a text says of itself when it is refused. */
+/** The error for a refused token. */
 function messageOf(open: () => unknown): string {
   return refusalOf(open)
     .violations.map(({ field, message }) => `${field} ${message}`)
     .join();
 }
 
-describe("a key that seals tokens and cursors", () => {
+describe("a pepper that seals resume tokens and cursors", () => {
   const first = "the first pepper of these";
   const second = "the second pepper of these";
 
-  /** All that is sealed for callers, each as a round trip by two instances. */
+  /** Everything that is sealed for callers, as round trips between two instances. */
   const uses: [
     string,
     (sealing: Sealing) => string,
@@ -134,7 +134,7 @@ describe("a key that seals tokens and cursors", () => {
   ];
 
   it.each(uses)(
-    "opens a %s for a day after it was replaced, and then says what to do",
+    "opens a %s for a day after it was replaced, then explains what to do",
     (_, seal, open) => {
       for (const [before, ...replaced] of [
         [[first], second, first],
@@ -153,13 +153,13 @@ describe("a key that seals tokens and cursors", () => {
     },
   );
 
-  it.each(uses)("opens a %s for as long as it is the current one", (_, seal, open) => {
+  it.each(uses)("opens a %s as long as it is the current pepper", (_, seal, open) => {
     const text = seal(sealPlaces("this store", first));
     now += 400 * day;
     expect(() => open(sealPlaces("this store", first, second), text)).not.toThrow();
   });
 
-  it.each(uses)("opens no %s once it is left out, nor one of other data", (_, seal, open) => {
+  it.each(uses)("opens no %s after its removal or of another store", (_, seal, open) => {
     const text = seal(sealPlaces("this store", first));
     for (const opening of [
       sealPlaces("this store", second),
@@ -191,7 +191,7 @@ describe("a cursor", () => {
     expect(read({ after, ...value }, list)()).toEqual({ after, ...value });
   });
 
-  it("is good for its own list and tenant only", () => {
+  it("is valid only for its own list and tenant", () => {
     expect(read({ after }, "newest", "sessions")).toThrow(Problem);
     const cursors = createCursors(sealPlaces(), "newest");
     const start = cursors.encode(tenantId, { after });

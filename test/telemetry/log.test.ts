@@ -28,7 +28,7 @@ beforeEach(() => {
 
 afterAll(() => server.close());
 
-/** The lines so far, when there are as many as expected, and no more until a later request has its own. */
+/** Waits for the expected number of lines, and checks that no more follow before that of a later request. */
 async function lines(count: number): Promise<Record<string, unknown>[]> {
   await until(async () => server.logs.length >= count);
   const written = await linesBeforeNext(server);
@@ -46,7 +46,7 @@ describe("a request id", () => {
     "x.".repeat(32),
   ];
 
-  it.each(good)("that is a plain word is kept, sent back and logged: %s", async (id) => {
+  it.each(good)("is used, returned and logged if it is plain: %s", async (id) => {
     const headers = { "x-request-id": id, "svc-api-key": root.key };
     const rest = await send(server, "/applications/key", { headers });
     expect(rest.headers["x-request-id"]).toBe(id);
@@ -68,24 +68,24 @@ describe("a request id", () => {
     "é",
     "lk_prv_abc",
     "a-lk_prv_abc",
-  ])("that is not is replaced: %j", async (id) => {
-    const answer = await send(server, "/healthz", {
+  ])("is replaced otherwise: %j", async (id) => {
+    const response = await send(server, "/healthz", {
       headers: { "x-request-id": Buffer.from(id).toString("latin1") },
     });
-    const given = answer.headers["x-request-id"];
+    const given = response.headers["x-request-id"];
     expect(given).toMatch(/^[0-9a-f-]{36}$/);
     expect((await lines(1))[0]?.request_id).toBe(given);
   });
 
-  it("that is given twice is replaced", async () => {
-    const [answer] = await sendRaw(
+  it("is replaced if sent twice", async () => {
+    const [response] = await sendRaw(
       server,
       "GET /healthz HTTP/1.1\r\nhost: a\r\nx-request-id: a\r\nx-request-id: b\r\nconnection: close\r\n\r\n",
     );
-    expect(answer?.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(response?.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("is another for every request that has none", async () => {
+  it("is generated for each request without one", async () => {
     const ids = new Set<string | undefined>();
     for (let i = 0; i < 5; i++) {
       ids.add((await send(server, "/healthz")).headers["x-request-id"]);
@@ -94,7 +94,7 @@ describe("a request id", () => {
   });
 });
 
-describe("a line", () => {
+describe("the log", () => {
   const clients: [name: string, connect: () => Api][] = [
     ["REST", () => createRestApi(server.url)],
     ["gRPC", () => createGrpcApi(`127.0.0.1:${server.port}`)],
@@ -103,7 +103,7 @@ describe("a line", () => {
   ];
 
   it.each(clients)(
-    "is written for each call over %s: who, what, how and how long",
+    "has a line for each call over %s with caller, method, code and duration",
     async (_, connect) => {
       const api = connect();
       await api.getApplicationByKey(root.key);
@@ -127,7 +127,7 @@ describe("a line", () => {
     },
   );
 
-  it("names the session of a call, and its application", async () => {
+  it("names the session of a call and its application", async () => {
     const api = createRestApi(server.url);
     const permissions = ["application:read"];
     const make = (type: string) =>
@@ -142,7 +142,7 @@ describe("a line", () => {
     expect(line?.session_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("is written for each request that is no call: what, how and how long", async () => {
+  it("has a line for each other HTTP request with path, status and duration", async () => {
     await send(server, "/healthz");
     await send(server, "/nothing");
     await send(server, "/applications", { method: "PATCH" });
@@ -175,24 +175,24 @@ describe("a line", () => {
     ]);
   });
 
-  it("is written for each request that is no HTTP, without a word of it", async () => {
-    const [answer] = await sendRaw(server, `${root.key} is no HTTP\r\n\r\n`);
+  it("has a line for each invalid HTTP request, without its content", async () => {
+    const [response] = await sendRaw(server, `${root.key} is no HTTP\r\n\r\n`);
     const [line] = await lines(1);
-    expect(line).toMatchObject({ level: 30, request_id: answer?.headers["x-request-id"] });
+    expect(line).toMatchObject({ level: 30, request_id: response?.headers["x-request-id"] });
     expect(line).toMatchObject({ status: 400 });
     expect(JSON.stringify(line)).not.toContain(root.key);
   });
 
-  it("is written once for a call whose body cannot be read", async () => {
+  it("has one line for a call with an invalid body", async () => {
     const head = `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n`;
     const body = "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n";
-    const [answer] = await sendRaw(server, head, body);
-    expect(answer?.status).toBe(400);
+    const [response] = await sendRaw(server, head, body);
+    expect(response?.status).toBe(400);
     const [line] = await lines(1);
     expect(`/${line?.method}`).toBe(createRpc);
   });
 
-  it("is written for each message that cannot be read", async () => {
+  it("has a line for each invalid message", async () => {
     const types = ["application/grpc", "application/grpc-web", "application/proto", "text/plain"];
     for (const type of types) {
       const headers = { "content-type": type };
@@ -204,7 +204,7 @@ describe("a line", () => {
 });
 
 describe("no line of the log", () => {
-  it("is longer than a path may be, or holds a part of a key at its end", async () => {
+  it("exceeds the path limit or ends with a part of a key", async () => {
     const urlLimit = 8_192;
     const beginning = `/${"a".repeat(20)}`.repeat(urlLimit / 21).slice(0, urlLimit - 20);
     const path = `${beginning}/${root.key}/${"a/".repeat(1_000)}`;
@@ -214,7 +214,7 @@ describe("no line of the log", () => {
     expect(String(line?.path)).not.toContain(root.key.slice(0, 12));
   });
 
-  it("holds a key or a nonce, wherever it was put", async () => {
+  it("contains a key or a nonce, wherever it was sent", async () => {
     const secrets: string[] = [root.key];
     const api = createRestApi(server.url);
     const make = async (type: string) => {
@@ -270,7 +270,7 @@ describe("no line of the log", () => {
     await until(async () => server.logs.length > 50);
     const log = server.logs.map((line) => decodeURIComponent(JSON.stringify(line))).join("\n");
     for (const secret of secrets) {
-      // Not even the part of it that is secret.
+      // Not even its secret part.
       expect(log).not.toContain(secret.slice(30, 60));
     }
   });

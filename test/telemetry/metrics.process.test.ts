@@ -33,8 +33,8 @@ function withService(
   });
 }
 
-/** Over a connection of its own, so that workers are asked in turn. */
-async function ask(url: string, key = ""): Promise<{ status: number; body: string }> {
+/** Uses a new connection, so that workers respond in turn. */
+async function request(url: string, key = ""): Promise<{ status: number; body: string }> {
   const request = get(url, { headers: { "SVC-API-KEY": key }, agent: new Agent() });
   const [response] = await once(request, "response");
   let body = "";
@@ -46,18 +46,18 @@ async function ask(url: string, key = ""): Promise<{ status: number; body: strin
 
 async function askTimes(count: number, { url, key }: Service): Promise<void> {
   for (let at = 0; at < count; at++) {
-    expect((await ask(`${url}/applications/key`, key)).status).toBe(200);
+    expect((await request(`${url}/applications/key`, key)).status).toBe(200);
   }
 }
 
 async function scrape(url: string): Promise<Exposition> {
-  const { status, body } = await ask(url);
+  const { status, body } = await request(url);
   expect({ status, body }).toMatchObject({ status: 200 });
   return parseExposition(body);
 }
 
 describe("the metrics of two workers", () => {
-  it("are added up, whichever of them is asked, and outlive a worker", () =>
+  it("are summed on every worker, and survive the exit of a worker", () =>
     withService({ WORKERS: "2" }, async (service) => {
       const metrics = `${service.url}/metrics`;
       const calls = async () => (await scrape(metrics)).sum("latchkey_requests_total", byKey);
@@ -78,13 +78,13 @@ describe("the metrics of two workers", () => {
     }));
 });
 
-describe("the port of metrics", () => {
+describe("METRICS_PORT", () => {
   it.each(isFullSuite ? ["1", "2"] : ["1"])(
-    "is the only one where they are told, where it is set, with WORKERS=%s",
+    "is the only port that serves metrics, with WORKERS=%s",
     (WORKERS) => withService({ WORKERS, METRICS_PORT: "0" }, expectOwnPort),
   );
 
-  it("has to be free", async () => {
+  it("must be free", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
@@ -94,7 +94,7 @@ describe("the port of metrics", () => {
       stopAfterTest(() => service.child.kill("SIGKILL"));
       expect(await service.ended()).toBe(1);
       expect(service.output.stderr).toBe(
-        `latchkey: 127.0.0.1:${port} is taken by another program: stop it or set METRICS_PORT to another port\n`,
+        `latchkey: 127.0.0.1:${port} is already in use: stop the other program or set METRICS_PORT to another port\n`,
       );
     });
     taken.close();
@@ -105,16 +105,16 @@ async function expectOwnPort(service: Service): Promise<void> {
   const [, metrics = ""] = await service.until(/metrics at (http:\/\/127\.0\.0\.1:\d+\/metrics)"/);
   await askTimes(4, service);
   expect((await scrape(metrics)).sum("latchkey_requests_total", byKey)).toBe(4);
-  expect((await ask(`${service.url}/metrics`)).status).toBe(404);
-  expect((await ask(metrics.replace(/metrics$/, "applications/key"), service.key)).status).toBe(
+  expect((await request(`${service.url}/metrics`)).status).toBe(404);
+  expect((await request(metrics.replace(/metrics$/, "applications/key"), service.key)).status).toBe(
     404,
   );
 }
 
-/** Kills a worker, and answers the line of the log about it. */
+/** Kills a worker and returns the log line about it. */
 async function killOne({ child, until }: Service): Promise<string> {
   const [worker] = childrenOf(child.pid as number) as [number];
   process.kill(worker, "SIGKILL");
-  const [line] = await until(/.*a worker ended with SIGKILL.*/);
+  const [line] = await until(/.*worker exited with SIGKILL.*/);
   return line;
 }

@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-/** How much more of something there is after some work. */
+/** The increase of a metric during some work. */
 async function growth(
   work: () => Promise<unknown>,
   name: string,
@@ -50,7 +50,7 @@ function sessionsIn({ sum }: Exposition, state: string): number {
   return sum("latchkey_sessions_total", { state });
 }
 
-describe("the reader of these tests", () => {
+describe("the metrics parser of these tests", () => {
   it.each([
     ["a_total 1", "a sample of no family"],
     ["# HELP a Help.\n# TYPE a counter\na{b=c} 1\n", "a label without quotes"],
@@ -95,13 +95,13 @@ describe("/metrics", () => {
     ["grpc", { "content-type": "application/grpc+json" }, envelope("{}")],
     ["grpc-web", { "content-type": "application/grpc-web+json" }, envelope("{}")],
     ["connect", { "content-type": "application/json", "content-encoding": "br" }, ""],
-  ])("knows %s also where it is out of the ordinary", async (protocol, headers, body) => {
+  ])("recognizes %s in unusual requests", async (protocol, headers, body) => {
     const call = () =>
       callRaw(server, `/${byKey}`, { headers: { ...headers, "svc-api-key": root.key }, body });
     expect(await growth(call, "latchkey_requests_total", { method: byKey, protocol })).toBe(1);
   });
 
-  it("tells how long calls took in seconds", async () => {
+  it("reports call durations in seconds", async () => {
     const sum = () =>
       growth(
         () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } }),
@@ -110,12 +110,12 @@ describe("/metrics", () => {
       );
     const before = performance.now();
     const seconds = await sum();
-    // No longer than the test itself has waited: milliseconds taken for seconds would be.
+    // At most the test's own duration; milliseconds reported as seconds would exceed it.
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual((performance.now() - before) / 1_000);
   });
 
-  it("tells which streams are open, and counts them when they end", async () => {
+  it("reports open streams and counts them when they end", async () => {
     const method = "latchkey.v1.AccessService/WatchCredentials";
     const { watchCredentials } = createClient(
       AccessService,
@@ -137,7 +137,7 @@ describe("/metrics", () => {
     expect(sum("latchkey_request_duration_seconds_count", { method })).toBe(0);
   });
 
-  it("counts requests that are no call by page and status", async () => {
+  it("counts other HTTP requests by page and status", async () => {
     const page =
       (path: string, method = "GET") =>
       () =>
@@ -156,7 +156,7 @@ describe("/metrics", () => {
     expect(await growth(nonsense, name, { page: "other", status: "400" })).toBe(1);
   });
 
-  it("has as many series as before, whatever callers make up, and none of their words", async () => {
+  it("has no series from caller input", async () => {
     const makeUp = async (words: string) => {
       await send(server, `/${words}`, { headers: { "svc-api-key": words, "x-request-id": words } });
       await send(server, `/applications/${words}`, { headers: { "svc-api-key": root.key } });
@@ -183,7 +183,7 @@ describe("/metrics", () => {
     expect(after.text).not.toContain(root.tenantId);
   });
 
-  it("counts sessions that are opened, authorized and expired, however often their keys are used", async () => {
+  it("counts opened, authorized and expired sessions once each", async () => {
     const api = createRestApi(server.url);
     const permissions = ["token:read"];
     const make = (type: string) =>
@@ -207,7 +207,7 @@ describe("/metrics", () => {
     expect(await Promise.all(states.map(more))).toEqual([3, 1, 2]);
   });
 
-  it("counts calls of the store by operation and outcome, and how long they took", async () => {
+  it("counts store calls by operation and outcome, with durations", async () => {
     const read = () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
     const operation = "applications.find";
     const name = "latchkey_store_calls_total";
@@ -215,7 +215,7 @@ describe("/metrics", () => {
     expect(await growth(read, "latchkey_store_call_duration_seconds_count", { operation })).toBe(1);
   });
 
-  it("counts a change that a rule forbids as refused, not as an error of the store", async () => {
+  it("counts a failed precondition as refused, not as an error", async () => {
     const disable = () =>
       send(server, `/applications/${root.applicationId}/disable`, {
         method: "POST",
@@ -229,38 +229,35 @@ describe("/metrics", () => {
     ["answers", "lmdb", `/${byKey}`, () => ({})],
     ["rules", "lmdb", check, (key) => ({ key, permission: "token:read" })],
     ["records", "mongo", `/${byKey}`, () => ({})],
-  ])(
-    "counts what is found among the %s that are kept, and what is not",
-    async (cache, engine, path, body) => {
-      const own = await startServer(engine);
-      const { key } = await own.createTenant();
-      const send = () =>
-        callRaw(own, path, {
-          headers: { "svc-api-key": key, "content-type": "application/json" },
-          body: JSON.stringify(body(key)),
-        });
-      const countsOf = ({ sum }: Exposition) =>
-        ["hits", "misses"].map((figure) => sum(`latchkey_cache_${figure}_total`, { cache }));
-      const counts = async () => countsOf(await scrape(own));
-      try {
-        const [noHits = 0, before = 0] = await counts();
+  ])("counts hits and misses of the %s cache", async (cache, engine, path, body) => {
+    const own = await startServer(engine);
+    const { key } = await own.createTenant();
+    const send = () =>
+      callRaw(own, path, {
+        headers: { "svc-api-key": key, "content-type": "application/json" },
+        body: JSON.stringify(body(key)),
+      });
+    const countsOf = ({ sum }: Exposition) =>
+      ["hits", "misses"].map((figure) => sum(`latchkey_cache_${figure}_total`, { cache }));
+    const counts = async () => countsOf(await scrape(own));
+    try {
+      const [noHits = 0, before = 0] = await counts();
+      await send();
+      const [stillNone, missed = 0] = await counts();
+      expect([stillNone, missed > before]).toEqual([noHits, true]);
+      // One of several computed entries is cached.
+      for (let at = 0; at < 20; at++) {
         await send();
-        const [stillNone, missed = 0] = await counts();
-        expect([stillNone, missed > before]).toEqual([noHits, true]);
-        // One of several that are made is kept.
-        for (let at = 0; at < 20; at++) {
-          await send();
-        }
-        const [found = 0, hardly] = await counts();
-        await send();
-        const [foundAgain, still] = await counts();
-        expect([found > noHits, Number(foundAgain) > found]).toEqual([true, true]);
-        expect(still).toBe(hardly);
-      } finally {
-        await own.close();
       }
-    },
-  );
+      const [found = 0, hardly] = await counts();
+      await send();
+      const [foundAgain, still] = await counts();
+      expect([found > noHits, Number(foundAgain) > found]).toEqual([true, true]);
+      expect(still).toBe(hardly);
+    } finally {
+      await own.close();
+    }
+  });
 
   it("exposes every metric of docs/reference/metrics.md with its type, and no other", async () => {
     const page = readFileSync("docs/reference/metrics.md", "utf8");
@@ -276,7 +273,7 @@ describe("/metrics", () => {
     });
   });
 
-  it("tells of the process, its version and its connections", async () => {
+  it("reports the process, its version and its connections", async () => {
     const isReady = async () => (await scrape(server)).sum("latchkey_store_ready") === 1;
     await until(isReady);
     const { sum, samples } = await scrape(server);
@@ -288,38 +285,38 @@ describe("/metrics", () => {
     expect(lags.map(({ labels }) => labels.quantile)).toEqual(["0.5", "0.99", "1"]);
   });
 
-  /** Keeps the event loop from everything else for 200 ms. */
+  /** Blocks the event loop for 200 ms. */
   async function blockEventLoop(): Promise<void> {
     await delay(50);
     const end = performance.now() + 200;
     while (performance.now() < end) {
-      // Nothing else gets a turn.
+      // Busy loop.
     }
   }
 
-  it("tells how late work got its turn", async () => {
+  it("reports the event loop lag", async () => {
     const worst = async () =>
       (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { quantile: "1" });
     await blockEventLoop();
     await until(async () => (await worst()) >= 0.15);
-    // It is in seconds, and nothing can be later than this file has run for.
+    // In seconds, and at most the run time of this file.
     expect(await worst()).toBeLessThan((performance.now() - begun) / 1_000);
   });
 
-  it("tells everyone the same lag, however often others have asked", async () => {
+  it("reports the same lag to every scraper", async () => {
     const lag = watchEventLoopLag();
     const worst = () => lag.families()[0]?.values.at(-1)?.value ?? 0;
     await blockEventLoop();
     await until(async () => worst() >= 0.15);
-    const told = [worst(), worst(), worst()];
+    const reported = [worst(), worst(), worst()];
     lag.stop();
-    expect(told[0]).toBeGreaterThanOrEqual(0.15);
-    expect(new Set(told).size).toBe(1);
+    expect(reported[0]).toBeGreaterThanOrEqual(0.15);
+    expect(new Set(reported).size).toBe(1);
   });
 });
 
-describe("a store that cannot be reached", () => {
-  it("shows in its calls, in calls by code, and in whether it is ready", async () => {
+describe("an unreachable store", () => {
+  it("shows in store calls, in codes and in readiness", async () => {
     const failing = async () => {
       throw new StoreUnavailable("no");
     };
@@ -334,7 +331,7 @@ describe("a store that cannot be reached", () => {
     await broken.close();
   });
 
-  it("does not keep a scrape waiting", async () => {
+  it("does not delay a scrape", async () => {
     const ping = () => new Promise<void>(() => {});
     const silent = await startServer("lmdb", { store: changed(server.store, { ping }) });
     expect((await scrape(silent)).sum("latchkey_store_ready")).toBe(0);
@@ -343,7 +340,7 @@ describe("a store that cannot be reached", () => {
 });
 
 describe("the metrics", () => {
-  it("are not there where they are switched off", async () => {
+  it("are not served if switched off", async () => {
     const off = await startServer("lmdb", { store: server.store, environment: { METRICS: "off" } });
     expect((await send(off, "/metrics")).status).toBe(404);
     const read = await send(off, "/applications/key", { headers: { "svc-api-key": root.key } });

@@ -57,7 +57,7 @@ afterAll(async () => {
   }
 });
 
-/** The spans so far, when one of a call is among them. */
+/** The spans so far, once the span of a call is among them. */
 async function spans(): Promise<ReadableSpan[]> {
   const isThere = async () =>
     exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER);
@@ -125,15 +125,15 @@ describe("a call becomes a span in the trace of its caller", () => {
     expect(server.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, traceId]);
   });
 
-  it("with a trace of its own where the caller names none", async () => {
+  it("with a new trace if the caller sends none", async () => {
     await send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
     const [span] = await spans();
     expect(span?.parentSpanContext).toBeUndefined();
     expect(server.logs[0]?.trace_id).toBe(span?.spanContext().traceId);
   });
 
-  it("that lasts as long as its stream, with all that is done for it in it", async () => {
-    // What is waited for becomes a span.
+  it("that lasts as long as its stream and contains its work", async () => {
+    // Asynchronous store calls become spans.
     const find = async (id: string) => server.store.applications.find(id);
     const store = changed(server.store, { applications: { find } });
     const waiting = await startServer("lmdb", { store, tracing });
@@ -157,20 +157,20 @@ describe("a call becomes a span in the trace of its caller", () => {
     await waiting.close();
   });
 
-  it("without any key in it", async () => {
+  it("without any key", async () => {
     const misplaced = { "x-request-id": root.key, tracestate: `a=${root.key}` };
     await send(server, `/applications/${root.key}`, {
       headers: { "svc-api-key": root.key, traceparent, ...misplaced },
     });
     const [span] = await spans();
     const { attributes, name, status, events } = span as ReadableSpan;
-    const told = JSON.stringify({ attributes, name, status, events });
-    expect(told).toContain("GetApplication");
-    expect(told).not.toContain(root.key.slice(10, 40));
+    const exported = JSON.stringify({ attributes, name, status, events });
+    expect(exported).toContain("GetApplication");
+    expect(exported).not.toContain(root.key.slice(10, 40));
     expect(span?.spanContext()).toMatchObject({ traceId, traceState: undefined });
   });
 
-  it("with what others have noted on the trace", async () => {
+  it("with the caller's tracestate", async () => {
     const headers = { "svc-api-key": root.key, traceparent, tracestate: "vendor=a-note" };
     await send(server, "/applications/key", { headers });
     const [span] = await spans();
@@ -178,8 +178,8 @@ describe("a call becomes a span in the trace of its caller", () => {
   });
 });
 
-describe("what the service cannot do", () => {
-  it("is an error of the span, and of that of the store", async () => {
+describe("a server error", () => {
+  it("marks the call span and the store span as failed", async () => {
     const find = async () => {
       throw new StoreUnavailable("no");
     };
@@ -199,8 +199,8 @@ describe("what the service cannot do", () => {
   });
 });
 
-describe("calls of MongoDB", () => {
-  it("are spans within that of the call", async () => {
+describe("MongoDB calls", () => {
+  it("are child spans of the call", async () => {
     const onMongo = await startServer("mongo", { tracing: createTracing("mongodb") });
     const { key } = await onMongo.createTenant();
     exporter.reset();
@@ -222,7 +222,7 @@ describe("calls of MongoDB", () => {
 });
 
 describe("without a tracer", () => {
-  it("the log tells the trace that a caller names", async () => {
+  it("the log contains the caller's trace id", async () => {
     const plain = await startServer("lmdb", { store: server.store });
     const headers = { "svc-api-key": root.key };
     await send(plain, "/applications/key", { headers: { ...headers, traceparent } });
@@ -242,13 +242,13 @@ describe("without a tracer", () => {
     ['00-"},{-', undefined],
     ["", undefined],
     [undefined, undefined],
-  ])("%j is taken for the trace %s", (text, id) => {
+  ])("reads %j as trace id %s", (text, id) => {
     expect(traceIdIn(text)).toBe(id);
   });
 });
 
-describe("a tracer that is registered before the service starts", () => {
-  it("gets the spans of every worker", () =>
+describe("a tracer registered before the service starts", () => {
+  it("receives the spans of every worker", () =>
     withFolder(async (DATA_DIR) => {
       const { url, firstKey, process } = await start({
         ...{ DATA_DIR, WORKERS: "2", OTEL_BSP_SCHEDULE_DELAY: "100" },

@@ -27,16 +27,16 @@ import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
-import { createCompiledGrants, type GrantsRecord } from "./grant-cache.js";
+import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
 
-export type CheckAnswer = MessageInitShape<typeof CheckAccessResponseSchema>;
+export type CheckResult = MessageInitShape<typeof CheckAccessResponseSchema>;
 
-/** Decides checks for a caller, about keys of its tenant. */
+/** Evaluates access checks on keys of the caller's tenant. */
 interface Checks {
-  one(asker: Caller, request: CheckAccessRequest): MaybePromise<CheckAnswer>;
+  one(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
 
-  /** Decides many at once. Where one has a fault, that is its answer. */
-  many(asker: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckAnswer[]>;
+  /** Evaluates many checks. The result of an invalid check is its problem. */
+  many(caller: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckResult[]>;
 }
 
 interface CheckOptions {
@@ -50,11 +50,11 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
   const identify = createIdentify(store, keyring, grantPolicy);
   const identifyMany = createIdentifyMany(store, keyring, grantPolicy);
   const identifyRefused = createIdentifyRefused(store, keyring);
-  const compiledGrantsOf = createCompiledGrants();
+  const compiledGrantsOf = createGrantCache();
   const placeCheck = createPlaceCheck();
   const checkedNow = createCheckedAt(store);
 
-  function judge({ subject, refusal }: Found, request: CheckAccessRequest): Judgement {
+  function evaluate({ subject, refusal }: Lookup, request: CheckAccessRequest): Evaluation {
     if (!subject || refusal) {
       return { allowed: false, reason: refusal ?? "unknown_key" };
     }
@@ -80,15 +80,19 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
     return decide(compiledGrantsOf(record), permission, token, isOwnPermission(permission));
   }
 
-  function answer(found: Found, request: CheckAccessRequest, checkedAt: Timestamp): CheckAnswer {
-    const { subject, refusal } = found;
-    // That a key does not work is so everywhere.
-    const limits = refusal ? undefined : subject?.application;
-    const judgement = judge(found, request);
-    const grant = judgement.allowed ? judgement : undefined;
-    const denial = judgement.allowed ? undefined : judgement;
+  function toResult(
+    lookup: Lookup,
+    request: CheckAccessRequest,
+    checkedAt: Timestamp,
+  ): CheckResult {
+    const { subject, refusal } = lookup;
+    // An invalid key is invalid from every origin and address.
+    const restrictions = refusal ? undefined : subject?.application;
+    const evaluation = evaluate(lookup, request);
+    const grant = evaluation.allowed ? evaluation : undefined;
+    const denial = evaluation.allowed ? undefined : evaluation;
     return {
-      allowed: judgement.allowed,
+      allowed: evaluation.allowed,
       transform: grant?.transform,
       decidedBy: grant?.decidedBy,
       reason: denial?.reason,
@@ -102,56 +106,56 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       applicationId: subject?.application.id,
       sessionId: subject?.session?.id,
       authorizedBy: subject?.session?.authorizedBy,
-      ...judgement.sides,
+      ...evaluation.sides,
       expiresAt: toTimestamp(subject && endOf(subject)),
       checkedAt,
-      dependsOnOrigin: isLimited(limits?.allowedOrigins),
-      dependsOnAddress: isLimited(limits?.allowedCidrs),
+      dependsOnOrigin: trueIfAny(restrictions?.allowedOrigins),
+      dependsOnAddress: trueIfAny(restrictions?.allowedCidrs),
     };
   }
 
-  /** Judges a subject, or what is left of it where its key does not work. */
-  function answerFor(
+  /** Evaluates a check. If the key is invalid, looks up whom it belonged to. */
+  function checkSubject(
     subject: Caller | undefined,
-    asker: Caller,
+    caller: Caller,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
-  ): MaybePromise<CheckAnswer> {
-    const { tenantId } = asker.application;
+  ): MaybePromise<CheckResult> {
+    const { tenantId } = caller.application;
     if (subject?.application.tenantId === tenantId) {
       uses.note(subject);
-      return answer({ subject }, request, checkedAt);
+      return toResult({ subject }, request, checkedAt);
     }
     return mapMaybePromise(identifyRefused(request.key), (refused) => {
-      const isKnown =
-        refused?.owner.application.tenantId === tenantId && mayBeTold(asker, refused.why);
-      const found = isKnown ? { subject: refused.owner, refusal: refused.why } : {};
-      return answer(found, request, checkedAt);
+      const isVisible =
+        refused?.owner.application.tenantId === tenantId && maySee(caller, refused.why);
+      const lookup = isVisible ? { subject: refused.owner, refusal: refused.why } : {};
+      return toResult(lookup, request, checkedAt);
     });
   }
 
   return {
-    one(asker, request) {
-      return mapMaybePromise(checkedNow(), (moment) =>
+    one(caller, request) {
+      return mapMaybePromise(checkedNow(), (now) =>
         mapMaybePromise(identify(request.key), (subject) =>
-          answerFor(subject, asker, request, toTimestamp(moment)),
+          checkSubject(subject, caller, request, toTimestamp(now)),
         ),
       );
     },
 
-    async many(asker, requests) {
+    async many(caller, requests) {
       const checkedAt = toTimestamp(await checkedNow());
       const subjects = await identifyMany(requests.map(keyIn));
-      const answers = requests.map((request, at) => {
+      const results = requests.map((request, index) => {
         if (request instanceof Problem) {
           const { word: reason, rawMessage: detail } = request;
           return { allowed: false, reason, detail, checkedAt };
         }
-        return answerFor(subjects[at], asker, request, checkedAt);
+        return checkSubject(subjects[index], caller, request, checkedAt);
       });
-      return answers.some((answer) => answer instanceof Promise)
-        ? Promise.all(answers)
-        : (answers as CheckAnswer[]);
+      return results.some((result) => result instanceof Promise)
+        ? Promise.all(results)
+        : (results as CheckResult[]);
     },
   };
 }
@@ -160,25 +164,25 @@ function keyIn(request: CheckAccessRequest | Problem): string {
   return request instanceof Problem ? "" : request.key;
 }
 
-/** What is known of the key that a check is about. */
-interface Found {
+/** The owner of the checked key. */
+interface Lookup {
   readonly subject?: Caller;
-  /** Why the key does not work; absent where it does. */
+  /** Why the key is invalid; absent if it is valid. */
   readonly refusal?: Refused["why"];
 }
 
-/** Whether there is something in a list, said only where there is. */
-function isLimited(list: readonly string[] | undefined): true | undefined {
+/** Omits the field in the response if the list is empty. */
+function trueIfAny(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
 }
 
-/** That an application is disabled is for those who could look it up. */
-function mayBeTold(asker: Caller, why: Refused["why"]): boolean {
-  return why !== "disabled" || callerHolds(asker, "application:read");
+/** Only callers that can read applications may see that one is disabled. */
+function maySee(caller: Caller, why: Refused["why"]): boolean {
+  return why !== "disabled" || callerHolds(caller, "application:read");
 }
 
-type Judgement = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
-  /** Where the subject is a session that may do only what its authorizer may do too. */
+type Evaluation = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
+  /** Set for a session that its authorizer's grants limit. */
   readonly sides?: Sides;
 };
 
@@ -188,52 +192,51 @@ interface Sides {
   readonly limitedBy: LimitedBy;
 }
 
-/** For how many milliseconds the word of a store is good that has to be waited for. */
-const lifetime = 1_000;
+/** Milliseconds for which a remote store's time is extrapolated. */
+const syncInterval = 1_000;
 
-interface Known {
-  readonly moment: number;
-  /** As `performance.now()` tells time. */
-  readonly askedAt: number;
+interface ClockSample {
+  readonly storeTime: number;
+  /** By `performance.now()`. */
+  readonly requestedAt: number;
 }
 
 /**
- * Tells when a check is decided, by the clock that judges when keys end: who
- * keeps an answer until its key ends takes one from the other. To ask a
- * database each time would cost as much as the check, so its word is carried
- * on for a while, counted from when it was asked: never too early.
+ * Returns the time of a check by the store's clock, which also decides when
+ * keys expire: callers subtract the two to cache a result. Querying a database
+ * for each check would cost as much as the check, so its time is extrapolated
+ * from when it was requested, which is never too early.
  */
 function createCheckedAt({ now }: Pick<Store, "now">): () => MaybePromise<number> {
-  let known: Known | undefined;
-  let asking: Promise<number> | undefined;
+  let sample: ClockSample | undefined;
+  let pending: Promise<number> | undefined;
 
-  async function wait(answer: Promise<number>, askedAt: number): Promise<number> {
+  async function takeSample(storeNow: Promise<number>, requestedAt: number): Promise<number> {
     try {
-      const moment = await answer;
-      known = { moment, askedAt };
-      return carriedOn(known);
+      sample = { storeTime: await storeNow, requestedAt };
+      return extrapolate(sample);
     } finally {
-      asking = undefined;
+      pending = undefined;
     }
   }
 
   return () => {
-    if (known && performance.now() - known.askedAt < lifetime) {
-      return carriedOn(known);
+    if (sample && performance.now() - sample.requestedAt < syncInterval) {
+      return extrapolate(sample);
     }
-    if (asking) {
-      return asking;
+    if (pending) {
+      return pending;
     }
-    const askedAt = performance.now();
-    const answer = now();
-    if (answer instanceof Promise) {
-      asking = wait(answer, askedAt);
-      return asking;
+    const requestedAt = performance.now();
+    const storeNow = now();
+    if (storeNow instanceof Promise) {
+      pending = takeSample(storeNow, requestedAt);
+      return pending;
     }
-    return answer;
+    return storeNow;
   };
 }
 
-function carriedOn({ moment, askedAt }: Known): number {
-  return Math.ceil(moment + performance.now() - askedAt);
+function extrapolate({ storeTime, requestedAt }: ClockSample): number {
+  return Math.ceil(storeTime + performance.now() - requestedAt);
 }

@@ -3,48 +3,46 @@ import type { Grants, RuleRecord } from "../../contract/grants.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { cacheCounts } from "../../telemetry/metrics/caches.js";
 
-/** A stored record with grants. Its version differs with each change of it. */
+/** A stored record with grants. Every change increments its version. */
 export interface GrantsRecord extends Grants {
   readonly id: string;
   readonly version: number;
 }
 
-interface CompiledGrantsOptions {
-  /** Bytes that each of two generations may take, about. */
+interface GrantCacheOptions {
+  /** Approximate size of each of the two generations in bytes. */
   readonly generationWeight?: number;
-  /** Of so many that are compiled one is kept. */
-  readonly compiledPerKept?: number;
+  /** Caches one of this many compiled records. */
+  readonly admitEvery?: number;
 }
 
-/** Compiles the grants of a record once per version, as long as it is asked for often. */
-export function createCompiledGrants({
+/** Caches the compiled grants of frequently checked records, by id and version. */
+export function createGrantCache({
   generationWeight = 22 * 1024 * 1024,
-  compiledPerKept = 8,
-}: CompiledGrantsOptions = {}): (record: GrantsRecord) => CompiledGrants {
-  const generations = createGenerationalCache<CompiledGrants>(
+  admitEvery = 8,
+}: GrantCacheOptions = {}): (record: GrantsRecord) => CompiledGrants {
+  const cache = createGenerationalCache<CompiledGrants>(
     generationWeight,
-    compiledPerKept,
+    admitEvery,
     cacheCounts.rules,
   );
 
   return (record) => {
     const { id, version } = record;
-    const kept = generations.get(id, version);
-    if (kept) {
-      return kept;
+    const cached = cache.get(id, version);
+    if (cached) {
+      return cached;
     }
     const compiled = compileGrants(record);
-    return generations.shouldAdmit()
-      ? generations.add(id, version, compiled, weightOf(record))
-      : compiled;
+    return cache.shouldAdmit() ? cache.add(id, version, compiled, weightOf(record)) : compiled;
   };
 }
 
-/** What a record, a rule, and a permission in a rule take by themselves, in bytes. */
+/** Estimated sizes in bytes of a record, a rule, and a permission in a rule. */
 const recordWeight = 400;
 const ruleWeight = 250;
 const permissionWeight = 16;
-/** What a permission in a rule takes in an index. */
+/** Estimated size of an index entry. */
 const indexWeight = 200;
 
 function weightOf({ rules }: Grants): number {
@@ -55,7 +53,7 @@ function weightOf({ rules }: Grants): number {
   );
 }
 
-/** How much text a rule brings along. */
+/** The length of a rule's text. */
 function textIn({ description = "", container = "", conditions }: RuleRecord): number {
   return conditions.reduce(
     (length, { value }) => length + value.length,

@@ -32,17 +32,17 @@ import { faultIn } from "../../validation/validate.js";
 import { createResumeTokens } from "../cursors.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createOpenStream } from "../streams.js";
-import { type CheckAnswer, createChecks } from "./check.js";
-import { watch } from "./watch.js";
+import { type CheckResult, createChecks } from "./check.js";
+import { watchCredentials } from "./watch.js";
 
-/** How many checks of a batch are made in one go: other calls are not kept waiting for all of them. */
-const batchPart = 200;
+/** Checks per turn of the event loop, so that a large batch does not delay other calls. */
+const checksPerTurn = 200;
 
-/** How many faults of checks are told in one go: to tell one takes far longer than to find none. */
+/** Invalid checks per turn. Describing an invalid one takes far longer than accepting a valid one. */
 const faultsPerTurn = 30;
 
-/** How many checks of streams are under way at a time: of all together, and of each. */
-const streamWindow = { ofAll: 512, most: 256, least: 2 };
+/** Concurrent checks of streams: in total, and per stream. */
+const streamWindow = { total: 512, max: 256, min: 2 };
 
 interface AccessHandlerOptions {
   readonly store: Store;
@@ -51,7 +51,7 @@ interface AccessHandlerOptions {
   readonly settings: Pick<Settings, "grantPolicy">;
   readonly rateLimits: Pick<RateLimits, "checksOf">;
   readonly sealPlaces: SealPlaces;
-  /** Given when the server stops: it ends streams. */
+  /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
 
@@ -73,39 +73,39 @@ export function createAccessHandlers({
     checkAccess: (request, context) => checks.one(callerOf(context), request),
 
     async batchCheckAccess(request, context) {
-      const asker = callerOf(context);
-      refuseIf(await rateLimits.checksOf(asker, context.values)(request.checks.length));
-      const results: CheckAnswer[] = [];
+      const caller = callerOf(context);
+      throwIfRefused(await rateLimits.checksOf(caller, context.values)(request.checks.length));
+      const results: CheckResult[] = [];
       while (results.length < request.checks.length) {
-        const part = request.checks.slice(results.length, results.length + batchPart);
+        const part = request.checks.slice(results.length, results.length + checksPerTurn);
         if (results.length > 0) {
           await yieldToEventLoop();
         }
-        results.push(...(await checks.many(asker, await findFaults(part))));
+        results.push(...(await checks.many(caller, await validateChecks(part))));
       }
       return { results };
     },
 
     streamCheckAccess(requests, context) {
-      const asker = callerOf(context);
+      const caller = callerOf(context);
       const readmit = readmissionOf(context);
-      const countChecks = rateLimits.checksOf(asker, context.values);
+      const countChecks = rateLimits.checksOf(caller, context.values);
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
-        // Asked together, so that they share a look-up; answered only where both succeed.
-        const [results] = await Promise.all([checks.many(asker, group), readmit()]);
+        // Started together, so that they share a lookup. Both must succeed.
+        const [results] = await Promise.all([checks.many(caller, group), readmit()]);
         return results;
       });
-      const answer = async (request: StreamCheckAccessRequest) => {
+      const respond = async (request: StreamCheckAccessRequest) => {
         const counting = countChecks(1);
         if (counting) {
-          refuseIf(await counting);
+          throwIfRefused(await counting);
         }
         const fault = faultIn(StreamCheckAccessRequestSchema, request);
         const result = await check(fault ?? (request.check as CheckAccessRequest));
         return { correlationId: request.correlationId, result };
       };
       return stream(context, (signal) =>
-        mapConcurrently({ items: requests, map: answer, window, signal }),
+        mapConcurrently({ items: requests, map: respond, window, signal }),
       );
     },
 
@@ -136,35 +136,35 @@ export function createAccessHandlers({
       const readmit = readmissionOf(context);
       const { changes } = store;
       return stream(context, (signal) =>
-        watch({ changes, resumeTokens, tenantId, request, readmit, signal }),
+        watchCredentials({ changes, resumeTokens, tenantId, request, readmit, signal }),
       );
     },
   };
 }
 
-/** Checks, each as it is, or its fault where it has one. */
-async function findFaults(
+/** Replaces each invalid check by its problem. */
+async function validateChecks(
   checks: readonly CheckAccessRequest[],
 ): Promise<(CheckAccessRequest | Problem)[]> {
-  const looked: (CheckAccessRequest | Problem)[] = [];
+  const validated: (CheckAccessRequest | Problem)[] = [];
   let faults = 0;
   for (const check of checks) {
     const fault = faultIn(CheckAccessRequestSchema, check);
-    looked.push(fault ?? check);
+    validated.push(fault ?? check);
     if (fault && ++faults % faultsPerTurn === 0) {
       await yieldToEventLoop();
     }
   }
-  return looked;
+  return validated;
 }
 
-function refuseIf(refusal: Problem | undefined): void {
+function throwIfRefused(refusal: Problem | undefined): void {
   if (refusal) {
     throw refusal;
   }
 }
 
-/** What limits a session beside its own grants: of those of its authorizer all that concern its permissions. */
+/** The authorizer's grants that limit a session, reduced to the session's permissions. */
 function boundaryOf({
   session,
   boundary,
@@ -185,7 +185,7 @@ function boundaryOf({
   };
 }
 
-/** The permissions that are known, or of those the ones that a type of application may hold. */
+/** All known permissions, or those that an application type may hold. */
 function listPermissions(
   type: ApplicationType | undefined,
 ): MessageInitShape<typeof KnownPermissionSchema>[] {

@@ -13,13 +13,13 @@ interface WatchOptions {
   readonly resumeTokens: SealedPlaces;
   readonly tenantId: string;
   readonly request: WatchCredentialsRequest;
-  /** Throws where the caller may no longer watch. */
+  /** Throws if the caller has lost its access. */
   readonly readmit: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Tells what happens in a tenant, for as long as the caller may know, and ends with the reason of the signal. */
-export async function* watch(
+/** Streams the credential changes of a tenant until the caller loses access or the signal aborts. */
+export async function* watchCredentials(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchCredentialsResponseSchema>> {
   const { changes, resumeTokens, tenantId, request, readmit, signal } = options;
@@ -30,7 +30,7 @@ export async function* watch(
     await readmit();
     yield {
       changes: batch.changes.map((change) => ({ ...change, at: toTimestamp(change.at) })),
-      // To the caller it is an order: forget.
+      // Changes were missed, so the caller must drop its cache.
       reset: batch.missed,
       resumeToken: resumeTokens.seal(tenantId, batch.position),
       completeUntil: completeUntil(batch),
@@ -39,7 +39,7 @@ export async function* watch(
   signal.throwIfAborted();
 }
 
-/** Rounded down, so as never to promise too much. */
+/** Rounded down, to never claim completeness too early. */
 function completeUntil({ completeUntil }: ChangeBatch) {
   return completeUntil === undefined
     ? undefined

@@ -12,18 +12,18 @@ import { checkRestrictions, checkSessionQuota } from "../../validation/restricti
 import { readExpiry } from "../../validation/time.js";
 import { stateOfApplication } from "../events/audit.js";
 import { toApplication } from "./messages.js";
-import type { ApplicationHandlers, ChangeApplication, ChangingOptions } from "./update.js";
+import type { ApplicationHandlers, UpdateApplication, UpdateHandlerOptions } from "./update.js";
 import { checkVersion } from "./update.js";
 
-/** What makes, changes and removes applications. */
+/** Handlers that create, update and delete applications. */
 export function createChangeHandlers({
   store,
   keyring,
   grantGuard,
-  trailOf,
-  changeApplication,
+  audit,
+  updateApplication,
   clock,
-}: ChangingOptions): Pick<
+}: UpdateHandlerOptions): Pick<
   ApplicationHandlers,
   | "createApplication"
   | "updateApplication"
@@ -33,17 +33,17 @@ export function createChangeHandlers({
 > {
   const { applications } = store;
 
-  /** Changes what an event shows of an application, and answers it. */
+  /** Updates an application with its state before and after in the audit log. */
   async function change(
     context: HandlerContext,
-    deed: { readonly kind: string; readonly revokes?: boolean },
-    request: Parameters<ChangeApplication>[1],
+    event: { readonly kind: string; readonly revokes?: boolean },
+    request: Parameters<UpdateApplication>[1],
     changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
   ) {
     let before: ApplicationRecord | undefined;
-    const answer = (record: ApplicationRecord) => toApplication(record);
-    const record = await changeApplication(context, request, {
-      ...deed,
+    const response = (record: ApplicationRecord) => toApplication(record);
+    const record = await updateApplication(context, request, {
+      ...event,
       change(current) {
         before = current;
         return changeOf(current);
@@ -51,9 +51,9 @@ export function createChangeHandlers({
       target: ({ id }) => ({ applicationId: id }),
       before: () => before && stateOfApplication(before),
       after: stateOfApplication,
-      answer,
+      response,
     });
-    return answer(record);
+    return response(record);
   }
 
   return {
@@ -72,7 +72,7 @@ export function createChangeHandlers({
       const id = newId(clock());
       const text = makeKey(kindFor(type), id);
       const key = { id: newId(clock()), hash: keyring.hash(text) };
-      const answer = (record: ApplicationRecord) => toApplication(record, text);
+      const response = (record: ApplicationRecord) => toApplication(record, text);
       const record = await applications.create(
         {
           id,
@@ -87,14 +87,14 @@ export function createChangeHandlers({
           expiresAt,
           sessionQuota,
         },
-        trailOf(context, {
+        audit(context, {
           kind: "application.created",
           target: () => ({ applicationId: id, keyId: key.id }),
           after: stateOfApplication,
-          answer,
+          response,
         }),
       );
-      return answer(record);
+      return response(record);
     },
 
     async updateApplication(request, context) {
@@ -111,34 +111,34 @@ export function createChangeHandlers({
     },
 
     async disableApplication(request, context) {
-      const deed = { kind: "application.disabled", revokes: true };
-      return change(context, deed, request, () => ({ disabled: true }));
+      const event = { kind: "application.disabled", revokes: true };
+      return change(context, event, request, () => ({ disabled: true }));
     },
 
     async enableApplication(request, context) {
-      const enabled = { kind: "application.enabled" } as const;
-      return change(context, enabled, request, () => ({ disabled: false }));
+      const event = { kind: "application.enabled" };
+      return change(context, event, request, () => ({ disabled: false }));
     },
 
     async deleteApplication(request, context) {
       const caller = callerOf(context);
       const { tenantId } = caller.application;
       const id = aboutApplication(context, request.id);
-      const wasThere = await applications.delete(
+      const wasDeleted = await applications.delete(
         tenantId,
         id,
         (current) => {
           checkMayAdminister(caller, current);
           checkVersion(current, request.ifMatch);
         },
-        trailOf(context, {
+        audit(context, {
           kind: "application.deleted",
           target: () => ({ applicationId: id }),
           before: stateOfApplication,
-          answer: () => ({}),
+          response: () => ({}),
         }),
       );
-      if (!wasThere) {
+      if (!wasDeleted) {
         throw applicationNotFound(id);
       }
       return {};
@@ -146,7 +146,7 @@ export function createChangeHandlers({
   };
 }
 
-/** The limits that a request replaces: those that it gives, and the empty ones that its mask names. */
+/** The limits to replace: those with a value, and empty ones that the update mask names. */
 function changedLimits({
   allowedOrigins,
   allowedCidrs,

@@ -1,21 +1,21 @@
 import { createChangeHandlers } from "./changes.js";
 import { createKeyHandlers } from "./keys.js";
-import { createReadHandlers } from "./queries.js";
+import { createQueryHandlers } from "./queries.js";
 import {
   type ApplicationHandlerOptions,
   type ApplicationHandlers,
-  createChangeApplication,
+  createUpdateApplication,
 } from "./update.js";
 
 export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
-  const { trailOf, store } = options;
+  const { audit, store } = options;
   const { applications } = store;
   const changing = {
     ...options,
-    changeApplication: createChangeApplication({ applications, trailOf }),
+    updateApplication: createUpdateApplication({ applications, audit }),
   };
   return {
-    ...createReadHandlers(options),
+    ...createQueryHandlers(options),
     ...createChangeHandlers(changing),
     ...createKeyHandlers(changing),
   };

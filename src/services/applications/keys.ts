@@ -12,16 +12,16 @@ import {
 import { readDuration, toTimestamp } from "../../validation/time.js";
 import { toApplication } from "./messages.js";
 import { findApplication } from "./queries.js";
-import type { ApplicationHandlers, ChangingOptions } from "./update.js";
+import type { ApplicationHandlers, UpdateHandlerOptions } from "./update.js";
 
-/** What makes, shows and ends the keys of applications. */
+/** Handlers that create, list and delete the keys of applications. */
 export function createKeyHandlers({
   store,
   keyring,
   grantGuard,
-  changeApplication,
+  updateApplication,
   clock,
-}: ChangingOptions): Pick<
+}: UpdateHandlerOptions): Pick<
   ApplicationHandlers,
   "regenerateApplicationKey" | "listApplicationKeys" | "deleteApplicationKey"
 > {
@@ -33,8 +33,8 @@ export function createKeyHandlers({
 
       const keyId = newId(clock());
       let text = "";
-      const answer = (record: ApplicationRecord) => toApplication(record, text);
-      const record = await changeApplication(context, request, {
+      const response = (record: ApplicationRecord) => toApplication(record, text);
+      const record = await updateApplication(context, request, {
         kind: "key.regenerated",
         revokes: !grace,
         change(current, now) {
@@ -45,14 +45,14 @@ export function createKeyHandlers({
         },
         target: ({ id }) => ({ applicationId: id, keyId }),
         endsAt: ({ keys }) => keys[1]?.expiresAt,
-        answer,
+        response,
       });
-      return answer(record);
+      return response(record);
     },
 
     async listApplicationKeys(request, context) {
       const record = await findApplication(applications, context, request);
-      const keys = workingKeys(record.keys, await store.now());
+      const keys = validKeys(record.keys, await store.now());
       return {
         data: keys.map((key) => ({
           id: key.id,
@@ -65,7 +65,7 @@ export function createKeyHandlers({
 
     async deleteApplicationKey(request, context) {
       const keyId = request.keyId.toLowerCase();
-      await changeApplication(context, request, {
+      await updateApplication(context, request, {
         kind: "key.deleted",
         revokes: true,
         change(current, now) {
@@ -76,35 +76,32 @@ export function createKeyHandlers({
           return { keys };
         },
         target: ({ id }) => ({ applicationId: id, keyId }),
-        answer: () => ({}),
+        response: () => ({}),
       });
       return {};
     },
   };
 }
 
-/** How many keys of an application may work at a time. */
-const mostKeys = 3;
+/** The maximum number of valid keys per application. */
+const maxKeys = 3;
 
-/** The keys that work at a moment. */
-export function workingKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
+export function validKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
   return keys.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt);
 }
 
-/** How many keys that have ended are kept for those who tell of ends. */
-const mostEnded = 3;
+const maxExpiredKeys = 3;
 
-/** The keys that have ended lately: what ended is told some seconds later, from the record. */
-function endedKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
+/** Recently expired keys. They stay in the record because expiry events are written some seconds later. */
+function expiredKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
   return keys
     .filter(({ expiresAt: end }) => end !== undefined && end <= now && now - end < expiredRetention)
-    .slice(0, mostEnded);
+    .slice(0, maxExpiredKeys);
 }
 
 /**
- * The keys once a new one is made. Without a grace it is the only one that
- * works. With one, the key before it ends when the grace is over, and those
- * that were given an end earlier keep theirs.
+ * Adds a new key. Without a grace period it is the only valid key. With one, the
+ * previous key expires when the grace period ends, and older keys keep their expiry.
  */
 export function replaceKey(
   keys: readonly KeyRecord[],
@@ -112,34 +109,34 @@ export function replaceKey(
   now: number,
   grace: number | undefined,
 ): readonly KeyRecord[] {
-  const made: KeyRecord = { ...key, createdAt: now };
-  const ended = endedKeys(keys, now);
+  const created: KeyRecord = { ...key, createdAt: now };
+  const expired = expiredKeys(keys, now);
   if (grace === undefined) {
-    return [made, ...ended];
+    return [created, ...expired];
   }
-  const earlier = workingKeys(keys, now);
-  if (earlier.length >= mostKeys) {
-    throw tooManyKeys(mostKeys);
+  const previous = validKeys(keys, now);
+  if (previous.length >= maxKeys) {
+    throw tooManyKeys(maxKeys);
   }
-  return [made, ...earlier.map((key) => withEnd(key, now + grace)), ...ended];
+  return [created, ...previous.map((key) => withExpiry(key, now + grace)), ...expired];
 }
 
-/** The keys without one of those that work, or `undefined` where there is no such one. */
+/** Removes a valid key. Returns `undefined` if there is no such key. */
 export function withoutKey(
   keys: readonly KeyRecord[],
   id: string,
   now: number,
 ): readonly KeyRecord[] | undefined {
-  const working = workingKeys(keys, now);
-  const left = working.filter((key) => key.id !== id);
-  return left.length < working.length ? [...left, ...endedKeys(keys, now)] : undefined;
+  const valid = validKeys(keys, now);
+  const remaining = valid.filter((key) => key.id !== id);
+  return remaining.length < valid.length ? [...remaining, ...expiredKeys(keys, now)] : undefined;
 }
 
-function withEnd(key: KeyRecord, end: number): KeyRecord {
-  return key.expiresAt === undefined ? { ...plain(key), expiresAt: end } : key;
+function withExpiry(key: KeyRecord, expiresAt: number): KeyRecord {
+  return key.expiresAt === undefined ? { ...copyKey(key), expiresAt } : key;
 }
 
-/** A key as a record of its own: one from the store is never spread. */
-function plain({ id, hash, foreign, createdAt, lastUsedAt }: KeyRecord): KeyRecord {
+/** Records from the store may have getters, which a spread would drop. */
+function copyKey({ id, hash, foreign, createdAt, lastUsedAt }: KeyRecord): KeyRecord {
   return { id, hash, foreign, createdAt, lastUsedAt };
 }

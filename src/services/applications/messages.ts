@@ -8,7 +8,7 @@ import { versionOf } from "./update.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
-/** An application as answers show it; its key only where it was just made. */
+/** An application as responses show it. The key is present only if it was just created. */
 export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
   return key === undefined ? (new ShownApplication(record) as ApplicationInit) : show(record, key);
 }
@@ -35,7 +35,7 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
   };
 }
 
-/** An application of which nothing is read before someone asks: where its answer is kept, nobody does. */
+/** Reads the record lazily: if the encoded response is cached, no field is read. */
 class ShownApplication implements ShowsRecord {
   private shown: ApplicationInit | undefined;
 
@@ -94,7 +94,7 @@ class ShownApplication implements ShowsRecord {
     return this.fields.expiresAt;
   }
 
-  /** Asked for with each answer over REST. */
+  /** Every REST response reads it for the ETag, so it bypasses the other fields. */
   get version() {
     return versionOf(this.record);
   }

@@ -12,8 +12,8 @@ import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
 import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update.js";
 
-/** What shows applications and changes nothing. */
-export function createReadHandlers({
+/** Read-only handlers. */
+export function createQueryHandlers({
   store,
   sealPlaces,
 }: Pick<ApplicationHandlerOptions, "store" | "sealPlaces">): Pick<
@@ -66,7 +66,7 @@ export function createReadHandlers({
   };
 }
 
-/** What a request searches for; nothing where it asks for all, the newest first. */
+/** The search of a request. Empty if it lists everything, newest first. */
 interface Search {
   readonly filter?: ApplicationFilter;
   readonly order?: ListOrder;
@@ -83,7 +83,7 @@ function readSearch(request: ListApplicationsRequest): Search {
     lastUsedBefore: readMoment(request.lastUsedBefore, "last_used_before"),
   };
   const isEmpty = Object.values(filter).every((value) => value === undefined);
-  const order = (request.order as ListOrder | undefined) ?? usualOrder(filter);
+  const order = (request.order as ListOrder | undefined) ?? defaultOrder(filter);
   return { ...(!isEmpty && { filter }), ...(order && { order }) };
 }
 
@@ -91,8 +91,8 @@ function readMoment(moment: Timestamp | undefined, field: string): number | unde
   return moment && fromTimestamp(moment, field);
 }
 
-/** A search by something that has an order of its own is listed in it. */
-function usualOrder(filter: ApplicationFilter): ListOrder | undefined {
+/** A range filter implies the order of its field. */
+function defaultOrder(filter: ApplicationFilter): ListOrder | undefined {
   const { namePrefix, expiresBefore, lastUsedBefore } = filter;
   if (namePrefix !== undefined) {
     return "name";
@@ -103,7 +103,7 @@ function usualOrder(filter: ApplicationFilter): ListOrder | undefined {
   return lastUsedBefore === undefined ? undefined : "last_used_at";
 }
 
-/** Finds an application of the caller's tenant, or says that there is none. */
+/** Finds an application of the caller's tenant. Throws if there is none. */
 export async function findApplication(
   applications: Pick<ApplicationStore, "find">,
   context: HandlerContext,

@@ -7,37 +7,33 @@ import type { SealPlaces } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { ApplicationStore, Clock, Store } from "../../store/port/store.js";
-import type { Deed, TrailOf } from "../events/audit.js";
+import type { Audit, AuditedChange } from "../events/audit.js";
 
 interface ChangeOptions {
   readonly applications: Pick<ApplicationStore, "update">;
-  readonly trailOf: TrailOf;
+  readonly audit: Audit;
 }
 
-/** What a request says of the application that it is about. */
-interface Subject {
+interface UpdateTarget {
   readonly id: string;
-  /** The version that it must have, where that matters. */
+  /** The expected version, if the caller sent one. */
   readonly ifMatch?: string | undefined;
 }
 
-interface Work extends Deed<ApplicationRecord> {
-  /** What becomes of the application. It may be asked again, and refuse by throwing. */
+interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
+  /** Returns the changed fields, or throws to refuse. May run again on a conflict. */
   change(current: ApplicationRecord, now: number): Omit<ApplicationChange, "modifiedBy">;
 }
 
-/** Changes an application of the caller's tenant that the caller may administer, and answers it as it is then. */
-export type ChangeApplication = (
+/** Updates an application of the caller's tenant that the caller may administer, and returns the new record. */
+export type UpdateApplication = (
   context: HandlerContext,
-  subject: Subject,
-  work: Work,
+  subject: UpdateTarget,
+  work: ApplicationUpdate,
 ) => Promise<ApplicationRecord>;
 
-export function createChangeApplication({
-  applications,
-  trailOf,
-}: ChangeOptions): ChangeApplication {
-  return async (context, subject, { change, ...deed }) => {
+export function createUpdateApplication({ applications, audit }: ChangeOptions): UpdateApplication {
+  return async (context, subject, { change, ...entry }) => {
     const caller = callerOf(context);
     const { tenantId, id: modifiedBy } = caller.application;
     const id = aboutApplication(context, subject.id);
@@ -49,7 +45,7 @@ export function createChangeApplication({
         checkVersion(current, subject.ifMatch);
         return { ...change(current, now), modifiedBy };
       },
-      trailOf(context, deed),
+      audit(context, entry),
     );
     if (!record) {
       throw applicationNotFound(id);
@@ -62,27 +58,26 @@ export interface ApplicationHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly grantGuard: GrantGuard;
-  readonly trailOf: TrailOf;
+  readonly audit: Audit;
   readonly clock: Clock;
   readonly sealPlaces: SealPlaces;
 }
 
-/** What handlers that change applications need as well. */
-export interface ChangingOptions extends ApplicationHandlerOptions {
-  readonly changeApplication: ChangeApplication;
+export interface UpdateHandlerOptions extends ApplicationHandlerOptions {
+  readonly updateApplication: UpdateApplication;
 }
 
 export type ApplicationHandlers = ServiceImpl<typeof ApplicationService>;
 
-/** The version of an application as callers see it, who only compare it. */
+/** The opaque version of an application in the API. */
 export function versionOf({ version }: ApplicationRecord): string {
   return String(version);
 }
 
-/** Stands for every version, as in HTTP. */
+/** Matches every version, as in HTTP. */
 const any = "*";
 
-/** Refuses to touch an application that is not at the version that the caller named, if it named one. */
+/** Throws if the application is not at the version that the caller expects. */
 export function checkVersion(current: ApplicationRecord, ifMatch: string | undefined): void {
   const version = versionOf(current);
   if (ifMatch !== undefined && ifMatch !== any && ifMatch !== version) {

@@ -8,36 +8,36 @@ import { CallerChanged } from "../../store/port/errors.js";
 import type { CredentialState, NewEvent, Party } from "../../store/port/events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../../store/port/records.js";
 
-/** What a call does to a record, as the trail will tell it. */
-export interface Deed<R> {
+/** A change as the audit log describes it. */
+export interface AuditedChange<R> {
   /** For example `application.updated`. */
   readonly kind: string;
-  /** Whether it takes access away. */
+  /** Whether the change revokes access. */
   readonly revokes?: boolean;
   target(outcome: R): Party;
-  /** What the record was; asked once the change has seen it. */
+  /** The state before the change; read after the change has run. */
   before?(outcome: R): CredentialState | undefined;
-  /** What the record became. */
+  /** The state after the change. */
   after?(outcome: R): CredentialState;
-  /** When something ends by it. */
+  /** The expiry that the change sets. */
   endsAt?(outcome: R): number | undefined;
-  /** What the caller is answered, which may be kept to be given again. */
-  answer(outcome: R): object;
+  /** The response to the caller, which may be stored for idempotent retries. */
+  response(outcome: R): object;
 }
 
-/** What is written with a change that a call makes: the event of it, and its answer where that is to be kept. */
-export type TrailOf = <R>(context: CallContext, deed: Deed<R>) => Trail<R>;
+/** Creates the entries that the store writes with a change: its event, and its response if that is stored. */
+export type Audit = <R>(context: CallContext, change: AuditedChange<R>) => Trail<R>;
 
 type CallContext = Pick<HandlerContext, "values" | "method">;
 
-export function createTrailOf(addressOf: AddressOf): TrailOf {
-  return (context, deed) => {
+export function createAudit(addressOf: AddressOf): Audit {
+  return (context, change) => {
     const caller = callerOf(context);
     const { requestId, keepAnswer, cancellation } = context.values.get(callKey);
     const { method } = context;
     const facts = {
       tenantId: caller.application.tenantId,
-      kind: deed.kind,
+      kind: change.kind,
       outcome: "success",
       actor: actorOf(caller),
       method: `${method.parent.typeName}/${method.name}`,
@@ -48,28 +48,28 @@ export function createTrailOf(addressOf: AddressOf): TrailOf {
     return {
       caller: changeCallerOf(caller),
       answerId: keepAnswer?.id,
-      revokes: deed.revokes,
+      revokes: change.revokes,
       isGivenUp: () => cancellation.reason !== undefined,
       entriesFor(outcome) {
         const event: NewEvent = {
           ...facts,
-          target: deed.target(outcome),
-          before: deed.before?.(outcome),
-          after: deed.after?.(outcome),
-          endsAt: deed.endsAt?.(outcome),
+          target: change.target(outcome),
+          before: change.before?.(outcome),
+          after: change.after?.(outcome),
+          endsAt: change.endsAt?.(outcome),
         };
-        return { events: [event], answer: keepAnswer?.seal(deed.answer(outcome)) };
+        return { events: [event], answer: keepAnswer?.seal(change.response(outcome)) };
       },
     };
   };
 }
 
-/** Who makes a call. */
+/** The ids of a caller for an event. */
 export function actorOf({ application, session, key }: Caller): Party {
   return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
 }
 
-/** What an event shows of an application. */
+/** The state of an application in an event. */
 export function stateOfApplication(record: ApplicationRecord): CredentialState {
   const { name, permissions, rules, disabled, expiresAt } = record;
   const { allowedOrigins, allowedCidrs, sessionQuota } = record;
@@ -77,12 +77,12 @@ export function stateOfApplication(record: ApplicationRecord): CredentialState {
   return { name, permissions, rules, disabled, ...limits, expiresAt };
 }
 
-/** What an event shows of a session. */
+/** The state of a session in an event. */
 export function stateOfSession({ permissions, rules, expiresAt }: SessionRecord): CredentialState {
   return { permissions, rules, expiresAt };
 }
 
-/** The caller of a change as it was decided on, for the store to compare with when it writes the change. */
+/** The caller as it was authorized. The store compares it with the current records when it writes the change. */
 function changeCallerOf(caller: Caller): ChangeCaller {
   const { application, session } = caller;
   return {
@@ -91,13 +91,13 @@ function changeCallerOf(caller: Caller): ChangeCaller {
     authorizerId: session?.authorizedBy,
     check(found, now) {
       if (!found || !hasSameAuthority(caller, found, now)) {
-        throw new CallerChanged("The caller of the change has other rights now.");
+        throw new CallerChanged("The rights of the caller have changed.");
       }
     },
   };
 }
 
-/** Whether records give a caller's key the rights that it had before. */
+/** Whether the current records still give the caller the rights it was authorized with. */
 function hasSameAuthority(before: Caller, found: CallerRecords, now: number): boolean {
   return (
     isSameApplication(before.application, found.application) &&

@@ -1,6 +1,6 @@
 import type { Party } from "../../store/port/events.js";
 
-/** A call that was refused, of which those in its tenant may want to know. */
+/** A denied call for the audit log of its tenant. */
 export interface Denial {
   readonly tenantId: string;
   readonly actor?: Party | undefined;
@@ -11,61 +11,60 @@ export interface Denial {
   readonly requestId?: string | undefined;
 }
 
-/** Refusals that are alike. */
+/** A group of similar denials. */
 export interface CountedDenials {
-  /** The first of them, which stands for all. */
+  /** The first denial, which represents the group. */
   readonly denial: Denial;
   count: number;
 }
 
-/** Counts refusals, those that are alike together, until they are told. */
-export interface DenialCounts {
+/** Groups and counts denials until they are written. */
+interface DenialCounts {
   add(denial: Denial, count: number): void;
 
-  /** How many kinds of refusals are to be told. */
-  readonly waiting: number;
+  /** The number of groups to write. */
+  readonly pending: number;
 
-  /** Takes what is to be told now, by a clock in milliseconds that only runs forward. */
+  /** Removes and returns the groups that are due, by a monotonic clock in milliseconds. */
   take(now: number): CountedDenials[];
 
-  /** Takes the number of those of which no event will tell. */
-  takeUntold(): number;
+  /** Returns and resets the number of denials that will not be written. */
+  takeDropped(): number;
 }
 
 interface TenantCounts {
   readonly groups: Map<string, CountedDenials>;
-  /** Those beyond. */
-  rest?: CountedDenials;
-  /** Before that nothing more of the tenant is told. */
+  /** Denials beyond the maximum number of groups. */
+  overflow?: CountedDenials;
+  /** Nothing of this tenant is written before this time. */
   readonly dueAt: number;
 }
 
-/** How many tenants are counted for at a time, how many kinds of refusals in all, and how many of one tenant. */
-export const mostTenants = 5_000;
-export const mostGroups = 5_000;
-export const mostGroupsOfTenant = 20;
+/** Bounds on memory: tenants, groups in total, and groups per tenant. */
+export const maxTenants = 5_000;
+export const maxGroups = 5_000;
+export const maxGroupsPerTenant = 20;
 
-/** How many milliseconds a tenant waits, for each event that it was told, for the next ones. */
-export const pace = 5_000;
+/** Milliseconds that a tenant waits per written event before the next write. */
+export const delayPerEvent = 5_000;
 
-/** The reason of those that were too many to be told apart. */
+/** The reason of an overflow group. */
 export const severalReasons = "several";
 
 /**
- * Creates counts that cannot grow, and of which little is written, however
- * often and in however many ways callers are refused: in a tenant with many
- * different refusals those beyond a number are counted as one, and the more
- * was told of it the longer it waits. Nothing is lost by either.
+ * Bounds memory and writes, however many calls are denied. Denials beyond the
+ * maximum number of groups are counted in one overflow group, and a tenant with
+ * more events is written less often. Neither loses a count.
  */
 export function createDenialCounts(): DenialCounts {
   const tenants = new Map<string, TenantCounts>();
   let groupCount = 0;
-  let untold = 0;
+  let dropped = 0;
 
   function countsOf(tenantId: string): TenantCounts | undefined {
-    const known = tenants.get(tenantId);
-    if (known || tenants.size >= mostTenants) {
-      return known;
+    const existing = tenants.get(tenantId);
+    if (existing || tenants.size >= maxTenants) {
+      return existing;
     }
     const counts = { groups: new Map(), dueAt: 0 };
     tenants.set(tenantId, counts);
@@ -75,68 +74,68 @@ export function createDenialCounts(): DenialCounts {
   function add(denial: Denial, count: number): void {
     const tenant = countsOf(denial.tenantId);
     if (!tenant) {
-      untold += count;
+      dropped += count;
       return;
     }
-    const name = nameOf(denial);
-    const isRoom = tenant.groups.size < mostGroupsOfTenant && groupCount < mostGroups;
-    const group = tenant.groups.get(name) ?? (isRoom ? undefined : tenant.rest);
+    const key = groupKey(denial);
+    const hasRoom = tenant.groups.size < maxGroupsPerTenant && groupCount < maxGroups;
+    const group = tenant.groups.get(key) ?? (hasRoom ? undefined : tenant.overflow);
     if (group) {
       group.count += count;
-    } else if (isRoom) {
-      tenant.groups.set(name, { denial, count });
+    } else if (hasRoom) {
+      tenant.groups.set(key, { denial, count });
       groupCount++;
     } else {
-      tenant.rest = { denial: withoutParticulars(denial), count };
+      tenant.overflow = { denial: overflowDenial(denial), count };
     }
   }
 
   return {
     add,
 
-    get waiting() {
-      let rests = 0;
-      for (const { rest } of tenants.values()) {
-        rests += rest ? 1 : 0;
+    get pending() {
+      let overflows = 0;
+      for (const { overflow } of tenants.values()) {
+        overflows += overflow ? 1 : 0;
       }
-      return groupCount + rests;
+      return groupCount + overflows;
     },
 
     take(now) {
       const taken: CountedDenials[] = [];
-      for (const [tenantId, { groups, rest, dueAt }] of tenants) {
+      for (const [tenantId, { groups, overflow, dueAt }] of tenants) {
         if (now < dueAt) {
           continue;
         }
-        const told = [...groups.values(), ...(rest ? [rest] : [])];
-        if (told.length === 0) {
+        const due = [...groups.values(), ...(overflow ? [overflow] : [])];
+        if (due.length === 0) {
           tenants.delete(tenantId);
           continue;
         }
         groupCount -= groups.size;
-        tenants.set(tenantId, { groups: new Map(), dueAt: now + told.length * pace });
-        taken.push(...told);
+        tenants.set(tenantId, { groups: new Map(), dueAt: now + due.length * delayPerEvent });
+        taken.push(...due);
       }
       return taken;
     },
 
-    takeUntold() {
-      const count = untold;
-      untold = 0;
+    takeDropped() {
+      const count = dropped;
+      dropped = 0;
       return count;
     },
   };
 }
 
-/** What is the same of all that are counted together. */
-function nameOf({ actor, target, reason, method, address }: Denial): string {
-  return `${nameOfParty(actor)} ${nameOfParty(target)} ${reason} ${method} ${address}`;
+/** The properties that similar denials have in common. */
+function groupKey({ actor, target, reason, method, address }: Denial): string {
+  return `${principalKey(actor)} ${principalKey(target)} ${reason} ${method} ${address}`;
 }
 
-function nameOfParty(party: Party | undefined): string {
-  return `${party?.applicationId} ${party?.sessionId} ${party?.keyId}`;
+function principalKey(principal: Party | undefined): string {
+  return `${principal?.applicationId} ${principal?.sessionId} ${principal?.keyId}`;
 }
 
-function withoutParticulars({ tenantId, requestId }: Denial): Denial {
+function overflowDenial({ tenantId, requestId }: Denial): Denial {
   return { tenantId, target: {}, reason: severalReasons, requestId };
 }

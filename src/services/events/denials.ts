@@ -13,15 +13,15 @@ import type { Store } from "../../store/port/store.js";
 import { actorOf } from "./audit.js";
 import { type CountedDenials, createDenialCounts, type Denial } from "./denial-counts.js";
 
-/** Brings calls that were refused into the trail of their tenant. */
+/** Writes denied calls to the audit log of their tenant. */
 export interface Denials {
-  /** Notes that a call was refused. Nothing is looked up or written before the call is answered. */
-  note(request: UnaryRequest | StreamRequest, problem: Problem): void;
+  /** Records a denied call. Lookups and writes happen later, after the response. */
+  record(request: UnaryRequest | StreamRequest, problem: Problem): void;
 
-  /** How many calls, those that are alike counted as one, are to be told of. */
-  readonly waiting: number;
+  /** Denials not yet written, with similar ones counted as one. */
+  readonly pending: number;
 
-  /** Writes all that waits, and stops; before all is written, once it is told to give up. */
+  /** Writes all pending denials and stops. The signal makes it stop before all are written. */
   close(giveUp?: AbortSignal): Promise<void>;
 }
 
@@ -33,10 +33,10 @@ interface DenialsOptions {
   readonly log: Logger;
 }
 
-/** How many milliseconds lie between two looks at what waits. */
+/** Milliseconds between two writes. */
 const interval = 1_000;
 
-/** How many events are written at a time. */
+/** Events per write. */
 const batchSize = 500;
 
 export function createDenials(options: DenialsOptions): Denials {
@@ -46,21 +46,21 @@ export function createDenials(options: DenialsOptions): Denials {
   const refusedKeys = createRefusedKeys(createFindNamed(store, keyring));
   let writing: Promise<void> | undefined;
   let taken: CountedDenials[] = [];
-  let ending: AbortSignal | undefined;
+  let closing: AbortSignal | undefined;
 
   async function write(now: number): Promise<void> {
-    await attempt(() => refusedKeys.lookUp(counts.add, ending));
-    await attempt(() => tell(now));
-    const untold = counts.takeUntold() + refusedKeys.takeUntold();
-    if (untold > 0) {
-      log.warn({ untold }, "too many calls were refused to tell of all in the trail of events");
+    await attempt(() => refusedKeys.lookUp(counts.add, closing));
+    await attempt(() => writeEvents(now));
+    const dropped = counts.takeDropped() + refusedKeys.takeDropped();
+    if (dropped > 0) {
+      log.warn({ untold: dropped }, "too many denied calls: some are missing in the audit log");
     }
   }
 
-  async function tell(now: number): Promise<void> {
+  async function writeEvents(now: number): Promise<void> {
     taken = counts.take(now);
     try {
-      while (taken.length > 0 && !ending?.aborted) {
+      while (taken.length > 0 && !closing?.aborted) {
         await store.events.add(taken.slice(0, batchSize).map(toEvent));
         taken.splice(0, batchSize);
       }
@@ -71,12 +71,12 @@ export function createDenials(options: DenialsOptions): Denials {
     }
   }
 
-  /** What is not done is tried again the next time. */
+  /** Failed work is retried at the next interval. */
   async function attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (err) {
-      log.warn({ err }, "calls that were refused could not be told in the trail of events");
+      log.warn({ err }, "could not write denied calls to the audit log: retrying");
     }
   }
 
@@ -90,7 +90,7 @@ export function createDenials(options: DenialsOptions): Denials {
   timer.unref();
 
   return {
-    note({ method, header, contextValues }, { code, word: reason }) {
+    record({ method, header, contextValues }, { code, word: reason }) {
       const { caller, requestId, target = {} } = contextValues.get(callKey);
       const facts = {
         method: nameOfMethod(method),
@@ -102,18 +102,19 @@ export function createDenials(options: DenialsOptions): Denials {
         return;
       }
       const { tenantId } = caller.application;
-      const party = actorOf(caller);
-      // Who may not is the one that acts; whose key has come to its end meanwhile is nobody any more.
-      const parties = code === Code.PermissionDenied ? { actor: party, target } : { target: party };
-      counts.add({ ...facts, ...parties, tenantId, reason }, 1);
+      const principal = actorOf(caller);
+      // A caller without permission is the actor. A caller whose key has expired is only the target.
+      const principals =
+        code === Code.PermissionDenied ? { actor: principal, target } : { target: principal };
+      counts.add({ ...facts, ...principals, tenantId, reason }, 1);
     },
 
-    get waiting() {
-      return taken.length + counts.waiting + refusedKeys.waiting;
+    get pending() {
+      return taken.length + counts.pending + refusedKeys.pending;
     },
 
     async close(giveUp) {
-      ending = giveUp;
+      closing = giveUp;
       clearInterval(timer);
       await writing;
       await write(Number.POSITIVE_INFINITY);
@@ -125,52 +126,49 @@ function toEvent({ denial, count }: CountedDenials): NewEvent {
   return { ...denial, kind: "access.denied", outcome: "denied", ...(count > 1 && { count }) };
 }
 
-/** What is known of a call whose key does not work. */
 type CallFacts = Required<Pick<Denial, "method" | "address" | "requestId">>;
 
-type Tell = (denial: Denial, count: number) => void;
+type AddDenial = (denial: Denial, count: number) => void;
 
-/** Holds keys that were refused until it is found out whom they name, which callers must not wait for. */
+/** Holds invalid keys until their owners are looked up, so that callers do not wait for the lookup. */
 interface RefusedKeys {
-  /** Takes the same time whether or not a key names anybody. */
+  /** Takes the same time whether or not the key has an owner. */
   add(key: string, facts: CallFacts): void;
 
-  /** How many there are. */
-  readonly waiting: number;
+  readonly pending: number;
 
-  /** Finds out whom they name, some at a time, and tells it, until it is told to give up. What names nobody is forgotten. */
-  lookUp(tell: Tell, giveUp?: AbortSignal): Promise<void>;
+  /** Looks up the owners in batches and adds the denials. Keys without an owner are dropped. */
+  lookUp(addDenial: AddDenial, giveUp?: AbortSignal): Promise<void>;
 
-  /** Takes the number of those that were passed over. */
-  takeUntold(): number;
+  /** Returns and resets the number of dropped calls. */
+  takeDropped(): number;
 }
 
 interface Attempts {
   readonly facts: CallFacts;
-  /** The key of the first of them. */
+  /** The key of the first attempt. */
   readonly key: string;
   count: number;
-  /** How many came with another key that names the same. */
+  /** Attempts with other keys that contain the same id. */
   others: number;
 }
 
-/** How many may wait, which is more than a process can refuse between two looks; those beyond are passed over. */
-export const mostWaiting = 20_000;
+/** More than a process can refuse in one interval. Further attempts are dropped. */
+export const maxPending = 20_000;
 
-/** How many are looked up at a time. */
-const lookedUpTogether = 200;
+const lookupBatchSize = 200;
 
 function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
-  const waiting = new Map<string, Attempts>();
-  let untold = 0;
+  const pending = new Map<string, Attempts>();
+  let dropped = 0;
 
-  /** Whoever guesses a key knows the id in it at best, so what names the same is held together. */
+  /** Groups attempts by the id in the key: an attacker knows at most the id. */
   function hold(name: string, key: string, facts: CallFacts): void {
-    const attempts = waiting.get(name);
-    if (!attempts && waiting.size >= mostWaiting) {
-      untold++;
+    const attempts = pending.get(name);
+    if (!attempts && pending.size >= maxPending) {
+      dropped++;
     } else if (!attempts) {
-      waiting.set(name, { facts, key, count: 1, others: 0 });
+      pending.set(name, { facts, key, count: 1, others: 0 });
     } else if (attempts.key === key) {
       attempts.count++;
     } else {
@@ -178,19 +176,19 @@ function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
     }
   }
 
-  async function lookUpOne(name: string, attempts: Attempts, tell: Tell): Promise<void> {
+  async function lookUpOne(name: string, attempts: Attempts, addDenial: AddDenial): Promise<void> {
     const named = await findNamed(attempts.key);
-    waiting.delete(name);
+    pending.delete(name);
     if (!named) {
       return;
     }
-    const { owner, why = unknown } = named;
+    const { owner, why = unknownKey } = named;
     const { tenantId } = owner.application;
     const { key: _key, ...withoutKey } = owner;
     const { facts, count, others } = attempts;
-    tell({ ...facts, tenantId, target: actorOf(owner), reason: why }, count);
+    addDenial({ ...facts, tenantId, target: actorOf(owner), reason: why }, count);
     if (others > 0) {
-      tell({ ...facts, tenantId, target: actorOf(withoutKey), reason: unknown }, others);
+      addDenial({ ...facts, tenantId, target: actorOf(withoutKey), reason: unknownKey }, others);
     }
   }
 
@@ -202,28 +200,28 @@ function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
       }
     },
 
-    get waiting() {
-      return waiting.size;
+    get pending() {
+      return pending.size;
     },
 
-    async lookUp(tell, giveUp) {
-      const all = [...waiting];
-      for (let at = 0; at < all.length && !giveUp?.aborted; at += lookedUpTogether) {
-        if (at > 0) {
+    async lookUp(addDenial, giveUp) {
+      const all = [...pending];
+      for (let start = 0; start < all.length && !giveUp?.aborted; start += lookupBatchSize) {
+        if (start > 0) {
           await waitForNextTick();
         }
-        const some = all.slice(at, at + lookedUpTogether);
-        await Promise.all(some.map(([name, attempts]) => lookUpOne(name, attempts, tell)));
+        const batch = all.slice(start, start + lookupBatchSize);
+        await Promise.all(batch.map(([name, attempts]) => lookUpOne(name, attempts, addDenial)));
       }
     },
 
-    takeUntold() {
-      const count = untold;
-      untold = 0;
+    takeDropped() {
+      const count = dropped;
+      dropped = 0;
       return count;
     },
   };
 }
 
-/** The reason of a key that is none of those that it names. */
-const unknown = "unknown_key";
+/** The reason for a key that contains an existing id but is not its key. */
+const unknownKey = "unknown_key";

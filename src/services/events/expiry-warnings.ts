@@ -1,42 +1,42 @@
 import type { Logger } from "pino";
 import type { Ending, EventStore, NewEvent } from "../../store/port/events.js";
 
-/** Brings what is about to end, and what has ended, into the trail of its tenant. */
-export interface Warnings {
-  /** Looks at once, and again and again. */
+/** Writes events before and when applications and keys expire. */
+export interface ExpiryWarnings {
+  /** Checks now, and then periodically. */
   start(): void;
 
-  /** Resolves when nothing more is written. */
+  /** Stops. Resolves when no write is in progress. */
   close(): Promise<void>;
 }
 
-interface WarningsOptions {
+interface ExpiryWarningOptions {
   readonly events: Pick<EventStore, "addForEnds">;
   readonly log: Logger;
-  /** About how many milliseconds lie between two looks. */
+  /** The approximate time between two checks in milliseconds. */
   readonly interval?: number | undefined;
 }
 
 const defaultInterval = 30_000;
 const day = 24 * 3_600_000;
 
-/** How long before an end it is told, in milliseconds; zero is the end itself. */
-const leads = [7 * day, day, 0] as const;
+/** Milliseconds before the expiry; zero is the expiry itself. */
+const leadTimes = [7 * day, day, 0] as const;
 
-/** Creates warnings. Any number of instances may give them: the store sees to it that each is given once. */
-export function createWarnings({
+/** Every instance may run this. The store ensures that each event is written once. */
+export function createExpiryWarnings({
   events,
   log,
   interval = defaultInterval,
-}: WarningsOptions): Warnings {
+}: ExpiryWarningOptions): ExpiryWarnings {
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
+  let checking: Promise<void> | undefined;
 
-  async function tell(lead: number): Promise<number> {
+  async function writeEvents(leadTime: number): Promise<number> {
     const unmanaged = new Map<string, Ending>();
-    const toEvents = toEventsAt(lead);
-    const count = await events.addForEnds(lead, (ending) => {
+    const toEvents = toEventsAt(leadTime);
+    const count = await events.addForEnds(leadTime, (ending) => {
       if (ending.leavesNoManager) {
         unmanaged.set(ending.applicationId, ending);
       }
@@ -45,53 +45,53 @@ export function createWarnings({
     for (const { tenantId, applicationId, at } of unmanaged.values()) {
       log.warn(
         { tenant: tenantId, application: applicationId, expires_at: new Date(at).toISOString() },
-        lead === 0 ? lockedOut : aboutToLockOut,
+        leadTime === 0 ? lastManagerExpired : lastManagerExpiring,
       );
     }
     return count;
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     try {
-      for (const lead of leads) {
-        while (!isClosed && (await tell(lead)) > 0) {}
+      for (const leadTime of leadTimes) {
+        while (!isClosed && (await writeEvents(leadTime)) > 0) {}
       }
     } catch (err) {
-      log.warn({ err }, "what is about to end could not be told in the trail of events");
+      log.warn({ err }, "could not write expiry events to the audit log: retrying");
     }
   }
 
-  function lookNow(): void {
-    looking = look().then(() => {
+  function checkNow(): void {
+    checking = check().then(() => {
       if (!isClosed) {
-        // Instances that were started together would look together for ever.
-        timer = setTimeout(lookNow, interval * (0.75 + Math.random() / 2));
+        // Jitter: instances that started together must not check in lockstep.
+        timer = setTimeout(checkNow, interval * (0.75 + Math.random() / 2));
         timer.unref();
       }
     });
   }
 
   return {
-    start: lookNow,
+    start: checkNow,
 
     async close() {
       isClosed = true;
       clearTimeout(timer);
-      await looking;
+      await checking;
     },
   };
 }
 
-const lockedOut =
+const lastManagerExpired =
   "the last application of a tenant that could create and update applications has expired: " +
-  "make a new one with `latchkey bootstrap`";
-const aboutToLockOut =
-  "the last application of a tenant that can create and update applications is about to expire: " +
-  "create another one that holds application:create and application:update";
+  "create a new one with `latchkey bootstrap`";
+const lastManagerExpiring =
+  "the last application of a tenant that can create and update applications expires soon: " +
+  "create another one with application:create and application:update";
 
-/** Makes the events that are told so long before an end. */
-function toEventsAt(lead: number): (ending: Ending) => NewEvent[] {
-  const what = lead === 0 ? "expired" : "expiring";
+/** Creates the events for a lead time. */
+function toEventsAt(leadTime: number): (ending: Ending) => NewEvent[] {
+  const what = leadTime === 0 ? "expired" : "expiring";
   return ({ tenantId, applicationId, keyId, at, leavesNoManager }) => {
     const subjects = [
       keyId === undefined ? "application" : "key",

@@ -28,7 +28,7 @@ import { createOpenStream, defaultHeartbeat } from "../streams.js";
 interface EventHandlerOptions {
   readonly store: Store;
   readonly sealPlaces: SealPlaces;
-  /** Given when the server stops: it ends streams. */
+  /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
 
@@ -74,12 +74,12 @@ export function createEventHandlers({
   };
 }
 
-/** A limit of a span of time. Nothing that is kept happened before 1970. */
+/** A bound of a time range. No stored event is older than 1970. */
 function readLimit(timestamp: Timestamp | undefined, field: string): number | undefined {
   return timestamp && Math.max(0, fromTimestamp(timestamp, field));
 }
 
-/** The filter in a request, with ids as they are stored. */
+/** The filter of a request, with ids in lower case as stored. */
 function readFilter({ target, actor, kind }: EventFilter): EventFilter {
   return { target: target?.toLowerCase(), actor: actor?.toLowerCase(), kind };
 }
@@ -89,12 +89,12 @@ interface WatchOptions {
   readonly resumeTokens: SealedPlaces;
   readonly tenantId: string;
   readonly request: WatchEventsRequest;
-  /** Throws where the caller may no longer watch. */
+  /** Throws if the caller has lost its access. */
   readonly readmit: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Tells what happens in a tenant, for as long as the caller may know, and ends with the reason of the signal. */
+/** Streams the events of a tenant until the caller loses access or the signal aborts. */
 async function* watchEvents(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchEventsResponseSchema>> {
@@ -105,10 +105,10 @@ async function* watchEvents(
 
   for await (const batch of events.follow({ tenantId, after, beat, signal })) {
     await readmit();
-    // One that holds nothing of what is asked for is a heartbeat.
-    const wanted = batch.events.filter((event) => isWanted(event, filter));
+    // A batch without matching events serves as a heartbeat.
+    const matching = batch.events.filter((event) => isWanted(event, filter));
     yield {
-      events: wanted.map(toEvent),
+      events: matching.map(toEvent),
       reset: batch.missed,
       resumeToken: resumeTokens.seal(tenantId, batch.position),
     };
@@ -116,7 +116,6 @@ async function* watchEvents(
   signal.throwIfAborted();
 }
 
-/** An event as answers show it. */
 function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
   const { actor, target, before, after } = record;
   return {
@@ -124,8 +123,8 @@ function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
     kind: record.kind,
     at: toTimestamp(record.at),
     outcome: record.outcome,
-    actor: actor && showParty(actor),
-    target: showParty(target),
+    actor: actor && showPrincipal(actor),
+    target: showPrincipal(target),
     before: before && showState(before),
     after: after && showState(after),
     reason: record.reason,
@@ -137,8 +136,8 @@ function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
   };
 }
 
-/** Nobody is not shown. */
-function showParty({
+/** Omits a principal without ids. */
+function showPrincipal({
   applicationId,
   sessionId,
   keyId,

@@ -27,53 +27,53 @@ import {
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { AnswerStore } from "../../store/port/audit.js";
 import { AnswerKept } from "../../store/port/errors.js";
-import { type AnswerSeal, answerIdOf, createAnswerSeal } from "./sealed-response.js";
+import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
-/** How long an answer can be given again, in milliseconds. */
-const answerLifetime = 24 * 3_600_000;
+/** Milliseconds for which a response can be replayed. */
+const responseLifetime = 24 * 3_600_000;
 
 const header = idempotencyKeyHeader.toLowerCase();
 
 type Handler = (request: Message, context: HandlerContext) => MaybePromise<object>;
 
-/** Makes the handlers of methods that may be called again with the same Idempotency-Key do their work once. */
-export type Replay = <S extends DescService>(
+/** Makes methods that accept an Idempotency-Key run once per key. */
+export type WithIdempotency = <S extends DescService>(
   service: S,
   handlers: ServiceImpl<S>,
 ) => ServiceImpl<S>;
 
 /**
- * Creates what gives answers again. It stands around the handlers, behind all
- * checks, and not among the interceptors: it needs a message that is valid,
- * and sets a header of the answer, which handlers can do behind every door.
+ * Replays stored responses. It wraps handlers and is not an interceptor: it
+ * needs a validated message and sets a response header, which handlers can do
+ * in every protocol.
  *
- * The answer is written in one step with the change that it tells of, so a
- * call that succeeded has one, and a call that did not has none.
+ * The response is stored in the same transaction as the change, so exactly the
+ * calls that succeeded have one.
  */
-export function createReplay(answers: AnswerStore, keyHeader: string): Replay {
+export function createIdempotency(responses: AnswerStore, keyHeader: string): WithIdempotency {
   function once(method: DescMethodUnary, handler: Handler): Handler {
     const name = `${method.parent.typeName}/${method.name}`;
 
-    async function answerOnce(request: Message, context: HandlerContext, idempotencyKey: string) {
+    async function runOnce(request: Message, context: HandlerContext, idempotencyKey: string) {
       const caller = callerOf(context);
       checkKey(idempotencyKey, caller);
-      const id = answerIdOf(idOf(caller), name, idempotencyKey);
+      const id = responseId(idOf(caller), name, idempotencyKey);
       const apiKey = context.requestHeader.get(keyHeader) ?? "";
-      const seal = createAnswerSeal({ apiKey, idempotencyKey }, id);
+      const seal = createResponseSeal({ apiKey, idempotencyKey }, id);
       const fingerprint = fingerprintOf(method.input, request);
 
-      const sealed = await answers.find(id);
+      const sealed = await responses.find(id);
       if (sealed) {
         await readmissionOf(context)();
-        const message = answerIn(method.output, seal, sealed, fingerprint);
+        const message = openResponse(method.output, seal, sealed, fingerprint);
         context.responseHeader.set(replayedHeader, "true");
         return message;
       }
       const keepAnswer = {
         id,
-        seal: (answer: object) => ({
-          sealed: seal.seal({ fingerprint, answer: bytesOf(method.output, answer) }),
-          ttl: answerLifetime,
+        seal: (response: object) => ({
+          sealed: seal.seal({ fingerprint, response: bytesOf(method.output, response) }),
+          ttl: responseLifetime,
         }),
       };
       context.values.get(callKey).keepAnswer = keepAnswer;
@@ -88,22 +88,22 @@ export function createReplay(answers: AnswerStore, keyHeader: string): Replay {
       const idempotencyKey = context.requestHeader.get(header);
       return idempotencyKey === null
         ? handler(request, context)
-        : answerOnce(request, context, idempotencyKey);
+        : runOnce(request, context, idempotencyKey);
     };
   }
 
   return (service, handlers) => {
     const all = handlers as Record<string, unknown>;
-    const ours = service.methods.filter(isReplayable).map((method) => {
+    const idempotent = service.methods.filter(isReplayable).map((method) => {
       const handler = all[method.localName] as Handler;
       return [method.localName, once(method, handler)];
     });
-    return { ...handlers, ...Object.fromEntries(ours) };
+    return { ...handlers, ...Object.fromEntries(idempotent) };
   };
 }
 
-/** How long an Idempotency-Key must be where everybody has the API key. */
-const leastPublicLength = 20;
+/** The minimum length of an Idempotency-Key if the API key is public. */
+const minPublicLength = 20;
 
 function checkKey(idempotencyKey: string, caller: Caller): void {
   const message = faultIn(idempotencyKey, caller);
@@ -114,45 +114,45 @@ function checkKey(idempotencyKey: string, caller: Caller): void {
 
 function faultIn(idempotencyKey: string, { application, session }: Caller): string | undefined {
   if (!idempotencyKeyPattern.test(idempotencyKey)) {
-    return "must be one text of 1 to 255 visible ASCII characters, such as a UUID";
+    return "must be 1 to 255 visible ASCII characters, for example a UUID";
   }
   if (holdsKey(idempotencyKey)) {
-    return "must not hold an API key, which is a secret: send a random text";
+    return "must not contain an API key, which is a secret: send a random value";
   }
   const isShared = application.type === "public" && !session;
-  return isShared && idempotencyKey.length < leastPublicLength
-    ? `must have at least ${leastPublicLength} characters with the key of a public application, ` +
-        "and be random: whoever guesses it is given the same session"
+  return isShared && idempotencyKey.length < minPublicLength
+    ? `must be random and at least ${minPublicLength} characters long with the key of a public ` +
+        "application: anyone who guesses it receives the same session"
     : undefined;
 }
 
-/** An answer that is kept, where the caller may read it and it answers this request. */
-function answerIn(
+/** Decrypts a stored response. Throws if it belongs to another API key or another request. */
+function openResponse(
   schema: DescMessage,
-  seal: AnswerSeal,
+  seal: ResponseSeal,
   sealed: Uint8Array,
   fingerprint: Buffer,
 ): Message {
-  const kept = seal.open(sealed);
-  if (!kept) {
+  const stored = seal.open(sealed);
+  if (!stored) {
     throw sealedWithOtherKey();
   }
-  if (!fingerprint.equals(kept.fingerprint)) {
+  if (!fingerprint.equals(stored.fingerprint)) {
     throw idempotencyKeyReused();
   }
-  return fromBinary(schema, kept.answer);
+  return fromBinary(schema, stored.response);
 }
 
 function idOf({ session, application }: Caller): string {
   return session?.id ?? application.id;
 }
 
-/** The same for the same message, by whichever protocol it came. */
+/** Equal for equal messages in every protocol. */
 function fingerprintOf(schema: DescMessage, message: Message): Buffer {
   return createHash("sha256").update(bytesOf(schema, message)).digest();
 }
 
-/** A message in the one binary form that it has: its fields in order, and none that we do not know. */
+/** The canonical binary form of a message: fields in order, without unknown ones. */
 function bytesOf(schema: DescMessage, init: object): Uint8Array {
   const message = create(schema, init as MessageInitShape<DescMessage>);
   return toBinary(schema, message, { writeUnknownFields: false });

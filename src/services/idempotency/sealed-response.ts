@@ -1,19 +1,19 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
 import { drawRandom } from "../../lib/uuid.js";
 
-/** An answer that is kept, and what it was the answer to. */
-export interface KeptAnswer {
+/** A stored response and the fingerprint of its request. */
+export interface StoredResponse {
   /** The SHA-256 of the request. */
   readonly fingerprint: Uint8Array;
-  readonly answer: Uint8Array;
+  readonly response: Uint8Array;
 }
 
-/** Closes answers so that only the one who was given them can read them: they may tell a new key. */
-export interface AnswerSeal {
-  seal(kept: KeptAnswer): Buffer;
+/** Encrypts responses, which may contain a new key, so that only their caller can read them. */
+export interface ResponseSeal {
+  seal(response: StoredResponse): Buffer;
 
-  /** Answers `undefined` where it was not sealed with the same key under the same id. */
-  open(sealed: Uint8Array): KeptAnswer | undefined;
+  /** Returns `undefined` if the response was sealed with another key or id. */
+  open(sealed: Uint8Array): StoredResponse | undefined;
 }
 
 const cipher = "aes-256-gcm";
@@ -24,32 +24,35 @@ const fingerprintSize = 32;
 const idPurpose = "latchkey: the id of an answer";
 const keyPurpose = "latchkey: the sealing of an answer";
 
-/** Under which id an answer is kept, in hexadecimal digits. Nothing of what it is made of can be read from it. */
-export function answerIdOf(callerId: string, method: string, idempotencyKey: string): string {
+/** The id under which a response is stored: a hash in hex that reveals none of its inputs. */
+export function responseId(callerId: string, method: string, idempotencyKey: string): string {
   const parts = joined([idPurpose, callerId, method, idempotencyKey]);
   return createHash("sha256").update(parts).digest("hex");
 }
 
-/** What an answer is sealed with: what its caller sends, and the service keeps as hashes alone. */
-export interface SealSecrets {
+/** Secrets that the caller sends and the service stores only as hashes. */
+interface SealSecrets {
   readonly apiKey: string;
   readonly idempotencyKey: string;
 }
 
 /**
- * Creates the seal of the answer with an id. Whoever gets hold of the data can
- * open nothing, also where the API key is that of a public application, which
- * every visitor of a page knows.
+ * Creates the seal of one response. Stolen data reveals no response, even if
+ * the API key is that of a public application, because the Idempotency-Key is
+ * part of the secret.
  */
-export function createAnswerSeal({ apiKey, idempotencyKey }: SealSecrets, id: string): AnswerSeal {
+export function createResponseSeal(
+  { apiKey, idempotencyKey }: SealSecrets,
+  id: string,
+): ResponseSeal {
   const secret = joined([apiKey, idempotencyKey]);
   const key = Buffer.from(hkdfSync("sha256", secret, Buffer.from(id, "hex"), keyPurpose, keySize));
   return {
-    seal({ fingerprint, answer }) {
+    seal({ fingerprint, response }) {
       const nonce = Buffer.alloc(nonceSize);
       drawRandom(nonce);
       const sealing = createCipheriv(cipher, key, nonce, { authTagLength: tagSize });
-      const content = [sealing.update(fingerprint), sealing.update(answer), sealing.final()];
+      const content = [sealing.update(fingerprint), sealing.update(response), sealing.final()];
       return Buffer.concat([nonce, sealing.getAuthTag(), ...content]);
     },
 
@@ -65,7 +68,7 @@ export function createAnswerSeal({ apiKey, idempotencyKey }: SealSecrets, id: st
         ]);
         return {
           fingerprint: content.subarray(0, fingerprintSize),
-          answer: content.subarray(fingerprintSize),
+          response: content.subarray(fingerprintSize),
         };
       } catch {
         return undefined;
@@ -74,7 +77,7 @@ export function createAnswerSeal({ apiKey, idempotencyKey }: SealSecrets, id: st
   };
 }
 
-/** Texts in a row, each after its length, so that no other texts look the same. */
+/** Concatenates texts with length prefixes, so that the result is unambiguous. */
 function joined(texts: readonly string[]): Buffer {
   return Buffer.concat(
     texts.flatMap((text) => {

@@ -6,120 +6,121 @@ import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { withTimeout } from "../../lib/timeout.js";
 import type { Drawn, RateCounts } from "../../store/port/rate-counts.js";
 
-/** Token buckets by name, as many processes share them. */
+/** Named token buckets that several processes share. (These tokens are rate-limit permits.) */
 interface SharedBuckets {
-  /** Takes so many tokens, one where nothing is said, and returns 0, or takes none and returns in how many milliseconds there will be enough. */
+  /** Takes tokens (default 1) and returns 0, or takes none and returns the milliseconds until enough are available. */
   take(name: string, tokens?: number): MaybePromise<number>;
 }
 
-/** What this process has drawn of a bucket and not given away, or until when there is nothing to draw. */
+/** Tokens that this process has drawn from a bucket in the store. */
 interface Allotment {
   tokens: number;
-  goodUntil: number;
+  validUntil: number;
+  /** Until then the bucket in the store is empty. */
   emptyUntil: number;
-  /** Resolves when more is drawn, with 0, or where that is all there was with the time until there is another. */
-  asking: Promise<number> | undefined;
+  /** A draw in progress. Resolves with 0, or with the time to wait if the bucket was emptied. */
+  pending: Promise<number> | undefined;
 }
 
 function createAllotment(): Allotment {
-  return { tokens: 0, goodUntil: 0, emptyUntil: 0, asking: undefined };
+  return { tokens: 0, validUntil: 0, emptyUntil: 0, pending: undefined };
 }
 
-/** As many tokens are drawn at once as come in so many milliseconds: few enough to share them fairly. */
-const drawnAhead = 100;
+/** Each draw takes the tokens of this many milliseconds: few enough to share them fairly. */
+const drawAhead = 100;
 
-/** How long tokens may lie here before they are given away, in milliseconds, so that none are saved up. */
-const freshness = 1_000;
+/** Milliseconds after which unused tokens are discarded, so that they do not accumulate. */
+const tokenLifetime = 1_000;
 
-/** How long the store may take, in milliseconds. */
-const patience = 500;
+/** Milliseconds to wait for the store. */
+const storeTimeout = 500;
 
 /**
- * Buckets that are filled by what they draw from those in the store, some
- * tokens at a time, so that few calls wait for it. Nobody is refused because
- * the store does not answer: this process counts by itself until it does.
+ * Draws tokens from the store in small batches, so that few calls wait for it.
+ * If the store is unavailable, this process counts alone: no call is refused
+ * because of the store.
  */
 export function createSharedBuckets(
   kind: string,
   rate: Rate,
   counts: RateCounts,
-  contact: StoreContact,
+  storeStatus: StoreStatus,
 ): SharedBuckets {
-  const most = Math.min(rate.burst, Math.ceil((rate.count / rate.interval) * drawnAhead));
+  const drawSize = Math.min(rate.burst, Math.ceil((rate.count / rate.interval) * drawAhead));
   const allotments = createGenerationalCache<Allotment>(generationSize, 1);
-  const ownBuckets = createBuckets(rate);
+  const localBuckets = createBuckets(rate);
 
   function allotmentOf(name: string): Allotment {
     return allotments.get(name, 0) ?? allotments.add(name, 0, createAllotment(), 1);
   }
 
-  function draw(name: string, most: number, least?: number): Promise<Drawn> {
-    return withTimeout(counts.draw(`${kind} ${name}`, rate, most, least), patience, giveUp);
+  function draw(name: string, max: number, min?: number): Promise<Drawn> {
+    return withTimeout(counts.draw(`${kind} ${name}`, rate, max, min), storeTimeout, onTimeout);
   }
 
-  async function ask(name: string, allotment: Allotment): Promise<number> {
+  async function refill(name: string, allotment: Allotment): Promise<number> {
     try {
-      const { tokens, wait } = await draw(name, most);
+      const { tokens, wait } = await draw(name, drawSize);
       const now = performance.now();
       allotment.tokens = tokens;
-      allotment.goodUntil = now + freshness;
-      const isAll = tokens < most;
-      allotment.emptyUntil = isAll ? now + wait : 0;
-      contact.regain();
-      return isAll ? wait : 0;
+      allotment.validUntil = now + tokenLifetime;
+      const isEmpty = tokens < drawSize;
+      allotment.emptyUntil = isEmpty ? now + wait : 0;
+      storeStatus.markUp();
+      return isEmpty ? wait : 0;
     } catch (err) {
-      contact.lose(err);
+      storeStatus.markDown(err);
       return 0;
     } finally {
-      allotment.asking = undefined;
+      allotment.pending = undefined;
     }
   }
 
   function takeOne(name: string): MaybePromise<number> {
-    if (contact.isLost()) {
-      return ownBuckets.take(name);
+    if (storeStatus.isDown()) {
+      return localBuckets.take(name);
     }
     const allotment = allotmentOf(name);
     const now = performance.now();
-    if (allotment.tokens > 0 && now < allotment.goodUntil) {
+    if (allotment.tokens > 0 && now < allotment.validUntil) {
       allotment.tokens--;
       return 0;
     }
     if (now < allotment.emptyUntil) {
       return Math.ceil(allotment.emptyUntil - now);
     }
-    allotment.asking ??= ask(name, allotment);
-    // Those who come away empty-handed are refused: to wait for single tokens would make a queue of them.
-    return allotment.asking.then((wait) =>
+    allotment.pending ??= refill(name, allotment);
+    // Refuses the rest: waiting for single tokens would build a queue.
+    return allotment.pending.then((wait) =>
       allotment.tokens > 0 || wait === 0 ? takeOne(name) : wait,
     );
   }
 
   /**
-   * Draws what is missing for exactly these tokens, all or none: a part that
-   * is drawn in vain goes stale here, and many tokens would never come together.
+   * Draws exactly the missing tokens, all or none. Partial draws would expire
+   * here, and a large request could never succeed.
    */
   async function takeMany(name: string, tokens: number): Promise<number> {
     const allotment = allotmentOf(name);
-    const { goodUntil } = allotment;
-    const own = performance.now() < goodUntil ? Math.min(allotment.tokens, tokens) : 0;
-    allotment.tokens -= own;
-    if (own === tokens) {
+    const { validUntil } = allotment;
+    const local = performance.now() < validUntil ? Math.min(allotment.tokens, tokens) : 0;
+    allotment.tokens -= local;
+    if (local === tokens) {
       return 0;
     }
     try {
-      const drawn = await draw(name, tokens - own, tokens - own);
-      contact.regain();
+      const drawn = await draw(name, tokens - local, tokens - local);
+      storeStatus.markUp();
       if (drawn.tokens > 0) {
         return 0;
       }
-      if (allotment.goodUntil === goodUntil) {
-        allotment.tokens += own;
+      if (allotment.validUntil === validUntil) {
+        allotment.tokens += local;
       }
       return drawn.wait;
     } catch (err) {
-      contact.lose(err);
-      return ownBuckets.take(name, tokens);
+      storeStatus.markDown(err);
+      return localBuckets.take(name, tokens);
     }
   }
 
@@ -128,29 +129,28 @@ export function createSharedBuckets(
       if (tokens === 1) {
         return takeOne(name);
       }
-      return contact.isLost() ? ownBuckets.take(name, tokens) : takeMany(name, tokens);
+      return storeStatus.isDown() ? localBuckets.take(name, tokens) : takeMany(name, tokens);
     },
   };
 }
 
-function giveUp(): never {
-  throw new Error(`no answer for ${patience} ms`);
+function onTimeout(): never {
+  throw new Error(`the store did not respond within ${storeTimeout} ms`);
 }
 
-/** Token buckets by name, which are full when they are first taken from. */
+/** Named token buckets, which start full. */
 interface Buckets {
-  /** Takes so many tokens, one where nothing is said, and returns 0, or takes none and returns in how many milliseconds there will be enough. */
+  /** Takes tokens (default 1) and returns 0, or takes none and returns the milliseconds until enough are available. */
   take(name: string, tokens?: number): number;
 }
 
-/** How many buckets each of two generations may hold. */
+/** Buckets in each of the two cache generations. */
 export const generationSize = 10_000;
 
 /**
- * Buckets in this process. Of the names that were last asked for at least so
- * many are remembered, and what is forgotten is full again. That is no way to
- * more tokens: to have a bucket forgotten takes thousands of other names, each
- * of which has as many tokens to give.
+ * Creates buckets in this process. An evicted bucket is full again. That gives
+ * an attacker no extra tokens: eviction takes thousands of other names, each
+ * with as many tokens of its own.
  */
 export function createBuckets({ count, interval, burst }: Rate): Buckets {
   const buckets = createGenerationalCache<TokenBucket>(generationSize, 1);
@@ -165,41 +165,41 @@ export function createBuckets({ count, interval, burst }: Rate): Buckets {
   return {
     take(name, tokens = 1) {
       const bucket = buckets.get(name, 0) ?? createBucket(name);
-      // The last token may come between the two looks at the clock.
+      // The clock is read twice, so the wait can be 0 although no token was taken.
       return bucket.tryRemoveTokens(tokens) ? 0 : Math.max(1, bucket.getWaitTime(tokens));
     },
   };
 }
 
-/** Tells whether the store counts, and of each change of that in the log. */
-interface StoreContact {
-  /** Whether this process has to count by itself for now. */
-  isLost(): boolean;
-  lose(err: unknown): void;
-  regain(): void;
+/** Tracks whether the store can count, and logs each change. */
+interface StoreStatus {
+  /** Whether this process currently counts alone. */
+  isDown(): boolean;
+  markDown(err: unknown): void;
+  markUp(): void;
 }
 
-/** How long this process counts by itself before it asks the store again, in milliseconds. */
-const lossInterval = 1_000;
+/** Milliseconds before the store is tried again. */
+const retryInterval = 1_000;
 
-export function createStoreContact(log: Logger): StoreContact {
-  let askAgainAt = 0;
-  let isLost = false;
+export function createStoreStatus(log: Logger): StoreStatus {
+  let retryAt = 0;
+  let wasDown = false;
   return {
-    isLost: () => performance.now() < askAgainAt,
+    isDown: () => performance.now() < retryAt,
 
-    lose(err) {
-      askAgainAt = performance.now() + lossInterval;
-      if (!isLost) {
-        isLost = true;
-        log.warn({ err }, "rate limits cannot be counted together: this process counts by itself");
+    markDown(err) {
+      retryAt = performance.now() + retryInterval;
+      if (!wasDown) {
+        wasDown = true;
+        log.warn({ err }, "shared rate limits unavailable: counting in this process only");
       }
     },
 
-    regain() {
-      if (isLost) {
-        isLost = false;
-        log.info("rate limits are counted together again");
+    markUp() {
+      if (wasDown) {
+        wasDown = false;
+        log.info("shared rate limits available again");
       }
     },
   };

@@ -9,29 +9,29 @@ import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import { type Address, homeOf } from "../../lib/networks.js";
 import type { RateCounts } from "../../store/port/rate-counts.js";
 import type { Clock } from "../../store/port/store.js";
-import { createBuckets, createSharedBuckets, createStoreContact } from "./buckets.js";
+import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
 
-/** Says of calls that come too fast why they are refused, and of others nothing. */
+/** Counts calls and returns a problem for those that exceed a limit. */
 export interface RateLimits {
-  /** Counts a call with a key that works: by the key, or where it is for all to see by its application and the address. */
+  /** Counts a call with a valid key: per key, or per application and address if the key is public. */
   countCall(caller: Caller, values: ContextValues): MaybePromise<Problem | undefined>;
 
-  /** Counts the checks of a call, by the same as the call; it is the first of them. */
+  /** Counts the checks of a call in the same bucket. The call itself counts as the first check. */
   checksOf(caller: Caller, values: ContextValues): CountChecks;
 
-  /** Counts a session that was refused, for the metrics alone. */
-  noteRefusedSession(): void;
+  /** Counts a session refused by the quota, for metrics only. */
+  countRefusedSession(): void;
 
-  /** Counts a call with a key that does not, by the address. */
+  /** Counts a call with an invalid key, per address. */
   countFailure(values: ContextValues): MaybePromise<Problem | undefined>;
 }
 
 interface RateLimitsOptions {
   readonly settings: RateLimitSettings;
-  /** What processes count together by, where the store has it. */
+  /** Counts shared by processes, if the store supports them. */
   readonly counts: RateCounts | undefined;
   readonly readAddressOf: ReadAddressOf;
-  /** Called with the limit of each call that is refused. */
+  /** Called with the name of the limit for each refused call. */
   readonly onRefusal?: ((limit: LimitName | "sessions") => void) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -39,40 +39,41 @@ interface RateLimitsOptions {
 
 type LimitName = "public" | "private" | "management" | "failures";
 
-/** Counts checks that come together, all or none of them. */
+/** Counts a group of checks, all or none. */
 type CountChecks = (checks: number) => MaybePromise<Problem | undefined>;
 
 interface Limit {
-  /** Counts so many more under a name, and says why they are refused where they are. */
   count(name: string, count: number): MaybePromise<Problem | undefined>;
-  /** Says why checks are refused that are more than can ever come together, where they are. */
+  /** Refuses more checks than the burst allows, which could never succeed. */
   refuseTooMany(checks: number): Problem | undefined;
 }
 
 export function createRateLimits(options: RateLimitsOptions): RateLimits {
   const { settings, onRefusal, clock, log } = options;
-  const counts = settings.areShared ? options.counts : undefined;
-  const contact = createStoreContact(log);
-  const countedAddressOf = createCountedAddressOf(options.readAddressOf);
+  const counts = settings.shared ? options.counts : undefined;
+  const storeStatus = createStoreStatus(log);
+  const addressKey = createAddressKey(options.readAddressOf);
 
   function createLimit(kind: LimitName, detail: string): Limit | undefined {
     const rate = settings[kind];
     if (!rate) {
       return undefined;
     }
-    const buckets = counts ? createSharedBuckets(kind, rate, counts, contact) : createBuckets(rate);
+    const buckets = counts
+      ? createSharedBuckets(kind, rate, counts, storeStatus)
+      : createBuckets(rate);
     const refuse = (detail: string, wait: number): Problem => {
       onRefusal?.(kind);
       return rateLimited(detail, wait, clock());
     };
-    const refuseUntil = (wait: number) => (wait === 0 ? undefined : refuse(detail, wait));
+    const refuseFor = (wait: number) => (wait === 0 ? undefined : refuse(detail, wait));
     const { count: fills, interval, burst } = rate;
     return {
-      count: (name, count) => mapMaybePromise(buckets.take(name, count), refuseUntil),
+      count: (name, count) => mapMaybePromise(buckets.take(name, count), refuseFor),
 
       refuseTooMany(checks) {
-        const most = `A call with this key may make at most ${burst} checks, not ${checks}.`;
-        return checks > burst ? refuse(most, Math.ceil((burst * interval) / fills)) : undefined;
+        const tooMany = `A call with this key may make at most ${burst} checks, not ${checks}.`;
+        return checks > burst ? refuse(tooMany, Math.ceil((burst * interval) / fills)) : undefined;
       },
     };
   }
@@ -82,21 +83,17 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     public: createLimit("public", tooManyCalls),
     private: createLimit("private", tooManyCalls),
     management: createLimit("management", tooManyCalls),
-    failures: createLimit(
-      "failures",
-      "Too many wrong keys came from this address. Send one that works.",
-    ),
+    failures: createLimit("failures", "Too many invalid keys from this address. Send a valid key."),
   };
 
-  /** The limit of a caller, if it has one. */
   function limitOf({ application, session }: Caller): Limit | undefined {
     return limits[session ? "public" : application.type];
   }
 
-  /** What a caller is counted under. With a bucket for each of its sessions, whoever has a public key would have as many as it opens. */
+  /** The bucket of a caller. Sessions share that of their application: a bucket per session could be multiplied at will. */
   function bucketOf({ application, session, key }: Caller, values: ContextValues): string {
     return session || application.type === "public"
-      ? `${application.id} ${countedAddressOf(values)}`
+      ? `${application.id} ${addressKey(values)}`
       : (key ?? application).id;
   }
 
@@ -119,33 +116,31 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       };
     },
 
-    noteRefusedSession: () => onRefusal?.("sessions"),
+    countRefusedSession: () => onRefusal?.("sessions"),
 
-    countFailure: (values) => limits.failures?.count(countedAddressOf(values), 1),
+    countFailure: (values) => limits.failures?.count(addressKey(values), 1),
   };
 }
 
-/** What calls are counted by that come from an address. */
-type CountedAddressOf = (values: ContextValues) => string;
+/** The bucket name of a call's client network. */
+type AddressKey = (values: ContextValues) => string;
 
-/** How many addresses each of two generations may keep. */
+/** Addresses in each of the two cache generations. */
 const generationSize = 1_000;
 
-/** Creates what reads the address of a connection once, as long as calls come over it. */
-export function createCountedAddressOf(readAddressOf: ReadAddressOf): CountedAddressOf {
-  const known = createGenerationalCache<string>(generationSize, 1);
+/** Parses the address of a connection once and caches the result. */
+export function createAddressKey(readAddressOf: ReadAddressOf): AddressKey {
+  const cache = createGenerationalCache<string>(generationSize, 1);
   return (values) => {
     const { address, headers } = values.get(callKey).peer;
-    // What a proxy says is not kept: anybody can write it, at any length.
+    // Not cached: the client controls the content and length of the header.
     if (headers["x-forwarded-for"] !== undefined) {
-      return countedAddress(readAddressOf({ values }));
+      return networkKey(readAddressOf({ values }));
     }
-    return (
-      known.get(address, 0) ?? known.add(address, 0, countedAddress(readAddressOf({ values })), 1)
-    );
+    return cache.get(address, 0) ?? cache.add(address, 0, networkKey(readAddressOf({ values })), 1);
   };
 }
 
-function countedAddress(address: Address | undefined): string {
+function networkKey(address: Address | undefined): string {
   return address ? homeOf(address) : "";
 }

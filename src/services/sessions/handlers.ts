@@ -25,17 +25,17 @@ import { SessionQuotaReached } from "../../store/port/errors.js";
 import type { SessionRecord, SessionWithApplication } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
-import { createChangeApplication } from "../applications/update.js";
+import { createUpdateApplication } from "../applications/update.js";
 import { createCursors, defaultPageSize } from "../cursors.js";
-import { stateOfSession, type TrailOf } from "../events/audit.js";
+import { type Audit, stateOfSession } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
 interface SessionHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly grantGuard: GrantGuard;
-  readonly trailOf: TrailOf;
-  readonly rateLimits: Pick<RateLimits, "noteRefusedSession">;
+  readonly audit: Audit;
+  readonly rateLimits: Pick<RateLimits, "countRefusedSession">;
   readonly clock: Clock;
   readonly sealPlaces: SealPlaces;
   readonly settings: Settings;
@@ -47,12 +47,12 @@ export function createSessionHandlers(options: SessionHandlerOptions): SessionHa
   return { ...createOpenHandlers(options), ...createManageHandlers(options) };
 }
 
-/** What opens and authorizes sessions. */
+/** Handlers that create and authorize sessions. */
 function createOpenHandlers({
   store,
   keyring,
   grantGuard,
-  trailOf,
+  audit,
   rateLimits,
   clock,
   settings,
@@ -63,7 +63,7 @@ function createOpenHandlers({
       const id = newId(clock());
       const sessionKey = makeKey("ses", id);
       const nonce = makeKey("non", id);
-      const answer = (session: SessionRecord) => ({
+      const response = (session: SessionRecord) => ({
         sessionKey,
         nonce,
         expiresAt: toTimestamp(endOf({ application, session })),
@@ -80,24 +80,24 @@ function createOpenHandlers({
           ttl: settings.sessionTtl,
           quota,
         },
-        trailOf(context, {
+        audit(context, {
           kind: "session.created",
           target: () => ({ applicationId: application.id, sessionId: id }),
-          answer,
+          response,
         }),
       );
       const session = await creating.catch((error) => {
         if (error instanceof SessionQuotaReached) {
-          rateLimits.noteRefusedSession();
+          rateLimits.countRefusedSession();
           throw sessionQuotaReached(quota, error.wait);
         }
         throw error;
       });
       if (!session) {
-        // The application was deleted after its key was checked: the key is no longer good.
+        // The application was deleted after authentication, so its key is no longer valid.
         throw unauthenticated(settings.keyHeader);
       }
-      return answer(session);
+      return response(session);
     },
 
     async authorizeSession(request, context) {
@@ -120,11 +120,11 @@ function createOpenHandlers({
           expiresAt,
           ...grants,
         },
-        trailOf(context, {
+        audit(context, {
           kind: "session.authorized",
           target: ({ id, applicationId }) => ({ applicationId, sessionId: id }),
           after: stateOfSession,
-          answer: () => ({}),
+          response: () => ({}),
         }),
       );
       if (outcome === "unknown") {
@@ -138,20 +138,20 @@ function createOpenHandlers({
   };
 }
 
-/** What shows sessions to operators, and ends them. */
+/** Handlers that list, show, delete and revoke sessions. */
 function createManageHandlers({
   store,
-  trailOf,
+  audit,
   sealPlaces,
   settings,
-}: Pick<SessionHandlerOptions, "store" | "trailOf" | "sealPlaces" | "settings">): Pick<
+}: Pick<SessionHandlerOptions, "store" | "audit" | "sealPlaces" | "settings">): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
   const { applications, sessions } = store;
   const cursors = createCursors(sealPlaces, "sessions");
   const show = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
-  const changeApplication = createChangeApplication({ applications, trailOf });
+  const updateApplication = createUpdateApplication({ applications, audit });
   return {
     async listSessions(request, context) {
       const { tenantId } = callerOf(context).application;
@@ -187,37 +187,36 @@ function createManageHandlers({
     async deleteSession(request, context) {
       const caller = callerOf(context);
       const id = request.id.toLowerCase();
-      const wasThere = await sessions.delete(
+      const wasDeleted = await sessions.delete(
         caller.application.tenantId,
         id,
         ({ application }) => checkMayAdminister(caller, application),
-        trailOf(context, {
+        audit(context, {
           kind: "session.deleted",
           target: ({ applicationId }) => ({ applicationId, sessionId: id }),
           before: stateOfSession,
-          answer: () => ({}),
+          response: () => ({}),
         }),
       );
-      if (!wasThere) {
+      if (!wasDeleted) {
         throw sessionNotFound(id);
       }
       return {};
     },
 
     async revokeAllSessions(request, context) {
-      await changeApplication(context, request, {
+      await updateApplication(context, request, {
         kind: "application.sessions_revoked",
         revokes: true,
         change: ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1 }),
         target: ({ id }) => ({ applicationId: id }),
-        answer: () => ({}),
+        response: () => ({}),
       });
       return {};
     },
   };
 }
 
-/** A session as answers show it. */
 function toSession(
   found: SessionWithApplication,
   grantPolicy: GrantPolicy,

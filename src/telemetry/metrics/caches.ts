@@ -1,11 +1,11 @@
 import type { CacheCounts } from "../../lib/cache.js";
 
-/** What the caches of this process did. They are made in many places, and one process has one memory. */
+/** Hits and misses of the caches of this process, which are created in several modules. */
 export const cacheCounts = {
-  /** Answers as they are sent. */
+  /** Encoded responses. */
   answers: { hits: 0, misses: 0 },
-  /** Rules, compiled. */
+  /** Compiled access rules. */
   rules: { hits: 0, misses: 0 },
-  /** Records, decoded; MongoDB only. */
+  /** Decoded records; MongoDB only. */
   records: { hits: 0, misses: 0 },
 } satisfies Record<string, CacheCounts>;

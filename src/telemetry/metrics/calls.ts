@@ -9,15 +9,14 @@ import {
   type Family,
   gauge,
   histogram,
-  only,
+  singleValue,
   type Value,
 } from "./families.js";
 
-/** Counts the calls of a method. */
+/** The metrics of one method. */
 export interface MethodCounts {
-  /** Called with each call that begins. */
   begin(): void;
-  /** Called when it has ended, with `ok` or the word of its problem, after so many milliseconds. */
+  /** Records the end of a call with `ok` or the code of its problem. */
   end(protocol: ProtocolName, code: string, milliseconds: number): void;
 }
 
@@ -28,16 +27,16 @@ export interface CallMetrics {
 
 const protocols: readonly ProtocolName[] = ["rest", "grpc", "grpc-web", "connect"];
 const codes = ["ok", ...Object.keys(problemCatalogue)];
-const placeOf = new Map(codes.map((code, place) => [code, place]));
+const indexOfCode = new Map(codes.map((code, index) => [code, index]));
 
-/** Shown before they are first seen, so that the first one is seen to be more than none. */
-const awaited = new Set(["ok", "internal", "store_unavailable"]);
+/** Exported with 0 before they first occur, so that `rate()` sees the first increase. */
+const alwaysExported = new Set(["ok", "internal", "store_unavailable"]);
 
 const requests = "latchkey_requests_total";
 const duration = "latchkey_request_duration_seconds";
 const streams = "latchkey_streams_open";
 
-/** Counts in numbers that lie ready, so that a call has to make nothing; they get their names when they are asked for. */
+/** Counts in preallocated arrays, so that a call allocates nothing. Labels are added on a scrape. */
 export function createCallMetrics(): CallMetrics {
   const all: ReturnType<typeof createMethodCounts>[] = [];
   const of = memoize((method: DescMethod) => {
@@ -50,25 +49,25 @@ export function createCallMetrics(): CallMetrics {
     of,
     families: () => {
       const unary = all.filter(({ isStream }) => !isStream);
-      const open = unary.reduce((sum, { underWay }) => sum + underWay(), 0);
+      const inFlight = unary.reduce((sum, counts) => sum + counts.inFlight(), 0);
       return [
         counter(
           requests,
-          "Calls that have ended, by method, protocol and code: ok, or the code of the error.",
+          "Completed calls by method, protocol and code (ok, or the code of the error).",
           all.flatMap((counts) => counts.requests()),
         ),
         histogram(
           duration,
-          "How long calls took, by method. Streams, which last as long as their callers like, are left out.",
+          "Duration of unary calls by method.",
           unary.flatMap((counts) => counts.durations()),
         ),
-        gauge("latchkey_requests_in_flight", "Calls under way, without streams.", only(open)),
+        gauge("latchkey_requests_in_flight", "Unary calls in progress.", singleValue(inFlight)),
         gauge(
           streams,
-          "Streams that are open, by method.",
+          "Open streams by method.",
           all
             .filter(({ isStream }) => isStream)
-            .map(({ method, underWay }) => ({ labels: { method }, value: underWay() })),
+            .map(({ method, inFlight }) => ({ labels: { method }, value: inFlight() })),
         ),
       ];
     },
@@ -78,20 +77,21 @@ export function createCallMetrics(): CallMetrics {
 function createMethodCounts(described: DescMethod) {
   const method = nameOfMethod(described);
   const isStream = described.methodKind !== "unary";
-  const took = createHistogram();
-  const ended = Object.fromEntries(
+  const durations = createHistogram();
+  const completed = Object.fromEntries(
     protocols.map((protocol) => [protocol, new Float64Array(codes.length)]),
   ) as Record<ProtocolName, Float64Array>;
-  let underWay = 0;
+  let inFlight = 0;
 
   function requestsOver(protocol: ProtocolName): Value[] {
-    const counts = ended[protocol];
+    const counts = completed[protocol];
     if (counts.every((count) => count === 0)) {
       return [];
     }
-    return codes.flatMap((code, place) => {
-      const value = counts[place] as number;
-      return value > 0 || awaited.has(code) ? [{ labels: { method, protocol, code }, value }] : [];
+    return codes.flatMap((code, index) => {
+      const value = counts[index] as number;
+      const isExported = value > 0 || alwaysExported.has(code);
+      return isExported ? [{ labels: { method, protocol, code }, value }] : [];
     });
   }
 
@@ -99,17 +99,17 @@ function createMethodCounts(described: DescMethod) {
     method,
     isStream,
     begin() {
-      underWay++;
+      inFlight++;
     },
     end(protocol: ProtocolName, code: string, milliseconds: number) {
-      underWay--;
-      (ended[protocol][placeOf.get(code) as number] as number)++;
+      inFlight--;
+      (completed[protocol][indexOfCode.get(code) as number] as number)++;
       if (!isStream) {
-        took.observe(milliseconds);
+        durations.observe(milliseconds);
       }
     },
-    underWay: () => underWay,
+    inFlight: () => inFlight,
     requests: () => protocols.flatMap(requestsOver),
-    durations: () => took.values(duration, { method }),
+    durations: () => durations.values(duration, { method }),
   };
 }

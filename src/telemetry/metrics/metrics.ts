@@ -10,39 +10,38 @@ import {
   type Family,
   gauge,
   type Labels,
-  only,
   type Snapshot,
+  singleValue,
   type Value,
 } from "./families.js";
 import { createSessionMetrics, type SessionMetrics } from "./sessions.js";
 import { createStoreMetrics, type StoreMetrics } from "./store.js";
 
-/** What this process counts, and tells when it is asked. */
+/** The metrics of this process. */
 export interface Metrics {
   readonly calls: CallMetrics;
   readonly sessions: Pick<SessionMetrics, "observe">;
   readonly storeCalls: Pick<StoreMetrics, "counterOf">;
-  /** Requests that are no call, by the page that they were for and the status of the answer. */
+  /** HTTP requests other than API calls, by page and response status. */
   readonly pages: Pick<LabelCounts, "count">;
-  /** Calls that were refused by a limit, by its name. */
+  /** Calls refused by a limit, by its name. */
   readonly rateLimits: Pick<LabelCounts, "count">;
 
-  /** All that was counted so far, and the state of what is told. */
   snapshot(state: ServerState): Promise<Snapshot>;
 
   close(): void;
 }
 
-/** What can be seen of a server at any moment. */
+/** The current state of the server, for gauges. */
 interface ServerState {
   readonly connections: number;
-  /** How the store uses its own, where it has any. */
+  /** The store's connection pool, if it has one. */
   readonly storeConnections: ConnectionUse | undefined;
   isReady(): Promise<boolean>;
 }
 
-/** How long is waited for a store that does not answer, in milliseconds: whoever scrapes waits as well. */
-const patience = 1_000;
+/** Milliseconds to wait for the store. The scraper waits as long. */
+const storeTimeout = 1_000;
 
 export function createMetrics(): Metrics {
   const calls = createCallMetrics();
@@ -61,35 +60,35 @@ export function createMetrics(): Metrics {
 
     async snapshot({ connections, storeConnections, isReady }) {
       const [ready] = await Promise.all([
-        withTimeout(isReady(), patience, () => false),
-        withTimeout(sessions.countExpired(), patience, () => undefined),
+        withTimeout(isReady(), storeTimeout, () => false),
+        withTimeout(sessions.countExpired(), storeTimeout, () => undefined),
       ]);
       return [
         ...calls.families(),
         counter(
           "latchkey_http_requests_total",
-          "Requests that are no call, by page and status of the answer.",
+          "HTTP requests other than API calls, by page and response status.",
           pages.values(),
         ),
         counter(
           "latchkey_rate_limited_total",
-          "Calls that were refused by a rate limit or the session quota, by limit.",
+          "Calls refused by a rate limit or the session quota, by limit.",
           rateLimits.values(),
         ),
         ...sessions.families(),
         ...storeCalls.families(),
         gauge(
           "latchkey_store_connections",
-          "Connections to the store that are in use, and calls that wait for one.",
+          "Store connections by state: in use, or waited for by a call.",
           storeConnections ? valuesOf(storeConnections) : [],
         ),
         ...cacheFamilies(),
         ...lag.families(),
-        gauge("latchkey_connections_open", "Connections that are open.", only(connections)),
+        gauge("latchkey_connections_open", "Open client connections.", singleValue(connections)),
         gauge(
           "latchkey_store_ready",
-          "Whether the store answers, 1 or 0; of several workers the worst.",
-          only(ready ? 1 : 0),
+          "1 if the store responds, else 0. With several workers, the minimum.",
+          singleValue(ready ? 1 : 0),
           "min",
         ),
         buildInfo(),
@@ -116,22 +115,18 @@ function cacheFamilies(): Family[] {
       value: counts[figure],
     }));
   return [
-    counter("latchkey_cache_hits_total", "What was found in a cache, by cache.", values("hits")),
-    counter(
-      "latchkey_cache_misses_total",
-      "What was not found in a cache, by cache.",
-      values("misses"),
-    ),
+    counter("latchkey_cache_hits_total", "Cache hits by cache.", values("hits")),
+    counter("latchkey_cache_misses_total", "Cache misses by cache.", values("misses")),
   ];
 }
 
 function buildInfo(): Family {
   const labels = { version, node: process.version };
-  const help = "Which version this is, and of which Node.js; the value is 1.";
+  const help = "Version of Latchkey and Node.js. The value is always 1.";
   return gauge("latchkey_build_info", help, [{ labels, value: 1 }], "first");
 }
 
-/** Counts what happens seldom, by labels whose values are few. */
+/** Counters with labels, for infrequent events and few label values. */
 interface LabelCounts {
   count(...labels: readonly (string | number)[]): void;
   values(): Value[];
@@ -159,9 +154,8 @@ function createLabelCounts(...names: readonly string[]): LabelCounts {
 let registry: Promise<{ getMetricsAsJSON(): Promise<unknown> }> | undefined;
 
 /**
- * What is known of this process: CPU, memory, files, garbage collection. The
- * library is loaded, and begins to watch the last of these, when it is first
- * asked for: a process that nobody scrapes has no use for it.
+ * CPU, memory, file descriptors and garbage collection of this process. The
+ * library is loaded on the first scrape, so it costs nothing without one.
  */
 async function readProcessMetrics(): Promise<Snapshot> {
   registry ??= createRegistry();
@@ -171,7 +165,7 @@ async function readProcessMetrics(): Promise<Snapshot> {
 async function createRegistry() {
   const { collectDefaultMetrics, Registry } = await import("prom-client");
   const register = new Registry();
-  // We watch the event loop ourselves, from the start on, and tell the worst of several workers.
+  // Replaced by latchkey_event_loop_lag_seconds, which measures from the start and across workers.
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 60_000 });
   for (const { name } of register.getMetricsAsArray()) {
     if (name.startsWith("nodejs_eventloop_lag")) {
@@ -181,12 +175,12 @@ async function createRegistry() {
   return register;
 }
 
-/** When this process began; of several that are one service, the first. */
+/** The start time. With several processes, the earliest. */
 export function startTime(): Family {
   return gauge(
     "latchkey_start_time_seconds",
-    "When the service was started, in seconds since 1970.",
-    only(Math.round(performance.timeOrigin) / 1_000),
+    "Start time of the service in Unix seconds.",
+    singleValue(Math.round(performance.timeOrigin) / 1_000),
     "min",
   );
 }

@@ -2,9 +2,9 @@ import type { Store } from "../../store/port/store.js";
 import { counter, type Family } from "./families.js";
 
 export interface SessionMetrics {
-  /** The same store, with the sessions counted that are opened and authorized. */
+  /** Wraps the store to count opened and authorized sessions. */
   observe(store: Store): Store;
-  /** Learns which have expired since the last time. It never fails: what the store cannot tell now, it tells later. */
+  /** Adds the sessions that expired since the last call. Never fails: a failed count is included in the next one. */
   countExpired(): Promise<void>;
   families(): Family[];
 }
@@ -20,13 +20,13 @@ export function createSessionMetrics(): SessionMetrics {
         ...store,
         sessions: {
           ...store.sessions,
-          async create(session, trail) {
-            const made = await store.sessions.create(session, trail);
-            counts.opened += made ? 1 : 0;
-            return made;
+          async create(session, audit) {
+            const created = await store.sessions.create(session, audit);
+            counts.opened += created ? 1 : 0;
+            return created;
           },
-          async authorize(grant, trail) {
-            const outcome = await store.sessions.authorize(grant, trail);
+          async authorize(grant, audit) {
+            const outcome = await store.sessions.authorize(grant, audit);
             counts.authorized += outcome === "authorized" ? 1 : 0;
             return outcome;
           },
@@ -36,15 +36,15 @@ export function createSessionMetrics(): SessionMetrics {
 
     async countExpired() {
       try {
-        const more = (await observed?.sessions.takeExpired()) ?? 0;
-        counts.expired += more;
+        const expired = (await observed?.sessions.takeExpired()) ?? 0;
+        counts.expired += expired;
       } catch {}
     },
 
     families: () => [
       counter(
         "latchkey_sessions_total",
-        "Sessions that were opened and authorized, and calls that were refused since their session had expired.",
+        "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not expire.",
         Object.entries(counts).map(([state, value]) => ({ labels: { state }, value })),
       ),
     ],

@@ -1,9 +1,9 @@
-import type { CountStoreCall, StoreOutcome } from "../observe-store.js";
+import type { RecordStoreCall, StoreOutcome } from "../observe-store.js";
 import { counter, createHistogram, type Family, histogram } from "./families.js";
 
 export interface StoreMetrics {
-  /** Creates what counts the calls of an operation. */
-  counterOf(operation: string): CountStoreCall;
+  /** Creates the counter of an operation. */
+  counterOf(operation: string): RecordStoreCall;
   families(): Family[];
 }
 
@@ -22,12 +22,12 @@ export function createStoreMetrics(): StoreMetrics {
     families: () => [
       counter(
         calls,
-        "Calls of the store, by operation and outcome: ok, unavailable, refused by what is stored, or error.",
+        "Store calls by operation and outcome: ok, unavailable, refused (a precondition failed) or error.",
         all.flatMap((counts) => counts.calls()),
       ),
       histogram(
         duration,
-        "How long calls of the store took, by operation.",
+        "Duration of store calls by operation.",
         all.flatMap((counts) => counts.durations()),
       ),
     ],
@@ -35,22 +35,22 @@ export function createStoreMetrics(): StoreMetrics {
 }
 
 function createOperationCounts(operation: string) {
-  const took = createHistogram();
-  const ended: Record<StoreOutcome, number> = { ok: 0, unavailable: 0, refused: 0, error: 0 };
-  const isSeen = () => Object.values(ended).some((count) => count > 0);
+  const durations = createHistogram();
+  const completed: Record<StoreOutcome, number> = { ok: 0, unavailable: 0, refused: 0, error: 0 };
+  const wasCalled = () => Object.values(completed).some((count) => count > 0);
 
   return {
     end(outcome: StoreOutcome, milliseconds: number) {
-      ended[outcome]++;
-      took.observe(milliseconds);
+      completed[outcome]++;
+      durations.observe(milliseconds);
     },
     calls: () =>
-      isSeen()
-        ? Object.entries(ended).map(([outcome, value]) => ({
+      wasCalled()
+        ? Object.entries(completed).map(([outcome, value]) => ({
             labels: { operation, outcome },
             value,
           }))
         : [],
-    durations: () => (isSeen() ? took.values(duration, { operation }) : []),
+    durations: () => (wasCalled() ? durations.values(duration, { operation }) : []),
   };
 }

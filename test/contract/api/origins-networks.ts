@@ -210,7 +210,7 @@ export function describePlaces(subject: ApiSubject): void {
       ],
       ["no address", "private", networks("10.0.0.256"), "allowed_cidrs[0]", "a network such"],
       ["a long prefix", "private", networks("10.0.0.0/33"), "allowed_cidrs[0]", "/0 to /32"],
-      ["more bits", "private", networks("10.1.2.3/8"), "allowed_cidrs[0]", "write 10.0.0.0/8"],
+      ["more bits", "private", networks("10.1.2.3/8"), "allowed_cidrs[0]", "use 10.0.0.0/8"],
       ["a zone", "private", networks("fe80::1%eth0"), "allowed_cidrs[0]", "a network such"],
     ])("are refused with %s, of a %s application", async (_what, type, given, field, words) => {
       const { root, make } = await createTenant();

@@ -3,22 +3,21 @@ import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { makeKey } from "../../../src/auth/keys.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { welcomeKind } from "./expected-response.js";
-import type { MatrixTenant } from "./tenant.js";
+import { admittedType, type MatrixTenant } from "./tenant.js";
 
 /** A kind of caller: a column of the matrix. */
 export interface CallerColumn {
   readonly name: string;
-  /** Who that is, for the page. */
+  /** A description for the page. */
   readonly who: string;
-  /** What its key belongs to, or would if it were one. */
+  /** The type of the key's owner; `undefined` for an invalid key. */
   kindFor(method: DescMethod): ApplicationType | "session" | undefined;
   readonly isEnded?: true;
   readonly isElsewhere?: true;
   readonly holdsNothing?: true;
-  /** What it is aimed at, where that is not what all others are aimed at. */
+  /** A special target, if any. */
   readonly aim?: "what holds more" | "itself, the last manager";
-  /** Makes the caller's key, with these permissions. What has to end by itself ends with the next hour. */
+  /** Creates the caller's key with these permissions. Keys that must expire do so within the next hour. */
   make(
     tenant: MatrixTenant,
     type: ApplicationType,
@@ -26,7 +25,7 @@ export interface CallerColumn {
   ): Promise<string | undefined>;
 }
 
-/** The tenant's clock is moved on by this before the matrix is called. */
+/** The clock advances by this before the calls. */
 export const untilExpiry = 3_600_000;
 
 const nobody = () => undefined;
@@ -41,9 +40,9 @@ function living(type: ApplicationType): CallerColumn {
   };
 }
 
-/** A key of an application that would be let in, if something had not ended it. */
+/** A revoked or expired key of an application that the method admits. */
 function ended(name: string, who: string, make: CallerColumn["make"]): CallerColumn {
-  return { name, who, kindFor: welcomeKind, isEnded: true, make };
+  return { name, who, kindFor: admittedType, isEnded: true, make };
 }
 
 export const callerColumns: readonly CallerColumn[] = [
@@ -129,14 +128,14 @@ export const callerColumns: readonly CallerColumn[] = [
   {
     name: "other tenant",
     who: "application of another tenant, of a type that the method accepts",
-    kindFor: welcomeKind,
+    kindFor: admittedType,
     isElsewhere: true,
     make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
   },
   {
     name: "weaker",
     who: "application with the required permission that lacks another permission of this service held by its target",
-    kindFor: welcomeKind,
+    kindFor: admittedType,
     aim: "what holds more",
     make: async (tenant, type, permissions) => (await tenant.application(type, permissions)).key,
   },

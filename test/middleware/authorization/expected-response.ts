@@ -1,21 +1,20 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import { CallerKind, errors } from "../../../gen/latchkey/v1/options_pb.js";
-import type { ApplicationType } from "../../../src/contract/grants.js";
+import { errors } from "../../../gen/latchkey/v1/options_pb.js";
 import { accessOf, callerKinds, mayHold } from "../../../src/contract/methods.js";
 import { problemCatalogue } from "../../../src/contract/problems.js";
 import type { CallerColumn } from "./callers.js";
 
 /**
- * What a call came to: done; done, with nothing of another tenant in it;
- * refused with a status; or not to be tried, since nobody can hold that.
+ * The outcome of a call: done; done, without data of another tenant;
+ * refused with a status; or impossible, since no caller can hold the permission.
  */
 export type Outcome = "done" | "own" | "impossible" | number;
 
-/** Whether the caller of a cell has the permission that the method asks for. */
+/** Whether the caller holds the method's permission. */
 export type Holding = "with" | "without";
 
-/** What the contract says of a call by such a caller, aimed at a target of the first tenant. */
+/** The expected outcome by the contract, for a target of the first tenant. */
 export function expectedOutcome(
   method: DescMethod,
   column: CallerColumn,
@@ -45,17 +44,11 @@ export function expectedOutcome(
   if (!column.isElsewhere) {
     return "done";
   }
-  // Who names something by its id is told that there is no such thing.
+  // An id of another tenant is not found.
   return seeks ? problemCatalogue.application_not_found.status : "own";
 }
 
-/** Whether a method changes an application or session that is there. To authorize takes a nonce, and no more. */
+/** Whether a method changes an existing application or session. AuthorizeSession needs only a nonce. */
 function changes({ name, idempotency }: DescMethod): boolean {
   return idempotency !== Level.NO_SIDE_EFFECTS && name !== "AuthorizeSession";
-}
-
-/** A kind of application that a method lets in, were its key a good one. */
-export function welcomeKind(method: DescMethod): ApplicationType {
-  const { callers } = accessOf(method);
-  return callers.includes(CallerKind.PUBLIC) ? "public" : "private";
 }

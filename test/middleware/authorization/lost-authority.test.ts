@@ -10,7 +10,7 @@ import { type Binding, readBinding } from "../../../src/transport/rest/router.js
 import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { engines, startServer, type TestServer } from "../../support/server.js";
 import { isFullSuite } from "../../support/suite.js";
-import { type Answer, type AskOptions, askGrpc, askRest } from "./ask.js";
+import { type CallOptions, type CallResult, callGrpc, callRest } from "./call.js";
 import { createChangeGate, type Loss, losses } from "./lost-authority.js";
 import { sampleOf, type Target } from "./samples.js";
 import { createMatrixTenant, type MatrixTenant } from "./tenant.js";
@@ -19,23 +19,23 @@ const changes = [ApplicationService, SessionService]
   .flatMap((service): DescMethod[] => service.methods)
   .filter(({ idempotency }) => idempotency !== Level.NO_SIDE_EFFECTS);
 
-type Ask = (target: Target, key: string, options?: AskOptions) => Promise<Answer>;
+type CallMethod = (target: Target, key: string, options?: CallOptions) => Promise<CallResult>;
 
 interface Asked {
-  readonly ask: Ask;
+  readonly call: CallMethod;
   readonly hasBody: boolean;
 }
 
-describe.each(engines)("a call that changes something, on %s", (engine) => {
+describe.each(engines)("a change on %s", (engine) => {
   let server: TestServer;
   let session: ClientHttp2Session;
   let tenant: MatrixTenant;
-  /** What refused calls are aimed at: they leave it as it is. */
+  /** The target of refused calls, which must stay unchanged. */
   let standing: Target;
   const gate = createChangeGate();
 
   beforeAll(async () => {
-    // Tests let minutes go by, which the session of the target has to outlive.
+    // Tests advance the clock by minutes, which the target's session must outlive.
     const environment = { ...rateLimitsOff, SESSION_TTL: "1d" };
     server = await startServer(engine, { environment, wrapStore: gate.wrap });
     session = connect(server.url);
@@ -48,23 +48,23 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
     await server?.close();
   });
 
-  function asksOf(method: DescMethod): Asked[] {
+  function callsOf(method: DescMethod): Asked[] {
     const binding = readBinding(method) as Binding;
     return [
       {
         hasBody: true,
-        ask: (target, key, options) =>
-          askGrpc(session, method, sampleOf(method, target), key, options),
+        call: (target, key, options) =>
+          callGrpc(session, method, sampleOf(method, target), key, options),
       },
       {
         hasBody: binding.hasBody,
-        ask: (target, key, options) =>
-          askRest(server.url, binding, sampleOf(method, target), key, options),
+        call: (target, key, options) =>
+          callRest(server.url, binding, sampleOf(method, target), key, options),
       },
     ];
   }
 
-  /** All that a call could have changed. */
+  /** The state that a call could have changed. */
   async function stateOf({ applicationId }: Target): Promise<unknown> {
     const { api, root } = tenant;
     const [{ pagination }, { data: sessions }, { version }] = await Promise.all([
@@ -79,17 +79,17 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
     };
   }
 
-  /** Stops a call for something to happen: before its body is sent, or before the store is asked for the change. */
+  /** Pauses a call before its body is sent or before the store makes the change. */
   const stops = {
-    beforeBody: (happen: () => Promise<unknown>): AskOptions => ({ beforeBody: happen }),
-    beforeCommit(happen: () => Promise<unknown>): AskOptions {
+    beforeBody: (happen: () => Promise<unknown>): CallOptions => ({ beforeBody: happen }),
+    beforeCommit(happen: () => Promise<unknown>): CallOptions {
       gate.stopNext(happen);
       return {};
     },
   };
 
   async function expectRefused(
-    ask: Ask,
+    call: CallMethod,
     method: DescMethod,
     loss: Loss,
     stop: keyof typeof stops,
@@ -100,47 +100,47 @@ describe.each(engines)("a call that changes something, on %s", (engine) => {
       await caller.lose();
       before = await stateOf(standing);
     });
-    const { refusal } = await ask(standing, caller.key, options);
+    const { refusal } = await call(standing, caller.key, options);
     expect(refusal).toBe(loss.refusal);
     expect(before).toBeDefined();
     expect(await stateOf(standing)).toEqual(before);
   }
 
-  /** On MongoDB, where each takes longer, the quick suite tries one of each kind. */
+  /** On MongoDB, which is slower, the quick suite tests one of each kind. */
   const someLosses = ["is deleted", "is a session that is deleted"];
   const isTried = ([name]: readonly [string, Loss]) =>
     isFullSuite || engine === "lmdb" || someLosses.includes(name);
 
-  describe.each(Object.entries(losses).filter(isTried))("whose caller %s", (_name, loss) => {
+  describe.each(Object.entries(losses).filter(isTried))("if its caller %s", (_name, loss) => {
     const tried = changes
       .filter((method) => loss.appliesTo(method))
       .map((method) => [method.name, method] as const);
 
-    it.each(tried)("before its body arrives is refused: %s", async (_name, method) => {
-      for (const { ask } of asksOf(method).filter(({ hasBody }) => hasBody)) {
-        await expectRefused(ask, method, loss, "beforeBody");
+    it.each(tried)("refuses it before its body arrives: %s", async (_name, method) => {
+      for (const { call } of callsOf(method).filter(({ hasBody }) => hasBody)) {
+        await expectRefused(call, method, loss, "beforeBody");
       }
     });
 
-    it.each(tried)("before it is committed is refused: %s", async (_name, method) => {
-      for (const { ask } of asksOf(method)) {
-        await expectRefused(ask, method, loss, "beforeCommit");
+    it.each(tried)("refuses it before the commit: %s", async (_name, method) => {
+      for (const { call } of callsOf(method)) {
+        await expectRefused(call, method, loss, "beforeCommit");
       }
     });
 
     const repeated = tried.filter(([, method]) => isReplayable(method) && !loss.leavesAnswers);
     for (const [name, method] of repeated) {
-      it(`before it is answered again is refused: ${name}`, async () => {
-        const [grpc, rest] = asksOf(method) as [Asked, Asked];
-        for (const [{ ask }, stop] of [
+      it(`refuses it before a replayed response: ${name}`, async () => {
+        const [grpc, rest] = callsOf(method) as [Asked, Asked];
+        for (const [{ call }, stop] of [
           [grpc, stops.beforeCommit],
           [rest, rest.hasBody ? stops.beforeBody : stops.beforeCommit],
         ] as const) {
           const headers = { "idempotency-key": newId(0) };
           const [target, caller] = await Promise.all([tenant.target(), loss.make(tenant, method)]);
-          expect(await ask(target, caller.key, { headers })).not.toHaveProperty("refusal");
+          expect(await call(target, caller.key, { headers })).not.toHaveProperty("refusal");
           const options = stop(caller.lose);
-          const { refusal } = await ask(target, caller.key, { headers, ...options });
+          const { refusal } = await call(target, caller.key, { headers, ...options });
           expect(refusal).toBe(loss.refusal);
         }
       });

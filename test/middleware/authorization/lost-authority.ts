@@ -2,42 +2,41 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { accessOf } from "../../../src/contract/methods.js";
 import type { Store } from "../../../src/store/port/store.js";
-import { welcomeKind } from "./expected-response.js";
-import type { MadeApplication, MatrixTenant } from "./tenant.js";
+import { admittedType, type MadeApplication, type MatrixTenant } from "./tenant.js";
 
-/** Shorter than a session lives that is not authorized. */
+/** Shorter than the lifetime of an unauthorized session. */
 const minute = 60_000;
 
-/** A caller that can be made to lose its authority. */
+/** A caller that can lose its authority. */
 export interface DoomedCaller {
   readonly key: string;
   lose(): Promise<unknown>;
 }
 
-/** A way in which the caller of a call that is under way loses its authority. */
+/** A way for a caller to lose its authority during a call. */
 export interface Loss {
-  /** What the caller is then refused with. */
+  /** The status of the refusal. */
   readonly refusal: 401 | 403;
-  /** Whether the caller of a method can lose it so. */
+  /** Whether this applies to callers of a method. */
   appliesTo(method: DescMethod): boolean;
-  /** Whether the caller then may have the answer again of what it did before. */
+  /** Whether the caller may still replay an earlier response. */
   readonly leavesAnswers?: boolean;
   make(tenant: MatrixTenant, method: DescMethod): Promise<DoomedCaller>;
 }
 
-/** What an application loses it by, which a manager of the tenant does. */
+/** How a manager revokes an application's authority. */
 function ofApplication(
   lose: (tenant: MatrixTenant, caller: MadeApplication) => Promise<unknown>,
 ): Pick<Loss, "make"> {
   return {
     async make(tenant, method) {
-      const caller = await tenant.application(welcomeKind(method), permissionsFor(method));
+      const caller = await tenant.application(admittedType(method), permissionsFor(method));
       return { key: caller.key, lose: () => lose(tenant, caller) };
     },
   };
 }
 
-/** What a session loses it by. */
+/** How a session loses its authority. */
 function ofSession(
   lose: (tenant: MatrixTenant, session: { readonly id: string }) => Promise<unknown>,
 ): Loss {
@@ -52,7 +51,7 @@ function ofSession(
   };
 }
 
-/** What a session loses it by where its authorizer does. */
+/** How a session loses its authority through its authorizer. */
 function ofAuthorizer(
   refusal: Loss["refusal"],
   lose: (tenant: MatrixTenant, authorizer: MadeApplication) => Promise<unknown>,
@@ -85,7 +84,7 @@ function stripIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<
 
 const always = () => true;
 
-/** The ways there are, by what happens to the caller. */
+/** All ways, by what happens to the caller. */
 export const losses: Readonly<Record<string, Loss>> = {
   "is deleted": {
     refusal: 401,
@@ -119,7 +118,7 @@ export const losses: Readonly<Record<string, Loss>> = {
     async make(tenant, method) {
       const expiresAt = timestampFromMs(tenant.now() + minute);
       const permissions = permissionsFor(method);
-      const { key } = await tenant.application(welcomeKind(method), permissions, { expiresAt });
+      const { key } = await tenant.application(admittedType(method), permissions, { expiresAt });
       return { key, lose: async () => tenant.advance(minute) };
     },
   },
@@ -140,10 +139,10 @@ function permissionsFor(method: DescMethod): string[] {
   return ["token:read", ...(permission === "" ? [] : [permission])];
 }
 
-/** Stops the next change that a store is asked for, before it is made. */
+/** Pauses the next change of a store before it is made. */
 export interface ChangeGate {
   wrap(store: Store): Store;
-  /** Has something happen first when the next change, or kept answer, is asked for. */
+  /** Runs something before the next change or the next lookup of a stored response. */
   stopNext(happen: () => Promise<unknown>): void;
 }
 

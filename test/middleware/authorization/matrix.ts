@@ -6,26 +6,31 @@ import { readBinding } from "../../../src/transport/rest/router.js";
 import { ApiFailure } from "../../support/api.js";
 import { inLanes } from "../../support/in-lanes.js";
 import type { TestServer } from "../../support/server.js";
-import { type Answer, askGrpc, askRest } from "./ask.js";
+import { type CallResult, callGrpc, callRest } from "./call.js";
 import { type CallerColumn, callerColumns, untilExpiry } from "./callers.js";
-import { expectedOutcome, type Holding, type Outcome, welcomeKind } from "./expected-response.js";
+import { expectedOutcome, type Holding, type Outcome } from "./expected-response.js";
 import { sampleOf, type Target } from "./samples.js";
-import { createLastManager, createMatrixTenant, type MatrixTenant } from "./tenant.js";
+import {
+  admittedType,
+  createLastManager,
+  createMatrixTenant,
+  type MatrixTenant,
+} from "./tenant.js";
 
-/** One kind of caller at one method. */
+/** One cell: a kind of caller and a method. */
 export interface Cell {
   readonly method: DescMethod;
   readonly column: CallerColumn;
   readonly holding: Holding;
   readonly expected: Outcome;
-  /** What came of it, or in words what should not have. */
+  /** The outcome, or a description of an unexpected one. */
   readonly found: Outcome | string;
 }
 
 type OpenCell = Omit<Cell, "found">;
 type KeyFor = (cell: OpenCell) => Promise<string | undefined>;
 
-/** Calls every method as every kind of caller, over every protocol that it has, and tells what came of it. */
+/** Calls every method as every kind of caller over every protocol, and returns the outcomes. */
 export async function callMatrix(
   server: TestServer,
   methods: readonly DescMethod[],
@@ -33,7 +38,7 @@ export async function callMatrix(
   const tenant = await createMatrixTenant(server);
   const keyFor = createKeys(tenant, await createMatrixTenant(server));
   const cells = methods.flatMap(cellsOf);
-  // Whoever cannot be made fails again, and tells so, when it is to call.
+  // A caller that cannot be created fails again when it is to call.
   const make = (isEnded: boolean) =>
     Promise.allSettled(
       cells.filter(({ column }) => (column.isEnded ?? false) === isEnded).map(keyFor),
@@ -48,7 +53,7 @@ export async function callMatrix(
     const callCell = createCellCaller({ server, session, tenant, keyFor, standing });
     const before = await stateOf(tenant, standing);
     const found = new Array<Cell>(cells.length);
-    // A few at a time: a server that is slow refuses some of hundreds that come at once.
+    // A few at a time: a slow server would refuse some of hundreds of concurrent calls.
     await inLanes(8, cells.entries(), async ([at, cell]) => {
       found[at] = { ...cell, found: await callCell(cell) };
     });
@@ -73,7 +78,7 @@ function cellsOf(method: DescMethod): OpenCell[] {
   });
 }
 
-/** Makes each caller once: with the permission of the method and no other, or with all others. */
+/** Creates each caller once: with only the method's permission, or with all others. */
 function createKeys(tenant: MatrixTenant, elsewhere: MatrixTenant): KeyFor {
   const made = new Map<string, Promise<string | undefined>>();
   return ({ method, column, holding }) => {
@@ -86,7 +91,7 @@ function createKeys(tenant: MatrixTenant, elsewhere: MatrixTenant): KeyFor {
     const permissions = ["token:read", ...(holding === "with" ? wanted : others)];
     const id = JSON.stringify([column.name, kind, permissions]);
     const home = column.isElsewhere ? elsewhere : tenant;
-    const key = made.get(id) ?? column.make(home, welcomeKind(method), permissions);
+    const key = made.get(id) ?? column.make(home, admittedType(method), permissions);
     made.set(id, key);
     return key;
   };
@@ -97,12 +102,12 @@ interface CellCallerOptions {
   readonly session: ClientHttp2Session;
   readonly tenant: MatrixTenant;
   readonly keyFor: KeyFor;
-  /** What those aim at who should not be able to change it. */
+  /** The target of callers that must not be able to change it. */
   readonly standing: Target;
 }
 
 function createCellCaller({ server, session, tenant, keyFor, standing }: CellCallerOptions) {
-  /** What a call is aimed at, and the key that it is made with. */
+  /** The target and the key of a call. */
   async function aimOf(cell: OpenCell): Promise<{ target: Target; key: string | undefined }> {
     switch (cell.column.aim) {
       case "itself, the last manager": {
@@ -121,10 +126,10 @@ function createCellCaller({ server, session, tenant, keyFor, standing }: CellCal
     }
   }
 
-  async function outcomeOf(cell: OpenCell, ask: Ask): Promise<Cell["found"]> {
+  async function outcomeOf(cell: OpenCell, call: CallMethod): Promise<Cell["found"]> {
     const { method, column } = cell;
     const { target, key } = await aimOf(cell);
-    const { refusal, text } = await ask(target, key);
+    const { refusal, text } = await call(target, key);
     if (refusal !== undefined) {
       return refusal;
     }
@@ -143,7 +148,7 @@ function createCellCaller({ server, session, tenant, keyFor, standing }: CellCal
 
   return async (cell: OpenCell): Promise<Cell["found"]> => {
     try {
-      const outcomes = await Promise.all(asksOf(cell.method).map((ask) => outcomeOf(cell, ask)));
+      const outcomes = await Promise.all(callsOf(cell.method).map((call) => outcomeOf(cell, call)));
       const distinct = [...new Set(outcomes)];
       return distinct.length === 1 && distinct[0] !== undefined
         ? distinct[0]
@@ -153,29 +158,30 @@ function createCellCaller({ server, session, tenant, keyFor, standing }: CellCal
     }
   };
 
-  function asksOf(method: DescMethod): Ask[] {
+  function callsOf(method: DescMethod): CallMethod[] {
     const binding = readBinding(method);
-    const overGrpc: Ask = (target, key) => askGrpc(session, method, sampleOf(method, target), key);
-    const overRest: Ask = (target, key) =>
-      askRest(server.url, binding as never, sampleOf(method, target), key);
+    const overGrpc: CallMethod = (target, key) =>
+      callGrpc(session, method, sampleOf(method, target), key);
+    const overRest: CallMethod = (target, key) =>
+      callRest(server.url, binding as never, sampleOf(method, target), key);
     return binding ? [overGrpc, overRest] : [overGrpc];
   }
 }
 
-type Ask = (target: Target, key: string | undefined) => Promise<Answer>;
+type CallMethod = (target: Target, key: string | undefined) => Promise<CallResult>;
 
-/** Whether it tells the same to all tenants. */
+/** Whether the response is the same for all tenants. */
 function isAboutAll({ name }: DescMethod): boolean {
   return name === "ListPermissions";
 }
 
-/** Whether a caller could not be made because its kind cannot be given the permission. */
+/** Whether a caller could not be created because its type cannot hold the permission. */
 function isUngrantable(error: unknown): boolean {
   const refusals = ["invalid_request", "permission_denied"];
   return error instanceof ApiFailure && refusals.includes(error.reason);
 }
 
-/** What those could have changed who should not be able to. */
+/** The state that forbidden callers could have changed. */
 async function stateOf({ api, root }: MatrixTenant, target: Target): Promise<string> {
   const { version } = await api.getApplication(root.key, { id: target.applicationId });
   const { state } = await api.getSession(root.key, { id: target.sessionId });

@@ -1,10 +1,10 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 
-/** What the calls of the matrix are aimed at: an application of the first tenant, with what belongs to it. */
+/** The target of the calls: an application of the first tenant with its key and session. */
 export interface Target {
   readonly applicationId: string;
   readonly key: string;
-  /** An earlier key, which works for a while yet. */
+  /** The previous key, in its grace period. */
   readonly keyId: string;
   readonly sessionId: string;
   readonly nonce: string;
@@ -20,7 +20,7 @@ const check: Sample = ({ key }) => ({ key, permission: "token:read" });
 const aboutApplication: Sample = ({ applicationId: target }) => ({ target });
 const listServices: Sample = () => ({ messageRequest: { case: "listServices", value: "" } });
 
-/** A good request of each method, by the type of its message. */
+/** A valid request of each method, by message type. */
 const samples: Readonly<Record<string, Sample>> = {
   "latchkey.v1.CreateApplicationRequest": () => ({ name: "made", type: "public", permissions }),
   "latchkey.v1.ListApplicationsRequest": ({ applicationId }) => ({ id: [applicationId] }),
@@ -56,7 +56,7 @@ const samples: Readonly<Record<string, Sample>> = {
   "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,
 };
 
-/** A good request of a method, aimed at the target. */
+/** A valid request of a method for the target. */
 export function sampleOf({ input }: DescMethod, target: Target): Message {
   const sample = samples[input.typeName];
   if (!sample) {

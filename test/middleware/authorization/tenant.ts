@@ -1,9 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { CreateApplicationRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { CallerKind } from "../../../gen/latchkey/v1/options_pb.js";
 import type { CreateSessionResponse } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
-import { ownPermissions } from "../../../src/contract/methods.js";
+import { accessOf, ownPermissions } from "../../../src/contract/methods.js";
 import { type Api, keyOf } from "../../support/api.js";
 import { createRestApi } from "../../support/api-rest.js";
 import type { TestServer } from "../../support/server.js";
@@ -14,27 +15,27 @@ export interface MadeApplication {
   readonly key: string;
 }
 
-/** A tenant, and ways to make callers and targets in it. */
+/** A tenant with helpers to create callers and targets. */
 export interface MatrixTenant {
   readonly id: string;
   readonly api: Api;
   readonly root: { readonly key: string };
-  /** The application that sessions are opened with. */
+  /** The application that creates sessions. */
   readonly shop: MadeApplication;
   now(): number;
-  /** Lets time go by, for all tenants of the server. */
+  /** Advances the clock of the server. */
   advance(milliseconds: number): void;
   application(
     type: ApplicationType,
     permissions: string[],
     more?: MessageInitShape<typeof CreateApplicationRequestSchema>,
   ): Promise<MadeApplication>;
-  /** Opens a session, and authorizes it where permissions are given. */
+  /** Creates a session, and authorizes it if permissions are given. */
   session(
     permissions?: string[],
     more?: { readonly expiresAt: Timestamp },
   ): Promise<CreateSessionResponse>;
-  /** Makes something to aim at, with these permissions. */
+  /** Creates a target with these permissions. */
   target(permissions?: string[]): Promise<Target>;
 }
 
@@ -83,7 +84,7 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
   };
 }
 
-/** A tenant whose only manager is the target. Another application opens the session. */
+/** A tenant whose only manager is the target. Another application creates the session. */
 export async function createLastManager(server: TestServer): Promise<Target> {
   const api = createRestApi(server.url);
   const { applicationId, key } = await server.createTenant();
@@ -92,4 +93,10 @@ export async function createLastManager(server: TestServer): Promise<Target> {
   const shop = await api.createApplication(key, request);
   const { id: sessionId, nonce } = await api.createSession(keyOf(shop));
   return { applicationId, key, keyId: data[0]?.id ?? "", sessionId, nonce };
+}
+
+/** An application type that a method admits. */
+export function admittedType(method: DescMethod): ApplicationType {
+  const { callers } = accessOf(method);
+  return callers.includes(CallerKind.PUBLIC) ? "public" : "private";
 }

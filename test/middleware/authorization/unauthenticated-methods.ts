@@ -9,22 +9,22 @@ import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/ref
 import { pageNames } from "../../../src/transport/system/endpoints.js";
 import { messagesIn } from "../../support/http2-wire.js";
 import type { TestServer } from "../../support/server.js";
-import { askGrpc } from "./ask.js";
+import { callGrpc } from "./call.js";
 import { sampleOf, type Target } from "./samples.js";
 
-/** The services about the server itself. */
+/** Health and reflection. */
 export const openServices: readonly DescService[] = [
   Health,
   ServerReflection,
   ServerReflectionAlpha,
 ];
 
-/** The pages that the server has, which ask for no key. */
+/** The pages that need no key. */
 const openPages: readonly string[] = pageNames.map((name) => `/${name}`);
 
 const noTarget: Target = { applicationId: "", key: "", keyId: "", sessionId: "", nonce: "" };
 
-/** Calls what asks for no key, with the keys given, and answers whether all were served. */
+/** Calls everything that needs no key with the given keys, and returns whether all calls succeeded. */
 export async function areOpen(
   { url }: TestServer,
   keys: readonly (string | undefined)[],
@@ -32,7 +32,7 @@ export async function areOpen(
   const session = connect(url);
   const methods = openServices.flatMap((service) => service.methods);
   const isServed = async (method: DescMethod, key: string | undefined) => {
-    const { refusal } = await askGrpc(session, method, sampleOf(method, noTarget), key);
+    const { refusal } = await callGrpc(session, method, sampleOf(method, noTarget), key);
     return refusal === undefined;
   };
   const isShown = async (path: string, key: string | undefined) => {
@@ -55,12 +55,12 @@ export async function areOpen(
   }
 }
 
-/** The names of all services that the server says it has. */
+/** The names of all services that reflection lists. */
 export async function reflectedServices({ url }: TestServer): Promise<string[]> {
   const session = connect(url);
   try {
     const method = ServerReflection.method.serverReflectionInfo;
-    const { text } = await askGrpc(session, method, sampleOf(method, noTarget), undefined);
+    const { text } = await callGrpc(session, method, sampleOf(method, noTarget), undefined);
     const [message = Buffer.alloc(0)] = messagesIn(Buffer.from(text, "latin1"));
     const { messageResponse } = fromBinary(ServerReflectionResponseSchema, message);
     return messageResponse.case === "listServicesResponse"

@@ -39,7 +39,7 @@ function call(path: string, body: Uint8Array, headers: object = {}): Promise<Str
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
 
-/** The messages in a body of gRPC. */
+/** The messages in a gRPC body. */
 function messagesIn(body: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let rest = body; rest.length > 0; ) {
@@ -54,11 +54,11 @@ function answersIn({ body }: StreamAnswer) {
   return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
 }
 
-function expectRefusal(answer: StreamAnswer, code: Code, reason: string): void {
-  expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
-  expect(detailsOf(answer).info).toMatchObject({
+function expectRefusal(response: StreamAnswer, code: Code, reason: string): void {
+  expect(response).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
+  expect(detailsOf(response).info).toMatchObject({
     reason,
-    metadata: { request_id: answer.headers["x-request-id"] },
+    metadata: { request_id: response.headers["x-request-id"] },
   });
 }
 
@@ -69,7 +69,7 @@ afterEach(() => {
   }
 });
 
-describe("a stream of checks", () => {
+describe("a check stream", () => {
   it.each<[what: string, bad: Uint8Array]>([
     ["bytes that are no message", envelope(Buffer.from([0xff, 0xff, 0xff]))],
     ["a field that is cut short", envelope(Buffer.from([0x0a, 0x7f, 0x61]))],
@@ -77,19 +77,19 @@ describe("a stream of checks", () => {
     ["half of a prefix", Buffer.from([0, 0, 0])],
     ["a message shorter than its prefix says", envelope("abc", 0, 10)],
     ["a compressed message without a compression", envelope("abc", 1)],
-  ])("ends as INVALID_ARGUMENT at a frame that is none: %s", async (_what, bad) => {
-    const answer = await call(streamRpc, Buffer.concat([good(), bad]));
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+  ])("ends with INVALID_ARGUMENT at an invalid frame: %s", async (_what, bad) => {
+    const response = await call(streamRpc, Buffer.concat([good(), bad]));
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
-  it("ends as RESOURCE_EXHAUSTED at a message over the limit", async () => {
+  it("ends with RESOURCE_EXHAUSTED at a message over the limit", async () => {
     const long = framed({ correlationId: "x".repeat(1024 * 1024 + 1) });
     expectRefusal(await call(streamRpc, long), Code.ResourceExhausted, "BODY_TOO_LARGE");
     const lie = envelope("", 0, 0xffff_ffff);
     expectRefusal(await call(streamRpc, lie), Code.ResourceExhausted, "BODY_TOO_LARGE");
   });
 
-  it("answers each bad check on its own and goes on to the good ones", async () => {
+  it("reports each invalid check and continues with the valid ones", async () => {
     const bad = [
       framed({ correlationId: "empty" }),
       envelope(""),
@@ -100,44 +100,44 @@ describe("a stream of checks", () => {
         check: { ...checkOf(target.privateKey), token: { container: "//" } },
       }),
     ];
-    const answer = await call(streamRpc, Buffer.concat([...bad.flatMap((one) => [one, good()])]));
-    expect(answer.headers["grpc-status"]).toBe("0");
-    const told = answersIn(answer).map(({ correlationId, result }) => [
+    const response = await call(streamRpc, Buffer.concat([...bad.flatMap((one) => [one, good()])]));
+    expect(response.headers["grpc-status"]).toBe("0");
+    const reported = answersIn(response).map(({ correlationId, result }) => [
       correlationId,
       result?.reason ?? result?.allowed,
     ]);
-    expect(told).toHaveLength(10);
-    expect(told.filter(([, outcome]) => outcome === true)).toHaveLength(5);
-    expect(told).toEqual(
+    expect(reported).toHaveLength(10);
+    expect(reported.filter(([, outcome]) => outcome === true)).toHaveLength(5);
+    expect(reported).toEqual(
       expect.arrayContaining(
         ["empty", "", "nonce", "permission", "container"].map((id) => [id, "invalid_request"]),
       ),
     );
   });
 
-  it("of no checks ends well, with no answers", async () => {
-    const answer = await call(streamRpc, Buffer.alloc(0));
-    expect(answer.headers["grpc-status"]).toBe("0");
-    expect(answer.body).toHaveLength(0);
+  it("ends normally without checks", async () => {
+    const response = await call(streamRpc, Buffer.alloc(0));
+    expect(response.headers["grpc-status"]).toBe("0");
+    expect(response.body).toHaveLength(0);
   });
 
   it.each([
     ["no key", {}, Code.Unauthenticated, "UNAUTHENTICATED"],
     ["a key that is none", { "svc-api-key": "secret" }, Code.Unauthenticated, "UNAUTHENTICATED"],
-  ])("is refused with %s, as a watch is", async (_what, headers, code, reason) => {
+  ])("is refused with %s, like a watch", async (_what, headers, code, reason) => {
     for (const path of [streamRpc, watchRpc]) {
       expectRefusal(await callRaw(target.server, path, { headers, body: good() }), code, reason);
     }
   });
 
-  it("is refused without access:check, as a watch is", async () => {
+  it("is refused without access:check, like a watch", async () => {
     for (const path of [streamRpc, watchRpc]) {
-      const answer = await call(path, good(), { "svc-api-key": target.privateKey });
-      expectRefusal(answer, Code.PermissionDenied, "PERMISSION_DENIED");
+      const response = await call(path, good(), { "svc-api-key": target.privateKey });
+      expectRefusal(response, Code.PermissionDenied, "PERMISSION_DENIED");
     }
   });
 
-  it("over HTTP/1.1 is refused, which cannot carry it", async () => {
+  it("is refused over HTTP/1.1", async () => {
     const headers = {
       "svc-api-key": target.root.key,
       "content-type": "application/connect+json",
@@ -166,45 +166,45 @@ describe("a watch", () => {
     ["resume_token", { resumeToken: "nonsense" }],
     ["resume_token", { resumeToken: "x".repeat(1_001) }],
     ["resume_token", { resumeToken: "\u0000" }],
-  ])("is refused on %s", async (field, request) => {
-    const answer = await call(watchRpc, watchOf(request));
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
-    const fields = detailsOf(answer).badRequest?.fieldViolations.map((one) => one.field);
+  ])("is refused with an invalid %s", async (field, request) => {
+    const response = await call(watchRpc, watchOf(request));
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
+    const fields = detailsOf(response).badRequest?.fieldViolations.map((one) => one.field);
     expect([...new Set(fields)]).toEqual([field]);
   });
 
-  it("does not tell back a key that was sent for a token", async () => {
-    const answer = await call(watchRpc, watchOf({ resumeToken: target.privateKey }));
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
-    expect(JSON.stringify(answer.headers)).not.toContain(target.privateKey.slice(30, 60));
+  it("does not echo a key sent as a resume token", async () => {
+    const response = await call(watchRpc, watchOf({ resumeToken: target.privateKey }));
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
+    expect(JSON.stringify(response.headers)).not.toContain(target.privateKey.slice(30, 60));
   });
 
-  it("ends as DEADLINE_EXCEEDED when the time is up that its caller gave it", async () => {
+  it("ends with DEADLINE_EXCEEDED at its caller's deadline", async () => {
     let messages: Buffer[] = [];
-    // A slow machine needs longer to get to the first message.
+    // A slow machine needs longer for the first message.
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
-      const answer = await call(watchRpc, watchOf({ heartbeatMs: 50 }), timeout);
-      messages = messagesIn(answer.body);
-      expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+      const response = await call(watchRpc, watchOf({ heartbeatMs: 50 }), timeout);
+      messages = messagesIn(response.body);
+      expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
   });
 
-  it("is refused where its message cannot be read", async () => {
-    const answer = await call(watchRpc, envelope(Buffer.from([0xff, 0xff])));
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+  it("is refused if its message cannot be decoded", async () => {
+    const response = await call(watchRpc, envelope(Buffer.from([0xff, 0xff])));
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 });
 
-describe("a caller that does not read", () => {
+describe("a client that does not read", () => {
   const read = useReaders();
   let base: TestServer;
   let server: TestServer;
   let session: ClientHttp2Session;
   let root: { key: string; tenantId: string; applicationId: string };
-  /** How many keys were looked up. */
+  /** The number of key lookups. */
   let finds: number;
-  /** How long the server waits for a caller that does not read. */
+  /** How long the server waits for a client that does not read. */
   const cutOffAfter = 500;
 
   beforeAll(async () => {
@@ -247,33 +247,33 @@ describe("a caller that does not read", () => {
     return stream;
   }
 
-  /** Resolves when a stream is closed, however. */
+  /** Resolves when a stream is closed for any reason. */
   function closeOf(stream: ClientHttp2Stream): Promise<void> {
     return new Promise((resolve) => stream.on("close", resolve));
   }
 
-  /** The line about a stream, when it has ended. */
+  /** The log line of a stream, once it has ended. */
   async function lineOf(path: string): Promise<Record<string, unknown> | undefined> {
     const find = () => server.logs.find(({ method }) => `/${method}` === path);
     await until(async () => find() !== undefined);
     return find();
   }
 
-  /** Calls again where the machine was too slow to answer within REQUEST_TIMEOUT. */
+  /** Retries if the machine was too slow for REQUEST_TIMEOUT. */
   async function expectOthersServed({ port } = server): Promise<void> {
     const api = createGrpcApi(`127.0.0.1:${port}`);
     await until(async () => {
-      const answer = await api.checkAccess(root.key, checkOf(root.key)).catch((failure) => {
+      const response = await api.checkAccess(root.key, checkOf(root.key)).catch((failure) => {
         expect(failure).toMatchObject({ status: Code.DeadlineExceeded });
       });
-      return answer?.reason === "permission_missing";
+      return response?.reason === "permission_missing";
     });
     api.close();
   }
 
   const many = 6_000;
 
-  /** Sends checks. Nobody reads the responses, so the window of the stream is never opened again. */
+  /** Sends checks without reading the responses, so the stream's window stays closed. */
   function sendChecks(stream: ClientHttp2Stream): void {
     const chunk = Buffer.concat(
       Array.from({ length: 100 }, () => {
@@ -286,7 +286,7 @@ describe("a caller that does not read", () => {
     }
   }
 
-  it("does not hold up others", async () => {
+  it("does not delay others", async () => {
     const patient = connect(base.url);
     const stream = open(streamRpc, patient);
     sendChecks(stream);
@@ -295,7 +295,7 @@ describe("a caller that does not read", () => {
     patient.destroy();
   });
 
-  it("of its answers to checks is read from no more, then cut off, and others are served", async () => {
+  it("gets backpressure on checks, then is disconnected, while others are served", async () => {
     const stream = open(streamRpc);
     const closed = closeOf(stream);
     sendChecks(stream);
@@ -307,7 +307,7 @@ describe("a caller that does not read", () => {
     expect(await lineOf(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
   });
 
-  it("can leave only a few messages with the server, where they are large", async () => {
+  it("can queue only a few large messages on the server", async () => {
     session.destroy();
     session = connect(server.url, { settings: { initialWindowSize: 0 } });
     const stream = open("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
@@ -328,7 +328,7 @@ describe("a caller that does not read", () => {
     expect(taken).toBeLessThan(10);
   });
 
-  it("of what it watches is cut off, and may come back", async () => {
+  it("is disconnected from a watch and can reconnect", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const first = await read((signal) => api.watchCredentials(root.key, {}, signal)).next();
     const { tenantId, applicationId: id } = root;
@@ -354,10 +354,10 @@ describe("a caller that does not read", () => {
     api.close();
   });
 
-  it("that reads after all, if slowly, is not cut off", async () => {
+  it("is not disconnected if it reads slowly", async () => {
     const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
     const count = 2_000;
-    // For a window of 64 KiB a fifth of a second, and for all answers longer than the server waits.
+    // 64 KiB in a fifth of a second; all responses take longer than the server waits.
     const pauseFor = (bytes: number) => (50 * bytes) / 16_384;
     async function readSlowly() {
       const stream = open(streamRpc);
@@ -370,12 +370,12 @@ describe("a caller that does not read", () => {
           await new Promise((resolve) => setTimeout(resolve, pauseFor(chunk.length)));
         }
       } catch {
-        // It was cut off, which its code tells.
+        // The code shows that it was disconnected.
       }
       return { code: stream.rstCode, chunks, took: performance.now() - begun };
     }
     let { code, chunks, took } = await readSlowly();
-    // Only where the machine stood still for as long as the server waits may it be cut off.
+    // It may be disconnected only if the machine stood still for as long as the server waits.
     for (let again = 0; again < 5 && code !== constants.NGHTTP2_NO_ERROR; again++) {
       ({ code, chunks, took } = await readSlowly());
     }
@@ -384,7 +384,7 @@ describe("a caller that does not read", () => {
     expect(took).toBeGreaterThan(cutOffAfter);
   });
 
-  it("and leaves ends its stream, and the process goes on", async () => {
+  it("ends its stream when it disconnects, without harm to the process", async () => {
     const stream = open(watchRpc);
     const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
@@ -397,8 +397,8 @@ describe("a caller that does not read", () => {
   });
 });
 
-describe("a subject's key", () => {
-  it("is in no line of the log, however it was asked about", async () => {
+describe("a checked key", () => {
+  it("never appears in the log", async () => {
     const check = create(CheckAccessRequestSchema, checkOf(target.privateKey));
     const body = envelope(toBinary(CheckAccessRequestSchema, check));
     await call("/latchkey.v1.AccessService/CheckAccess", body);

@@ -17,7 +17,7 @@ const service = "/latchkey.v1.AccessService";
 const nonce = makeKey("non", newId(0));
 const permission = "token:read";
 
-/** A check of a key that works, with something else in it. */
+/** A check of a valid key with another field replaced. */
 const withKey = (change: JsonObject = {}): JsonObject => ({
   key: target.privateKey,
   permission,
@@ -43,7 +43,7 @@ beforeAll(() => {
   secrets = [target.root.key, target.privateKey, target.publicKey, nonce];
 });
 
-/** Not even a part of a key is told back or logged. */
+/** No part of a key is returned or logged. */
 function expectNoSecretIn(text: string): void {
   for (const secret of secrets) {
     expect(text).not.toContain(secret.slice(30, 60));
@@ -52,7 +52,7 @@ function expectNoSecretIn(text: string): void {
 
 afterEach(() => expectNoSecretIn(JSON.stringify(target.server.logs)));
 
-describe("a check is refused on its field, over REST and gRPC", () => {
+describe("an invalid check names its field, over REST and gRPC", () => {
   it.each<[what: string, field: string, body: () => JsonObject]>([
     ["no key", "key", () => ({ permission })],
     ["an empty key", "key", () => ({ key: "", permission })],
@@ -92,10 +92,10 @@ describe("a check is refused on its field, over REST and gRPC", () => {
     ["a NUL in a container", "token.container", inToken({ container: "/a\u0000/" })],
     ["a long container", "token.container", inToken({ container: `/${"a".repeat(500)}` })],
   ])("%s", async (_what, field, body) => {
-    const answer = await post("/access/check", body());
-    const { errors } = expectProblem(answer, 400, "invalid_request");
+    const response = await post("/access/check", body());
+    const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
-    expectNoSecretIn(answer.body);
+    expectNoSecretIn(response.body);
 
     const grpc = await call("CheckAccess", CheckAccessRequestSchema, body());
     expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
@@ -106,18 +106,18 @@ describe("a check is refused on its field, over REST and gRPC", () => {
     expectNoSecretIn(JSON.stringify(grpc.headers));
   });
 
-  it("with all that is wrong at once", async () => {
-    const answer = await post("/access/check", {
+  it("reports all invalid fields at once", async () => {
+    const response = await post("/access/check", {
       permission: "x",
       token: { id: "", container: "" },
     });
-    const { errors } = expectProblem(answer, 400, "invalid_request");
+    const { errors } = expectProblem(response, 400, "invalid_request");
     const fields = ["key", "permission", "token.container", "token.id"];
     expect(Object.keys(errors ?? {}).sort()).toEqual(fields);
   });
 });
 
-describe("a check of JSON that is none is refused", () => {
+describe("a check with invalid JSON is refused", () => {
   it.each<[what: string, field: string, body: () => JsonObject]>([
     ["an unknown field", "tenant", () => withKey({ tenant: "a" })],
     ["an unknown attribute of the token", "token.name", inToken({ id: "a", name: "b" })],
@@ -129,36 +129,36 @@ describe("a check of JSON that is none is refused", () => {
     ["a permission that is an object", "permission", () => withKey({ permission: {} })],
     ["a key that is null", "key", () => withKey({ key: null })],
   ])("over REST on its field: %s", async (_what, field, body) => {
-    const answer = await post("/access/check", body());
-    const { errors } = expectProblem(answer, 400, "invalid_request");
+    const response = await post("/access/check", body());
+    const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
-    expectNoSecretIn(answer.body);
+    expectNoSecretIn(response.body);
   });
 
   it.each<[what: string, body: () => JsonObject]>([
     ["an unknown attribute", inToken({ id: "a", name: "b" })],
     ["a token that is a text", () => withKey({ token: "card-1" })],
   ])("over Connect: %s", async (_what, body) => {
-    const answer = await post(`${service}/CheckAccess`, body());
-    expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.body).code).toBe("invalid_argument");
-    expectNoSecretIn(answer.body);
+    const response = await post(`${service}/CheckAccess`, body());
+    expect(response.status).toBe(400);
+    expect(JSON.parse(response.body).code).toBe("invalid_argument");
+    expectNoSecretIn(response.body);
   });
 
-  it("and a token that is null counts as none", async () => {
-    const answer = await post("/access/check", withKey({ token: null }));
-    expect(JSON.parse(answer.body)).toMatchObject({ allowed: true });
+  it("accepts a null token as absent", async () => {
+    const response = await post("/access/check", withKey({ token: null }));
+    expect(JSON.parse(response.body)).toMatchObject({ allowed: true });
   });
 });
 
-describe("a batch is refused as a whole", () => {
+describe("a batch is refused as a whole if", () => {
   it.each<[what: string, length: number]>([
     ["of nothing", 0],
     ["of 1,001 items", 1_001],
   ])("%s, over REST and gRPC", async (_what, length) => {
     const checks = Array.from({ length }, () => withKey());
-    const answer = await post("/access/check-batch", { checks });
-    const { errors } = expectProblem(answer, 400, "invalid_request");
+    const response = await post("/access/check-batch", { checks });
+    const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual(["checks"]);
     const grpc = await call("BatchCheckAccess", BatchCheckAccessRequestSchema, { checks });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
@@ -172,20 +172,20 @@ describe("a batch is refused as a whole", () => {
     ["of texts", "checks[0]", () => ({ checks: ["token:read"] })],
     ["of nulls", "checks[1]", () => ({ checks: [withKey(), null] })],
     ["with an unknown field", "checks[1].keys", () => ({ checks: [withKey(), { keys: "a" }] })],
-  ])("over REST, since it cannot be read: %s", async (_what, field, body) => {
-    const answer = await post("/access/check-batch", body());
-    const { errors } = expectProblem(answer, 400, "invalid_request");
+  ])("it cannot be decoded over REST: %s", async (_what, field, body) => {
+    const response = await post("/access/check-batch", body());
+    const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
-    expectNoSecretIn(answer.body);
+    expectNoSecretIn(response.body);
   });
 
-  it("where it is over the limit of a body", async () => {
+  it("it exceeds the body limit", async () => {
     const token = { id: "é".repeat(500), container: "é".repeat(500) };
     const checks = Array.from({ length: 1_000 }, () => withKey({ token }));
     expectProblem(await post("/access/check-batch", { checks }), 413, "body_too_large");
   });
 
-  it("but not for items that are bad each by itself", async () => {
+  it("reports invalid items individually otherwise", async () => {
     const items = [{}, { key: nonce, permission }, withKey({ token: {} }), withKey()];
     const { status, body } = await post("/access/check-batch", { checks: items });
     expect(status).toBe(200);
@@ -198,13 +198,13 @@ describe("a batch is refused as a whole", () => {
   });
 });
 
-describe("the catalogue is refused", () => {
+describe("the permission catalogue is refused", () => {
   it.each(["session", "Public", "private,public", "lk_prv_0"])(
     "for the type %j, over REST and gRPC",
     async (type) => {
       const path = `/permissions?type=${encodeURIComponent(type)}`;
-      const answer = await send(target, path, { headers: target.json });
-      const { errors } = expectProblem(answer, 400, "invalid_request");
+      const response = await send(target, path, { headers: target.json });
+      const { errors } = expectProblem(response, 400, "invalid_request");
       expect(Object.keys(errors ?? {})).toEqual(["type"]);
       const grpc = await call("ListPermissions", ListPermissionsRequestSchema, { type });
       expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
@@ -217,34 +217,34 @@ describe("the catalogue is refused", () => {
   });
 
   it.each(["/permissions?types=public", "/permissions?type=public&type=private", "/whoami?key=a"])(
-    "for parameters that are not its own: %s",
+    "for unknown parameters: %s",
     async (path) => {
-      const answer = await send(target, path, { headers: target.json });
-      expectProblem(answer, 400, "invalid_request");
+      const response = await send(target, path, { headers: target.json });
+      expectProblem(response, 400, "invalid_request");
     },
   );
 });
 
-describe("the paths of checks", () => {
+describe("the access paths", () => {
   it.each([
     ["GET", "/access/check", "POST"],
     ["PUT", "/access/check-batch", "POST"],
     ["POST", "/whoami", "GET"],
     ["DELETE", "/permissions", "GET"],
-  ])("do not take %s %s", async (method, path, allowed) => {
-    const answer = await send(target, path, { method, headers: target.json });
-    expectProblem(answer, 405, "method_not_allowed");
-    expect(answer.headers.allow).toContain(allowed);
+  ])("refuse %s %s with 405", async (method, path, allowed) => {
+    const response = await send(target, path, { method, headers: target.json });
+    expectProblem(response, 405, "method_not_allowed");
+    expect(response.headers.allow).toContain(allowed);
   });
 
   it.each(["/access/stream-check", "/access/watch", "/credentials/watch", "/access"])(
-    "have no %s: REST has no streams",
+    "return 404 for %s, since REST has no streams",
     async (path) => {
       expectProblem(await post(path, {}), 404, "path_not_found");
     },
   );
 
-  it("tell nothing of a subject in another tenant, to the letter", async () => {
+  it("return an identical response for keys of another tenant and unknown keys", async () => {
     const other = await target.server.createTenant();
     secrets.push(other.key);
     const [strange, random] = await Promise.all(

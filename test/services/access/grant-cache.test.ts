@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { decide } from "../../../src/contract/decisions/decide.js";
 import type { RuleRecord } from "../../../src/contract/grants.js";
-import { createCompiledGrants } from "../../../src/services/access/grant-cache.js";
+import { createGrantCache } from "../../../src/services/access/grant-cache.js";
 import { ruleOf } from "../../contract/decisions/grants.js";
 
-/** What a record weighs without rules, and with the one that it has here. */
+/** The weight of a record without rules, and with one rule. */
 const recordWeight = 400;
 const light = recordWeight + 266;
 
@@ -14,16 +14,16 @@ function recordOf(id: string, version = 1, rules: readonly RuleRecord[] = [ruleO
   return { id, version, permissions: [], rules };
 }
 
-describe("compiled grants", () => {
-  it("are compiled once for a version of a record", () => {
-    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 1 });
+describe("the grant cache", () => {
+  it("compiles a record once per version", () => {
+    const compiledGrantsOf = createGrantCache({ admitEvery: 1 });
     const first = compiledGrantsOf(recordOf("a"));
     expect(compiledGrantsOf(recordOf("a"))).toBe(first);
     expect(compiledGrantsOf(recordOf("b"))).not.toBe(first);
   });
 
-  it("are kept of one in so many that are compiled, and so of all that are asked for often", () => {
-    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 3 });
+  it("admits one in so many records, and thus all that are requested often", () => {
+    const compiledGrantsOf = createGrantCache({ admitEvery: 3 });
     const [first, second, third] = [1, 2, 3].map(() => compiledGrantsOf(recordOf("a")));
     expect(second).not.toBe(first);
     expect(third).not.toBe(second);
@@ -31,8 +31,8 @@ describe("compiled grants", () => {
     expect(second).toEqual(first);
   });
 
-  it("are compiled anew for another version, which replaces the one before", () => {
-    const compiledGrantsOf = createCompiledGrants({ compiledPerKept: 1 });
+  it("compiles another version, which replaces the previous one", () => {
+    const compiledGrantsOf = createGrantCache({ admitEvery: 1 });
     const first = compiledGrantsOf(recordOf("a", 1));
     const second = compiledGrantsOf(recordOf("a", 2, []));
     expect(decide(first, "token:read", {}, false).allowed).toBe(true);
@@ -41,10 +41,10 @@ describe("compiled grants", () => {
     expect(compiledGrantsOf(recordOf("a", 1))).not.toBe(first);
   });
 
-  it("of another version are not taken from the older generation", () => {
-    const compiledGrantsOf = createCompiledGrants({
+  it("does not return another version from the old generation", () => {
+    const compiledGrantsOf = createGrantCache({
       generationWeight: 2 * light,
-      compiledPerKept: 1,
+      admitEvery: 1,
     });
     compiledGrantsOf(recordOf("a", 1));
     compiledGrantsOf(recordOf("b"));
@@ -54,17 +54,17 @@ describe("compiled grants", () => {
     );
   });
 
-  /** The names of the records that are still kept after all were asked for in their order. */
+  /** The records that are still cached after all were requested in order. */
   function keptOf(records: ReturnType<typeof recordOf>[], generationWeight: number): string[] {
     return records.flatMap((record) => {
-      // Asking changes what is kept, so each is asked about by itself.
-      const compiledGrantsOf = createCompiledGrants({ generationWeight, compiledPerKept: 1 });
+      // A request changes the cache, so each record is tested with a new one.
+      const compiledGrantsOf = createGrantCache({ generationWeight, admitEvery: 1 });
       const compiled = new Map(records.map((each) => [each, compiledGrantsOf(each)]));
       return compiledGrantsOf(record) === compiled.get(record) ? [record.id] : [];
     });
   }
 
-  it("are kept for as many records as two generations hold, the latest", () => {
+  it("keeps the latest records of two generations", () => {
     const names = ["a", "b", "c", "d", "e", "f", "g"];
     const records = names.map((name) => recordOf(name));
     expect(keptOf(records, 2 * light)).toEqual(["e", "f", "g"]);
@@ -78,13 +78,13 @@ describe("compiled grants", () => {
     ["descriptions", [ruleOf({ description: "What it is for" })]],
     ["containers", [ruleOf({ container: "/pci/high/" })]],
     ["conditions", [ruleOf({ conditions: [condition] })]],
-  ])("weigh by their %s", (_what, heavier) => {
+  ])("weighs records by their %s", (_what, heavier) => {
     const records = (rules: RuleRecord[]) => ["a", "b", "c"].map((id) => recordOf(id, 1, rules));
     expect(keptOf(records([ruleOf()]), 2 * light)).toEqual(["a", "b", "c"]);
     expect(keptOf(records(heavier), 2 * light)).toEqual(["b", "c"]);
   });
 
-  it("weigh more where there are so many rules that they are indexed", () => {
+  it("weighs indexed rules more", () => {
     const records = (count: number) =>
       ["a", "b", "c"].map((id) => recordOf(id, 1, Array<RuleRecord>(count).fill(ruleOf())));
     const weightOf = (count: number) => recordWeight + count * (light - recordWeight);
@@ -92,15 +92,15 @@ describe("compiled grants", () => {
     expect(keptOf(records(9), 2 * weightOf(9))).toEqual(["b", "c"]);
   });
 
-  it("that weigh more than all may are kept until the next", () => {
+  it("keeps an oversized record until the next one", () => {
     const records = ["a", "b", "c"].map((name) => recordOf(name));
     expect(keptOf(records, 1)).toEqual(["b", "c"]);
   });
 
-  it("that are asked for again and again stay", () => {
-    const compiledGrantsOf = createCompiledGrants({
+  it("keeps records that are requested repeatedly", () => {
+    const compiledGrantsOf = createGrantCache({
       generationWeight: 5 * light,
-      compiledPerKept: 1,
+      admitEvery: 1,
     });
     const first = compiledGrantsOf(recordOf("often"));
     for (let n = 0; n < 100; n += 1) {

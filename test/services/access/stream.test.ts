@@ -3,7 +3,7 @@ import { describeCheckStream } from "../../contract/api/check-stream.js";
 import { clientNamed, duplexClients } from "../../support/api-streams.js";
 import { isFullSuite } from "../../support/suite.js";
 
-// Protocols and stores are independent of each other: each is tried once.
+// Protocols and stores are independent: each is tested once.
 describe.each([
   ["lmdb", isFullSuite ? duplexClients : clientNamed("grpc")],
   ["mongo", clientNamed("connect over HTTP/2")],

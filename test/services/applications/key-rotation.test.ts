@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
-import { replaceKey, withoutKey, workingKeys } from "../../../src/services/applications/keys.js";
+import { replaceKey, validKeys, withoutKey } from "../../../src/services/applications/keys.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
 
 const now = 1_000 * expiredRetention;
@@ -15,22 +15,22 @@ const made = () => ({ id: newId(now), hash: new Uint8Array(32) });
 const idsOf = (keys: readonly KeyRecord[] | undefined) => keys?.map(({ id }) => id);
 
 describe("the keys of an application", () => {
-  it("that have ended lately are remembered when others are made or ended, and do not work", () => {
+  it("keep recently expired ones, which stay invalid, when others change", () => {
     const [present, lately, long] = [key(), key(now - 1), key(now - expiredRetention)];
     const next = made();
     const all = [present, lately, long];
     expect(idsOf(replaceKey(all, next, now, undefined))).toEqual([next.id, lately.id]);
     expect(idsOf(replaceKey(all, next, now, 5))).toEqual([next.id, present.id, lately.id]);
     expect(idsOf(withoutKey(all, present.id, now))).toEqual([lately.id]);
-    expect(idsOf(workingKeys(all, now))).toEqual([present.id]);
+    expect(idsOf(validKeys(all, now))).toEqual([present.id]);
   });
 
-  it("that do not work cannot be ended", () => {
+  it("cannot be deleted if already expired", () => {
     const ended = key(now);
     expect(withoutKey([key(), ended], ended.id, now)).toBeUndefined();
   });
 
-  it("that work are never more than three, and all of them but one have an end", () => {
+  it("are at most three valid ones, and all but one expire", () => {
     const grace = fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined });
     const step = fc.record({ wait: fc.integer({ min: 0, max: 50 }), grace });
     fc.assert(
@@ -43,10 +43,10 @@ describe("the keys of an application", () => {
           try {
             keys = replaceKey(keys, next, time, grace);
           } catch {
-            expect(workingKeys(keys, time)).toHaveLength(3);
+            expect(validKeys(keys, time)).toHaveLength(3);
             continue;
           }
-          const working = workingKeys(keys, time);
+          const working = validKeys(keys, time);
           expect(working.length).toBeLessThanOrEqual(grace === undefined ? 1 : 3);
           expect(working[0]?.id).toBe(next.id);
           expect(working.filter(({ expiresAt }) => expiresAt === undefined)).toHaveLength(1);

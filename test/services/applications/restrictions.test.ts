@@ -7,7 +7,7 @@ import { checkRestrictions } from "../../../src/validation/restrictions.js";
 
 const nowhere = { allowedOrigins: [], allowedCidrs: [] };
 
-/** What is said about restrictions, by field. */
+/** The validation messages by field. */
 function faultsIn(given: Partial<typeof nowhere | Record<string, string[]>>, type = "public") {
   try {
     checkRestrictions(type as ApplicationType, { ...nowhere, ...given });
@@ -19,7 +19,7 @@ function faultsIn(given: Partial<typeof nowhere | Record<string, string[]>>, typ
   return {};
 }
 
-describe("the origins of an application", () => {
+describe("allowed origins", () => {
   it.each([
     "https://shop.example.com",
     "http://localhost:3000",
@@ -29,7 +29,7 @@ describe("the origins of an application", () => {
     "https://xn--bcher-kva.example",
     "https://*.shop.example",
     "http://*.eu.shop.example:8080",
-  ])("can be %s", (origin) => {
+  ])("accept %s", (origin) => {
     expect(faultsIn({ allowedOrigins: [origin] })).toEqual({});
   });
 
@@ -43,17 +43,17 @@ describe("the origins of an application", () => {
     ["https://shop.exam\nple.com", "https://shop.example.com"],
     ["http://0x7f.1", "http://127.0.0.1"],
     ["http://[0:0::1]", "http://[::1]"],
-  ])("cannot be %p, which browsers send as %s", (origin, sent) => {
+  ])("refuse %p, which browsers send as %s", (origin, sent) => {
     expect(faultsIn({ allowedOrigins: ["https://a.example", origin] })).toEqual({
-      "allowed_origins[1]": `is sent by browsers as ${sent}: write it so`,
+      "allowed_origins[1]": `must be written as browsers send it: ${sent}`,
     });
   });
 
   it.each(["https://:80", "https://256.1.1.1", "https://a:99999", "https://a b", "null", "*"])(
-    "cannot be %p",
+    "refuse %p",
     (origin) => {
       expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
-        "allowed_origins[0]": "is no origin that a browser could send",
+        "allowed_origins[0]": "is not a valid web origin, for example https://app.example.com",
       });
     },
   );
@@ -69,22 +69,22 @@ describe("the origins of an application", () => {
     "https://**.a.example",
     "https://*.a.example.*",
     "https://*..a.example",
-  ])("cannot have the wildcard of %s", (origin) => {
+  ])("refuse the wildcard in %s", (origin) => {
     expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
-      "allowed_origins[0]": expect.stringContaining("in place of its leftmost label"),
+      "allowed_origins[0]": expect.stringContaining("only as its leftmost label"),
     });
   });
 
   it.each([
     ["https://*.Shop.example", "https://*.shop.example"],
     ["https://*.shop.example:443", "https://*.shop.example"],
-  ])("cannot be %s, which is written %s", (origin, written) => {
+  ])("refuse %s, which is written %s", (origin, written) => {
     expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
-      "allowed_origins[0]": `is sent by browsers as ${written}: write it so`,
+      "allowed_origins[0]": `must be written as browsers send it: ${written}`,
     });
   });
 
-  it.each(["private", "management"])("are none where it is %s, and it is told why", (type) => {
+  it.each(["private", "management"])("are refused for %s applications with a reason", (type) => {
     const { allowed_origins: why, ...others } = faultsIn(
       { allowedOrigins: ["https://shop.example.com"] },
       type,
@@ -94,7 +94,7 @@ describe("the origins of an application", () => {
     expect(others).toEqual({});
   });
 
-  it("are those that the address of a page has, and no others", () => {
+  it("accept exactly the origins of URLs", () => {
     fc.assert(
       fc.property(fc.webUrl({ validSchemes: ["http", "https"] }), (page) => {
         const { origin } = new URL(page);
@@ -105,22 +105,25 @@ describe("the origins of an application", () => {
   });
 });
 
-describe("the networks of an application", () => {
-  it.each(["private", "public", "management"])("are checked one by one where it is %s", (type) => {
-    const allowedCidrs = ["10.0.0.0/8", "10.1.2.3/8", "2001:db8::/32", "1.2.3.4", "1.2.3.400"];
-    expect(faultsIn({ allowedCidrs }, type)).toEqual({
-      "allowed_cidrs[1]": expect.stringContaining("write 10.0.0.0/8 for the network"),
-      "allowed_cidrs[4]": expect.stringContaining("must be a network"),
-    });
-  });
+describe("allowed networks", () => {
+  it.each(["private", "public", "management"])(
+    "are validated one by one for %s applications",
+    (type) => {
+      const allowedCidrs = ["10.0.0.0/8", "10.1.2.3/8", "2001:db8::/32", "1.2.3.4", "1.2.3.400"];
+      expect(faultsIn({ allowedCidrs }, type)).toEqual({
+        "allowed_cidrs[1]": expect.stringContaining("use 10.0.0.0/8 for the network"),
+        "allowed_cidrs[4]": expect.stringContaining("must be a network"),
+      });
+    },
+  );
 });
 
-describe("what is said of a place", () => {
+describe("the restriction check", () => {
   const application = (version: number, allowedCidrs: string[], allowedOrigins: string[] = []) => ({
     ...{ id: "a", version, allowedCidrs, allowedOrigins },
   });
 
-  it("follows each version of an application", () => {
+  it("uses the current version of an application", () => {
     const { allowsAddress } = createPlaceCheck();
     for (let version = 1; version < 50; version++) {
       const allowed = application(version, [`10.0.0.${version}`]);
@@ -131,7 +134,7 @@ describe("what is said of a place", () => {
     }
   });
 
-  it("is yes for every subdomain of a wildcard origin, and for nothing else", () => {
+  it("allows exactly the subdomains of a wildcard origin", () => {
     const { allowsOrigin } = createPlaceCheck();
     const allowed = ["https://*.a.example", "http://*.b.example:8080", "https://c.example"];
     const isAllowed = (origin: string) => allowsOrigin(application(1, [], allowed), origin);
@@ -169,7 +172,7 @@ describe("what is said of a place", () => {
     ).toEqual([]);
   });
 
-  it("is no where the place is not known, but for an application without restrictions", () => {
+  it("refuses an unknown origin or address unless there are no restrictions", () => {
     const { allowsAddress, allowsOrigin } = createPlaceCheck();
     const everywhere = ["0.0.0.0/0", "::/0"];
     for (const address of [undefined, "", "unknown", "/run/app.sock", "10.0.0.1:80"]) {

@@ -5,10 +5,10 @@ import {
   type CountedDenials,
   createDenialCounts,
   type Denial,
-  mostGroups,
-  mostGroupsOfTenant,
-  mostTenants,
-  pace,
+  delayPerEvent,
+  maxGroups,
+  maxGroupsPerTenant,
+  maxTenants,
   severalReasons,
 } from "../../../src/services/events/denial-counts.js";
 
@@ -30,15 +30,15 @@ function aDenial(fields: Partial<Denial> = {}): Denial {
 const totalOf = (taken: readonly CountedDenials[]) =>
   taken.reduce((total, { count }) => total + count, 0);
 
-describe("refusals", () => {
-  it("that are alike are told as one, by the first of them", () => {
+describe("denial counts", () => {
+  it("groups similar denials under the first", () => {
     const counts = createDenialCounts();
     const first = aDenial();
     counts.add(first, 1);
     counts.add(aDenial(), 1);
     counts.add(aDenial(), 3);
     expect(counts.take(0)).toEqual([{ denial: first, count: 5 }]);
-    expect(counts.take(pace)).toEqual([]);
+    expect(counts.take(delayPerEvent)).toEqual([]);
   });
 
   it.each<[what: string, fields: Partial<Denial>]>([
@@ -50,22 +50,22 @@ describe("refusals", () => {
     ["reason", { reason: "origin_not_allowed" }],
     ["method", { method: "n" }],
     ["address", { address: "192.0.2.2" }],
-  ])("of another %s are told apart", (_what, fields) => {
+  ])("separates denials by %s", (_what, fields) => {
     const counts = createDenialCounts();
     counts.add(aDenial(), 1);
     counts.add(aDenial(fields), 1);
     expect(counts.take(0).map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  it("beyond a number of kinds in a tenant are told together, and those of others are not", () => {
+  it("counts the overflow of one tenant together, and not that of others", () => {
     const counts = createDenialCounts();
-    for (let kind = 0; kind < mostGroupsOfTenant + 100; kind++) {
+    for (let kind = 0; kind < maxGroupsPerTenant + 100; kind++) {
       counts.add(aDenial({ address: String(kind) }), 1);
     }
     const other = aDenial({ tenantId: randomUUID() });
     counts.add(other, 1);
     const taken = counts.take(0);
-    expect(taken).toHaveLength(mostGroupsOfTenant + 2);
+    expect(taken).toHaveLength(maxGroupsPerTenant + 2);
     expect(taken.filter(({ denial }) => denial.reason === severalReasons)).toEqual([
       {
         denial: {
@@ -78,44 +78,44 @@ describe("refusals", () => {
       },
     ]);
     expect(taken).toContainEqual({ denial: other, count: 1 });
-    expect(totalOf(taken)).toBe(mostGroupsOfTenant + 101);
+    expect(totalOf(taken)).toBe(maxGroupsPerTenant + 101);
   });
 
-  it("in more tenants than can be counted for are a number, and no more", () => {
+  it("only counts denials of tenants above the maximum", () => {
     const counts = createDenialCounts();
-    const tenants = Array.from({ length: mostTenants + 10 }, () => randomUUID());
+    const tenants = Array.from({ length: maxTenants + 10 }, () => randomUUID());
     for (const tenantId of tenants) {
       counts.add(aDenial({ tenantId }), 2);
       counts.add(aDenial({ tenantId, method: "n" }), 1);
     }
     const taken = counts.take(0);
     const several = taken.filter(({ denial }) => denial.reason === severalReasons);
-    expect(taken.length - several.length).toBe(mostGroups);
-    expect(totalOf(taken)).toBe(3 * mostTenants);
-    expect(counts.takeUntold()).toBe(30);
-    expect(counts.takeUntold()).toBe(0);
+    expect(taken.length - several.length).toBe(maxGroups);
+    expect(totalOf(taken)).toBe(3 * maxTenants);
+    expect(counts.takeDropped()).toBe(30);
+    expect(counts.takeDropped()).toBe(0);
   });
 
-  it("make room when they are told, and so do tenants that are quiet", () => {
+  it("frees room when groups are taken and tenants are quiet", () => {
     const counts = createDenialCounts();
     for (let turn = 0; turn < 3; turn++) {
-      const at = turn * 10 * pace;
-      for (let tenant = 0; tenant < mostTenants; tenant++) {
+      const at = turn * 10 * delayPerEvent;
+      for (let tenant = 0; tenant < maxTenants; tenant++) {
         counts.add(aDenial({ tenantId: randomUUID() }), 1);
       }
       const taken = counts.take(at);
-      expect(taken).toHaveLength(mostTenants);
+      expect(taken).toHaveLength(maxTenants);
       expect(taken.filter(({ denial }) => denial.reason === severalReasons)).toEqual([]);
-      expect(counts.take(at + pace)).toEqual([]);
+      expect(counts.take(at + delayPerEvent)).toEqual([]);
     }
-    expect(counts.takeUntold()).toBe(0);
+    expect(counts.takeDropped()).toBe(0);
   });
 
-  it("are all told, at a bounded pace, however they come", () => {
+  it("returns every denial at a bounded rate", () => {
     const step = fc.record({
       kind: fc.nat(40),
       count: fc.integer({ min: 1, max: 1_000 }),
-      wait: fc.oneof(fc.constant(0), fc.nat(3 * pace)),
+      wait: fc.oneof(fc.constant(0), fc.nat(3 * delayPerEvent)),
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: "max" }), (steps) => {
@@ -128,7 +128,7 @@ describe("refusals", () => {
           const taken = counts.take(now);
           told += totalOf(taken);
           events += taken.length;
-          expect(events).toBeLessThanOrEqual(now / pace + mostGroupsOfTenant + 1);
+          expect(events).toBeLessThanOrEqual(now / delayPerEvent + maxGroupsPerTenant + 1);
         }
         told += totalOf(counts.take(Number.POSITIVE_INFINITY));
         expect(told).toBe(added);

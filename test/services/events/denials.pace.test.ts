@@ -8,7 +8,7 @@ import { createKeyring, makeKey } from "../../../src/auth/keys.js";
 import { permissionDenied, unauthenticated } from "../../../src/errors.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { createDenials, type Denials, mostWaiting } from "../../../src/services/events/denials.js";
+import { createDenials, type Denials, maxPending } from "../../../src/services/events/denials.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 
@@ -72,14 +72,14 @@ function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
   } as never;
 }
 
-const deny = () => denials.note(aRequest({ caller: { application } }), permissionDenied("No."));
-const refuseKey = (key: string) => denials.note(aRequest({ key }), unauthenticated(keyHeader));
+const deny = () => denials.record(aRequest({ caller: { application } }), permissionDenied("No."));
+const refuseKey = (key: string) => denials.record(aRequest({ key }), unauthenticated(keyHeader));
 const countOf = (events: readonly NewEvent[]) =>
   events.reduce((sum, { count = 1 }) => sum + count, 0);
 const warnings = () => lines.filter(({ level }) => level === 40);
 
-describe("refused calls", () => {
-  it("cause no look-up and no write before they are answered", async () => {
+describe("denied calls", () => {
+  it("cause no lookup and no write before the response", async () => {
     deny();
     refuseKey(makeKey("prv", application.id));
     expect([added, found]).toEqual([[], []]);
@@ -88,7 +88,7 @@ describe("refused calls", () => {
     expect(found).toEqual([application.id]);
   });
 
-  it("that go on and on leave an event every few seconds, which counts all", async () => {
+  it("in a steady flow write one event every few seconds with the full count", async () => {
     for (let second = 0; second < 600; second++) {
       deny();
       deny();
@@ -99,7 +99,7 @@ describe("refused calls", () => {
     expect(countOf(added)).toBe(1_200);
   });
 
-  it("are told later where the store fails, and the log tells of that", async () => {
+  it("are written later if the store fails, which is logged", async () => {
     isBroken = true;
     deny();
     await jest.advanceTimersByTimeAsync(1_000);
@@ -115,21 +115,21 @@ describe("refused calls", () => {
     expect(countOf(added)).toBe(3);
   });
 
-  it("with made-up keys cause only so many look-ups, and the rest is a number in the log", async () => {
-    for (let at = 0; at < mostWaiting + 100; at++) {
+  it("with made-up keys cause a bounded number of lookups, and the rest is logged as a number", async () => {
+    for (let at = 0; at < maxPending + 100; at++) {
       refuseKey(makeKey("prv", newId(at)));
     }
     await jest.advanceTimersByTimeAsync(1_000);
-    while (found.length < mostWaiting) {
+    while (found.length < maxPending) {
       await jest.advanceTimersByTimeAsync(1);
     }
     await jest.advanceTimersByTimeAsync(1);
-    expect(found).toHaveLength(mostWaiting);
+    expect(found).toHaveLength(maxPending);
     expect(warnings()).toMatchObject([{ untold: 100 }]);
     expect(added).toEqual([]);
   });
 
-  it("with many keys that name the same cause one look-up, and all are counted", async () => {
+  it("with many keys of the same id cause one lookup, and all are counted", async () => {
     for (let at = 0; at < 5_000; at++) {
       refuseKey(makeKey("prv", application.id));
     }
@@ -139,7 +139,7 @@ describe("refused calls", () => {
     expect(warnings()).toEqual([]);
   });
 
-  it("leave nothing of their keys in events and log", async () => {
+  it("leave no key in events or log", async () => {
     const keys = [makeKey("prv", application.id), makeKey("prv", application.id)];
     keys.forEach(refuseKey);
     isBroken = true;
@@ -150,7 +150,7 @@ describe("refused calls", () => {
     expect(JSON.stringify([added, lines])).not.toContain("lk_");
   });
 
-  it("are all told when the server closes, however recent", async () => {
+  it("are all written when the server closes", async () => {
     deny();
     await jest.advanceTimersByTimeAsync(1_000);
     deny();

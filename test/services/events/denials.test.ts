@@ -13,11 +13,11 @@ import { changed } from "../../support/store.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
-/** How often calls come at once, and how many of each kind. */
+/** The number of rounds, and of calls of each kind per round. */
 const bursts = 10;
 const burstSize = 20;
 
-describe.each(engines)("store=%s: refused calls", (engine) => {
+describe.each(engines)("store=%s: denied calls", (engine) => {
   const read = useReaders();
   let base: TestServer;
   let api: StreamingApi;
@@ -34,7 +34,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
 
   const createTenant = () => fillTenant(base, api);
 
-  /** Makes calls to a server of its own, and answers what it has told of them when it is closed. */
+  /** Makes calls to a separate server and returns the events it has written when closed. */
   async function denialsOf(
     { root }: Tenant,
     makeCalls: (api: StreamingApi) => Promise<unknown>,
@@ -50,7 +50,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     await makeCalls(refusing);
     refusing.close();
     await server.close();
-    // It waits for two seconds only, and a slow machine may need longer.
+    // Closing waits only two seconds; a slow machine may need longer.
     await Promise.all(writing);
     const { data } = await api.listEvents(root.key, { kind: "access.denied", size: 100 });
     return data;
@@ -59,7 +59,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
   const refuse = (call: Promise<unknown>, reason: string) =>
     expect(call).rejects.toMatchObject({ reason });
 
-  it("are counted exactly, however many come at once", async () => {
+  it("are counted exactly under concurrency", async () => {
     const tenant = await createTenant();
     const { root, backend, shop, make } = tenant;
     const other = await make("private", tokenRead);
@@ -72,7 +72,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
         () => refuse(api.getApplication(other.key, { id }), "permission_denied"),
         () => refuse(api.getApplication(shop.key, { id }), "permission_denied"),
         () => refuse(api.whoAmI(replaced.key), "unauthenticated"),
-        // Someone who guesses: another key each time.
+        // A guessing attacker: another key each time.
         () => refuse(api.whoAmI(makeKey("pub", shop.id)), "unauthenticated"),
       ];
       for (let part = 0; part < bursts; part++) {
@@ -95,7 +95,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     });
   });
 
-  it("are told with the key that does not work, and why", async () => {
+  it("are recorded with the invalid key's id and the reason", async () => {
     const tenant = await createTenant();
     const { root, make } = tenant;
     const expiresAt = timestampFromMs(base.clock.now() + minute);
@@ -138,7 +138,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     expect(ofRotated?.target?.keyId).toBe(old?.id);
   });
 
-  it("leave nothing where their key is nobody's, or where what they are about is not there", async () => {
+  it("leave no event for unknown keys or missing targets", async () => {
     const tenant = await createTenant();
     const { root, shop, make } = tenant;
     const deleted = await make("private", tokenRead);
@@ -155,7 +155,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     expect(events).toEqual([]);
   });
 
-  it("include those that would have given more than the caller holds", async () => {
+  it("include attempts to grant more than the caller holds", async () => {
     const tenant = await createTenant();
     const creator = await tenant.make("private", { permissions: ["application:create"] });
     const events = await denialsOf(tenant, (api) => {
@@ -171,7 +171,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     ]);
   });
 
-  it("include those from where the key may not be used", async () => {
+  it("include disallowed origins and addresses", async () => {
     const tenant = await createTenant();
     const { id, key } = await api.createApplication(tenant.root.key, {
       ...{ name: "far away", type: "private", ...tokenRead },
@@ -183,7 +183,7 @@ describe.each(engines)("store=%s: refused calls", (engine) => {
     ]);
   });
 
-  it("include streams that end because their caller may no longer", async () => {
+  it("include streams that end because the caller lost access", async () => {
     const tenant = await createTenant();
     const { root, backend, make } = tenant;
     const replaced = await make("private", { permissions: ["access:check"] });

@@ -12,7 +12,7 @@ import {
 import pino from "pino";
 import { type Event, EventSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ownPermissions } from "../../../src/contract/methods.js";
-import { createWarnings } from "../../../src/services/events/expiry-warnings.js";
+import { createExpiryWarnings } from "../../../src/services/events/expiry-warnings.js";
 import type { EventStore } from "../../../src/store/port/events.js";
 import { tokenRead } from "../../contract/api/grants.js";
 import { keepsRules } from "../../contract/api/keeps-rules.js";
@@ -27,7 +27,7 @@ const second = 1_000;
 const day = 24 * 3_600 * second;
 const noLog = pino({ level: "silent" });
 
-describe.each(engines)("store=%s: what ends", (engine) => {
+describe.each(engines)("store=%s: expiry events", (engine) => {
   let base: TestServer;
   let api: StreamingApi;
 
@@ -43,7 +43,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
 
   const createTenant = () => fillTenant(base, api);
 
-  /** Lets so many instances look at once, each until it finds no more that has ended. */
+  /** Runs several instances at once, each until nothing is left to write. */
   async function look(instances = 1, log = noLog): Promise<void> {
     const lookOnce = async () => {
       let isDone = () => {};
@@ -57,7 +57,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
         }
         return count;
       };
-      const warnings = createWarnings({ events: { addForEnds }, log });
+      const warnings = createExpiryWarnings({ events: { addForEnds }, log });
       warnings.start();
       await done;
       await warnings.close();
@@ -75,7 +75,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
 
   const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
 
-  it("is told as the last manager of its tenant, in events and in the log", async () => {
+  it("warn of the last manager of a tenant, in events and in the log", async () => {
     const tenant = await createTenant();
     const { applicationId: rootId } = tenant.root;
     const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
@@ -91,27 +91,27 @@ describe.each(engines)("store=%s: what ends", (engine) => {
     base.clock.advance(23 * day);
     const lines: Record<string, unknown>[] = [];
     await look(1, pino({}, { write: (line: string) => lines.push(JSON.parse(line)) }));
-    const told = await warningsOf({ ...tenant, root: { ...tenant.root, key: keyOf(heir) } }, id);
-    expect(kindsOf(told)).toEqual(["application.expiring", "last_manager.expiring"]);
-    expect(told[1]?.endsAt).toEqual(expiresAt);
+    const written = await warningsOf({ ...tenant, root: { ...tenant.root, key: keyOf(heir) } }, id);
+    expect(kindsOf(written)).toEqual(["application.expiring", "last_manager.expiring"]);
+    expect(written[1]?.endsAt).toEqual(expiresAt);
     expect(lines).toMatchObject([{ tenant: tenant.root.tenantId, application: id }]);
-    expect(lines[0]?.msg).toMatch(/^the last application .* is about to expire/);
+    expect(lines[0]?.msg).toMatch(/^the last application .* expires soon/);
   });
 
-  it("is told a week before, a day before, and when it has ended, once each", async () => {
+  it("are written a week before, a day before and at the expiry, once each", async () => {
     const tenant = await createTenant();
     const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
     const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
-    const told = async () => kindsOf(await warningsOf(tenant, id));
+    const written = async () => kindsOf(await warningsOf(tenant, id));
     await look();
-    expect(await told()).toEqual([]);
+    expect(await written()).toEqual([]);
     base.clock.advance(23 * day);
     await look(2);
     await look(2);
-    expect(await told()).toEqual(["application.expiring"]);
+    expect(await written()).toEqual(["application.expiring"]);
     base.clock.advance(6 * day);
     await look(2);
-    expect(await told()).toEqual(["application.expiring", "application.expiring"]);
+    expect(await written()).toEqual(["application.expiring", "application.expiring"]);
     base.clock.advance(day);
     await look(2);
     await look();
@@ -130,7 +130,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
     }
   });
 
-  it("is told of a key that was replaced, by its id", async () => {
+  it("are written for a replaced key, with its id", async () => {
     const tenant = await createTenant();
     const { root, shop } = tenant;
     const gracePeriod = durationFromMs(10 * day);
@@ -153,13 +153,13 @@ describe.each(engines)("store=%s: what ends", (engine) => {
     }
   });
 
-  it("is told of all, where there are many, to each tenant its own", async () => {
+  it("are written for many expirations, each in its own tenant", async () => {
     const tenants = [await createTenant(), await createTenant()];
     const expiresAt = timestampFromMs(base.clock.now() + 2 * day);
     const makeOne = (at: number) => tenants[at % 2]?.make("private", { ...tokenRead, expiresAt });
     const made: Awaited<ReturnType<typeof makeOne>>[] = [];
     while (made.length < 150) {
-      // A few at a time, which a slow machine can take.
+      // A few at a time, for slow machines.
       made.push(...(await Promise.all(times(10, makeOne))));
     }
     base.clock.advance(2 * day);
@@ -171,7 +171,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
     }
   });
 
-  it("is looked for by servers that are started, each of which may be the first", async () => {
+  it("are written by whichever server checks first", async () => {
     const tenant = await createTenant();
     const expiresAt = timestampFromMs(base.clock.now() + 3 * day);
     const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
@@ -179,15 +179,15 @@ describe.each(engines)("store=%s: what ends", (engine) => {
     const servers = await Promise.all(
       Array.from({ length: 2 }, () => startServer(engine, { store: base.store })),
     );
-    const told = async () => kindsOf(await warningsOf(tenant, id));
-    await until(async () => (await told()).includes("application.expired"));
+    const written = async () => kindsOf(await warningsOf(tenant, id));
+    await until(async () => (await written()).includes("application.expired"));
     await Promise.all(servers.map((server) => server.close()));
-    expect((await told()).filter((kind) => kind === "application.expired")).toHaveLength(1);
+    expect((await written()).filter((kind) => kind === "application.expired")).toHaveLength(1);
   });
 
-  it("is looked for again and again", async () => {
+  it("are checked periodically", async () => {
     const tenant = await createTenant();
-    const warnings = createWarnings({ events: base.store.events, log: noLog, interval: 10 });
+    const warnings = createExpiryWarnings({ events: base.store.events, log: noLog, interval: 10 });
     warnings.start();
     const expiresAt = timestampFromMs(base.clock.now() + 3 * day);
     const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
@@ -199,7 +199,7 @@ describe.each(engines)("store=%s: what ends", (engine) => {
   });
 });
 
-describe("where the store fails", () => {
+describe("with a failing store", () => {
   beforeEach(() => {
     jest.useFakeTimers();
   });
@@ -208,28 +208,28 @@ describe("where the store fails", () => {
     jest.useRealTimers();
   });
 
-  it("it is tried again, the log tells of that, and nothing is asked for once it is closed", async () => {
-    let asked = 0;
+  it("expiry checks are retried and logged, and stop when closed", async () => {
+    let calls = 0;
     const addForEnds: EventStore["addForEnds"] = async () => {
-      if (asked++ < 3) {
+      if (calls++ < 3) {
         throw new Error("it is broken");
       }
       return 0;
     };
     const lines: string[] = [];
     const log = pino({}, { write: (line) => lines.push(line) });
-    const warnings = createWarnings({ events: { addForEnds }, log, interval: second });
+    const warnings = createExpiryWarnings({ events: { addForEnds }, log, interval: second });
     warnings.start();
     await jest.advanceTimersByTimeAsync(60 * second);
     await warnings.close();
-    expect(asked).toBeGreaterThan(6);
+    expect(calls).toBeGreaterThan(6);
     expect(lines).toHaveLength(3);
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({
       level: 40,
       err: { message: "it is broken" },
     });
-    const askedBefore = asked;
+    const callsBefore = calls;
     await jest.advanceTimersByTimeAsync(60 * second);
-    expect(asked).toBe(askedBefore);
+    expect(calls).toBe(callsBefore);
   });
 });

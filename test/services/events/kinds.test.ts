@@ -9,13 +9,13 @@ import {
   WatchEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 
-/** The kinds that the `kind` of a message may be. */
+/** The allowed values of a message's `kind`. */
 function kindsIn({ field }: DescMessage): readonly string[] {
   const { type } = getOption(field.kind as NonNullable<typeof field.kind>, fieldRules);
   return type.case === "string" ? type.value.in : [];
 }
 
-/** The kinds that are written out in the source. Those of ends are put together. */
+/** The literal kinds in the source. Expiry kinds are composed. */
 function kindsInSource(): string[] {
   const files = readdirSync("src", { recursive: true, encoding: "utf8" });
   const kinds = files
@@ -34,12 +34,12 @@ const kindsOfEnds = ["application", "key", "last_manager"].flatMap((what) => [
   `${what}.expired`,
 ]);
 
-describe("the kinds of events in the contract", () => {
-  it("are those that the service tells of", () => {
+describe("the event kinds in the contract", () => {
+  it("match the kinds that the service writes", () => {
     expect([...kindsInSource(), ...kindsOfEnds].sort()).toEqual([...kindsIn(EventSchema)].sort());
   });
 
-  it.each([ListEventsRequestSchema, WatchEventsRequestSchema])("are those of %s", (schema) => {
+  it.each([ListEventsRequestSchema, WatchEventsRequestSchema])("match those of %s", (schema) => {
     expect(kindsIn(schema)).toEqual(kindsIn(EventSchema));
   });
 });

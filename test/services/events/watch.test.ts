@@ -3,7 +3,7 @@ import { describeWatchEvents } from "../../contract/api/watch-events.js";
 import { clientNamed, streamClients } from "../../support/api-streams.js";
 import { isFullSuite } from "../../support/suite.js";
 
-// Protocols and stores are independent of each other: each is tried once.
+// Protocols and stores are independent: each is tested once.
 describe.each([
   ["lmdb", isFullSuite ? streamClients : clientNamed("connect")],
   ["mongo", clientNamed("grpc")],

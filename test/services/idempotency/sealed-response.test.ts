@@ -1,47 +1,50 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { answerIdOf, createAnswerSeal } from "../../../src/services/idempotency/sealed-response.js";
+import {
+  createResponseSeal,
+  responseId,
+} from "../../../src/services/idempotency/sealed-response.js";
 
 const fingerprint = fc.uint8Array({ minLength: 32, maxLength: 32 });
-const answer = fc.uint8Array({ maxLength: 2_000 });
+const response = fc.uint8Array({ maxLength: 2_000 });
 const id = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
   .map((it) => Buffer.from(it).toString("hex"));
-const kept = fc.record({ fingerprint, answer });
+const stored = fc.record({ fingerprint, response });
 const secrets = fc.record({
   apiKey: fc.string({ minLength: 1 }),
   idempotencyKey: fc.string({ minLength: 1 }),
 });
 
-describe("a sealed answer", () => {
-  it("is opened by the same key under the same id, as it was", () => {
+describe("a sealed response", () => {
+  it("opens unchanged with the same key and id", () => {
     fc.assert(
-      fc.property(secrets, id, kept, (key, id, kept) => {
-        const opened = createAnswerSeal(key, id).open(createAnswerSeal(key, id).seal(kept));
-        expect(Buffer.from(opened?.fingerprint ?? [])).toEqual(Buffer.from(kept.fingerprint));
-        expect(Buffer.from(opened?.answer ?? [])).toEqual(Buffer.from(kept.answer));
+      fc.property(secrets, id, stored, (key, id, stored) => {
+        const opened = createResponseSeal(key, id).open(createResponseSeal(key, id).seal(stored));
+        expect(Buffer.from(opened?.fingerprint ?? [])).toEqual(Buffer.from(stored.fingerprint));
+        expect(Buffer.from(opened?.response ?? [])).toEqual(Buffer.from(stored.response));
       }),
     );
   });
 
-  it("is opened by no other API key, no other Idempotency-Key, and under no other id", () => {
+  it("does not open with another API key, Idempotency-Key or id", () => {
     fc.assert(
-      fc.property(secrets, secrets, id, id, kept, (key, other, id, otherId, kept) => {
-        const sealed = createAnswerSeal(key, id).seal(kept);
+      fc.property(secrets, secrets, id, id, stored, (key, other, id, otherId, stored) => {
+        const sealed = createResponseSeal(key, id).seal(stored);
         const { apiKey, idempotencyKey } = other;
         fc.pre(key.apiKey !== apiKey && key.idempotencyKey !== idempotencyKey && id !== otherId);
-        expect(createAnswerSeal({ ...key, apiKey }, id).open(sealed)).toBeUndefined();
-        expect(createAnswerSeal({ ...key, idempotencyKey }, id).open(sealed)).toBeUndefined();
-        expect(createAnswerSeal(key, otherId).open(sealed)).toBeUndefined();
+        expect(createResponseSeal({ ...key, apiKey }, id).open(sealed)).toBeUndefined();
+        expect(createResponseSeal({ ...key, idempotencyKey }, id).open(sealed)).toBeUndefined();
+        expect(createResponseSeal(key, otherId).open(sealed)).toBeUndefined();
       }),
     );
   });
 
-  it("is not opened where a bit of it is not as it was, or some of it is missing", () => {
+  it("does not open if a bit is changed or a part is missing", () => {
     fc.assert(
-      fc.property(secrets, id, kept, fc.nat(), fc.nat(7), (key, id, kept, at, bit) => {
-        const seal = createAnswerSeal(key, id);
-        const sealed = seal.seal(kept);
+      fc.property(secrets, id, stored, fc.nat(), fc.nat(7), (key, id, stored, at, bit) => {
+        const seal = createResponseSeal(key, id);
+        const sealed = seal.seal(stored);
         const place = at % sealed.length;
         const changed = Buffer.from(sealed);
         changed[place] = (sealed[place] as number) ^ (1 << bit);
@@ -52,12 +55,12 @@ describe("a sealed answer", () => {
     );
   });
 
-  it("never looks the same twice, and shows nothing of what it holds", () => {
+  it("differs each time and reveals none of its content", () => {
     const key = "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw";
-    const kept = { fingerprint: Buffer.alloc(32), answer: Buffer.from(key) };
+    const stored = { fingerprint: Buffer.alloc(32), response: Buffer.from(key) };
     const callers = { apiKey: "the caller's key", idempotencyKey: "the call" };
-    const seal = createAnswerSeal(callers, "00".repeat(32));
-    const [one, other] = [seal.seal(kept), seal.seal(kept)];
+    const seal = createResponseSeal(callers, "00".repeat(32));
+    const [one, other] = [seal.seal(stored), seal.seal(stored)];
     expect(one.equals(other)).toBe(false);
     for (let start = 0; start + 4 <= one.length; start++) {
       expect(other.includes(one.subarray(start, start + 4))).toBe(false);
@@ -66,23 +69,23 @@ describe("a sealed answer", () => {
   });
 });
 
-describe("the id of an answer", () => {
-  it("is 64 hexadecimal digits, the same for the same call", () => {
+describe("responseId", () => {
+  it("is 64 hex digits and equal for the same call", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.string(), (caller, method, key) => {
-        expect(answerIdOf(caller, method, key)).toMatch(/^[0-9a-f]{64}$/);
-        expect(answerIdOf(caller, method, key)).toBe(answerIdOf(caller, method, key));
+        expect(responseId(caller, method, key)).toMatch(/^[0-9a-f]{64}$/);
+        expect(responseId(caller, method, key)).toBe(responseId(caller, method, key));
       }),
     );
   });
 
-  it("is another one for another caller, method or key, wherever one ends and the next begins", () => {
+  it("differs by caller, method or key, without ambiguous concatenation", () => {
     const part = fc.string({ unit: fc.constantFrom("a", "/", "\0"), maxLength: 4 });
     const parts = fc.tuple(part, part, part);
     fc.assert(
       fc.property(parts, parts, (one, other) => {
         const isSame = one.every((text, at) => text === other[at]);
-        expect(answerIdOf(...one) === answerIdOf(...other)).toBe(isSame);
+        expect(responseId(...one) === responseId(...other)).toBe(isSame);
       }),
     );
   });

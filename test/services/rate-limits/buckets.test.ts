@@ -9,10 +9,10 @@ import { Cancellation } from "../../../src/lib/cancellation.js";
 import {
   createBuckets,
   createSharedBuckets,
-  createStoreContact,
+  createStoreStatus,
   generationSize,
 } from "../../../src/services/rate-limits/buckets.js";
-import { createCountedAddressOf } from "../../../src/services/rate-limits/rate-limits.js";
+import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
 import type { Drawn, RateCounts } from "../../../src/store/port/rate-counts.js";
 import { stopTime } from "../../support/stop-time.js";
 
@@ -26,7 +26,7 @@ const rates = fc.record<Rate>({
   burst: fc.integer({ min: 1, max: 300 }),
 });
 
-/** Calls, some time after the one before, of which each takes some tokens. */
+/** Calls with a delay after the previous one and a number of tokens. */
 const calls = fc.array(
   fc.record({
     pause: fc.oneof(
@@ -45,7 +45,7 @@ function createTestLog() {
   return { lines, log: pino({}, { write: (line) => lines.push(JSON.parse(line)) }) };
 }
 
-/** By how many tokens more were given, at these moments, than come in the time from any one to any other. */
+/** The largest excess of given tokens over the refill between any two moments. */
 function mostAtOnce(given: readonly number[], { count, interval }: Rate): number {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (const [before, moment] of given.entries()) {
@@ -56,11 +56,11 @@ function mostAtOnce(given: readonly number[], { count, interval }: Rate): number
   return most;
 }
 
-/** So little is nothing but the error of sums. */
+/** Floating-point tolerance. */
 const error = 1e-6;
 
-describe("a bucket", () => {
-  it("never gives more than its burst and what has come since, whenever one begins to count", () => {
+describe("a token bucket", () => {
+  it("never gives more than its burst plus the refill in any interval", () => {
     const property = fc.property(rates, calls, (rate, calls) => {
       const { now, skip } = stopTime(1_000);
       const { take } = createBuckets(rate);
@@ -78,7 +78,7 @@ describe("a bucket", () => {
     fc.assert(property, { numRuns: 60 });
   });
 
-  it("has a token when it said it would, and not sooner", () => {
+  it("has a token after the returned wait and not sooner", () => {
     const property = fc.property(rates, (rate) => {
       const { skip } = stopTime(1_000);
       const { take } = createBuckets(rate);
@@ -88,14 +88,14 @@ describe("a bucket", () => {
       expect(wait).toBeGreaterThanOrEqual(1);
       skip(wait - 1);
       expect(take("a")).toBeGreaterThan(0);
-      // What comes in parts may add up to a trace less than a token.
+      // Fractions may add up to slightly less than a token.
       skip(2);
       expect(take("a")).toBe(0);
     });
     fc.assert(property, { numRuns: 100 });
   });
 
-  it("gives many at once when it said it would, and keeps what it has until then", () => {
+  it("gives many tokens after the returned wait and keeps its tokens until then", () => {
     const { skip } = stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 1_000, burst: 10 });
     expect([take("a", 8), take("a", 8)]).toEqual([0, 6_000]);
@@ -104,13 +104,13 @@ describe("a bucket", () => {
     expect([take("a", 7), take("a", 6)]).toEqual([1_000, 0]);
   });
 
-  it("is a bucket for each name", () => {
+  it("is separate for each name", () => {
     stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 1_000, burst: 1 });
     expect([take("a"), take("b"), take("a")]).toEqual([0, 0, 1_000]);
   });
 
-  it("that is in use stays, however many others come", () => {
+  it("stays cached while in use", () => {
     stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
     expect(take("busy")).toBe(0);
@@ -122,7 +122,7 @@ describe("a bucket", () => {
     }
   });
 
-  it("that nobody asks for is forgotten for others, and full again", () => {
+  it("is full again after eviction", () => {
     stopTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
     expect(take("idle")).toBe(0);
@@ -133,7 +133,7 @@ describe("a bucket", () => {
   });
 });
 
-/** What the store does, by the same clock. */
+/** A fake store with the same clock. */
 function createModelCounts(now: () => number) {
   const buckets = new Map<string, { tokens: number; at: number }>();
   let draws = 0;
@@ -150,16 +150,16 @@ function createModelCounts(now: () => number) {
   return { counts, draws: () => draws };
 }
 
-describe("buckets that processes share", () => {
+describe("shared token buckets", () => {
   const rate: Rate = { count: 1_000, interval: 1_000, burst: 2_000 };
 
-  it("never give more in all than the burst and what has come since, and a second before", async () => {
+  it("never give more in total than the burst, the refill and one second ahead", async () => {
     const property = fc.asyncProperty(rates, calls, async (rate, calls) => {
       const { now, skip } = stopTime(1_000);
       const { counts } = createModelCounts(now);
       const { log } = createTestLog();
       const processes = [0, 1, 2].map(() =>
-        createSharedBuckets("kind", rate, counts, createStoreContact(log)),
+        createSharedBuckets("kind", rate, counts, createStoreStatus(log)),
       );
       const given: number[] = [];
       for (const { pause, count, tokens } of calls) {
@@ -178,11 +178,11 @@ describe("buckets that processes share", () => {
     await fc.assert(property, { numRuns: 60 });
   });
 
-  it("ask the store for few of many calls, and for none while there is nothing to draw", async () => {
+  it("draw from the store for few calls, and for none while empty", async () => {
     const { now, skip } = stopTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
-    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
     const waits = await Promise.all(Array.from({ length: 3_000 }, () => take("a")));
     expect(waits.filter((wait) => wait === 0)).toHaveLength(rate.burst);
     expect(draws()).toBe(rate.burst / 100 + 1);
@@ -192,12 +192,12 @@ describe("buckets that processes share", () => {
     expect(await take("a")).toBe(0);
   });
 
-  it("give many at once when they said they would, also where some of them came one by one", async () => {
+  it("give many tokens after the returned wait, even if drawn one by one", async () => {
     const { now, skip } = stopTime(1_000);
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const slow: Rate = { count: 10, interval: 1_000, burst: 100 };
-    const { take } = createSharedBuckets("kind", slow, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", slow, counts, createStoreStatus(log));
     expect(await take("a", 60)).toBe(0);
     expect(await take("a", 60)).toBe(2_000);
     expect(await take("a")).toBe(0);
@@ -207,22 +207,22 @@ describe("buckets that processes share", () => {
     expect(await take("a", 60)).toBe(0);
   });
 
-  it("give many of those that a process has drawn and not given", async () => {
+  it("use tokens that the process has already drawn", async () => {
     const { now } = stopTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
-    const { take } = createSharedBuckets("kind", rate, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
     expect(await take("a")).toBe(0);
     expect(await take("a", 99)).toBe(0);
     expect(draws()).toBe(1);
   });
 
-  it("are not saved up by processes that have drawn and not given", async () => {
+  it("discard unused tokens of a process", async () => {
     const { now, skip } = stopTime(1_000);
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const processes = Array.from({ length: 20 }, () =>
-      createSharedBuckets("kind", rate, counts, createStoreContact(log)),
+      createSharedBuckets("kind", rate, counts, createStoreStatus(log)),
     );
     const takeFromEach = async () => {
       const waits = await Promise.all(processes.map(({ take }) => take("a")));
@@ -237,9 +237,9 @@ describe("buckets that processes share", () => {
     expect(given).toBe(rate.burst);
   });
 
-  it("make no queue of calls where tokens come one by one", async () => {
+  it("refuse calls rather than queue them while tokens arrive singly", async () => {
     let now = 1_000;
-    // Each look at the clock takes a while.
+    // Each clock read advances the time.
     jest.spyOn(performance, "now").mockImplementation(() => {
       now += 0.05;
       return now;
@@ -250,13 +250,13 @@ describe("buckets that processes share", () => {
       "kind",
       { ...rate, burst: 100 },
       counts,
-      createStoreContact(log),
+      createStoreStatus(log),
     );
     await Promise.all(Array.from({ length: 500 }, () => take("a")));
     expect(draws()).toBe(2);
   });
 
-  it("are counted here while the store does not answer, which is told once", async () => {
+  it("count locally while the store is unavailable, and log it once", async () => {
     const { skip } = stopTime(1_000);
     let isAway = true;
     const counts: RateCounts = {
@@ -265,7 +265,7 @@ describe("buckets that processes share", () => {
     };
     const { log, lines } = createTestLog();
     const few = { ...rate, burst: 2 };
-    const { take } = createSharedBuckets("kind", few, counts, createStoreContact(log));
+    const { take } = createSharedBuckets("kind", few, counts, createStoreStatus(log));
     expect(await take("a")).toBe(0);
     expect([take("a"), take("a")]).toEqual([0, 1]);
     skip(1_500);
@@ -274,20 +274,20 @@ describe("buckets that processes share", () => {
     skip(1_500);
     expect(await take("a")).toBe(0);
     expect(lines.map(({ msg }) => msg)).toEqual([
-      "rate limits cannot be counted together: this process counts by itself",
-      "rate limits are counted together again",
+      "shared rate limits unavailable: counting in this process only",
+      "shared rate limits available again",
     ]);
   });
 });
 
-describe("an address", () => {
-  const countedAddressOf = createCountedAddressOf(createReadAddressOf([]));
+describe("an address key", () => {
+  const countedAddressOf = createAddressKey(createReadAddressOf([]));
 
   it.each([
     ["203.0.113.7", "203.0.113.7"],
     ["2001:db8:1:2::1", "20010db800010002/64"],
     ["", ""],
-  ])("%s is counted as %s, each time", (address, counted) => {
+  ])("%s is counted as %s each time", (address, counted) => {
     const call = {
       requestId: "",
       peer: { address, headers: {} },

@@ -29,7 +29,7 @@ import { until } from "../../support/until.js";
 const hour = 3_600_000;
 const started: TestServer[] = [];
 
-/** Starts a server with limits, and fills a tenant of it. */
+/** Starts a server with limits and creates a tenant. */
 async function start(environment: Environment): Promise<{ server: TestServer; tenant: Tenant }> {
   const server = await startServer("lmdb", { environment });
   started.push(server);
@@ -42,13 +42,13 @@ afterEach(() => {
 
 afterAll(() => Promise.all(started.map((server) => server.close())));
 
-/** Asks whose key it is. */
-function ask(server: TestServer, key: string, headers: Record<string, string> = {}) {
+/** Calls whoami. */
+function whoAmI(server: TestServer, key: string, headers: Record<string, string> = {}) {
   return send(server, "/whoami", { headers: { "svc-api-key": key, ...headers } });
 }
 
-async function statusesOf(answers: readonly Promise<HttpAnswer>[]): Promise<number[]> {
-  return (await Promise.all(answers)).map(({ status }) => status);
+async function statusesOf(responses: readonly Promise<HttpAnswer>[]): Promise<number[]> {
+  return (await Promise.all(responses)).map(({ status }) => status);
 }
 
 /** Waits until the audit log has as many denials as expected, and returns the counts of its events. */
@@ -64,15 +64,15 @@ async function countsOfDenials(server: TestServer, { root }: Tenant, expected: n
   return counts;
 }
 
-/** Checks what a refusal says about when to come again, where a token comes each hour and time stands still. */
+/** Checks the retry headers with one token per hour and a stopped clock. */
 function expectRetryHint(get: (name: string) => string | null | undefined, now: number): void {
-  // It is rounded up, from an hour and what is lost to the precision of numbers.
+  // Rounded up from one hour plus a rounding error.
   expect(get("retry-after")).toBe("3601");
   const reset = Number(get("x-ratelimit-reset"));
   expect(Math.abs(reset - now / 1_000 - 3_600)).toBeLessThanOrEqual(1);
 }
 
-describe("a call that comes too soon", () => {
+describe("a call above the rate limit", () => {
   let server: TestServer;
   let tenant: Tenant;
   let sessions: Http2SessionManager;
@@ -91,15 +91,15 @@ describe("a call that comes too soon", () => {
 
   const makePrivate = () => tenant.make("private", { permissions: ["access:check"] });
 
-  it("is 429 over REST, with Retry-After and X-RateLimit-Reset", async () => {
+  it("returns 429 over REST, with Retry-After and X-RateLimit-Reset", async () => {
     const { key } = await makePrivate();
-    expect(await statusesOf([ask(server, key), ask(server, key)])).toEqual([200, 200]);
-    const answer = await ask(server, key);
-    const { detail } = expectProblem(answer, 429, "rate_limited");
+    expect(await statusesOf([whoAmI(server, key), whoAmI(server, key)])).toEqual([200, 200]);
+    const response = await whoAmI(server, key);
+    const { detail } = expectProblem(response, 429, "rate_limited");
     expect(detail).toBe(
-      `Too many calls or checks came with this key. Try again in ${answer.headers["retry-after"]} s.`,
+      `Too many calls or checks came with this key. Try again in ${response.headers["retry-after"]} s.`,
     );
-    expectRetryHint((name) => answer.headers[name], server.clock.now());
+    expectRetryHint((name) => response.headers[name], server.clock.now());
   });
 
   it.each<[protocol: string, connect: () => Transport]>([
@@ -107,39 +107,42 @@ describe("a call that comes too soon", () => {
     ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.url })],
     ["Connect", () => createConnectTransport({ baseUrl: server.url })],
     ["Connect by GET", () => createConnectTransport({ baseUrl: server.url, useHttpGet: true })],
-  ])("is RESOURCE_EXHAUSTED over %s, with RetryInfo and the same headers", async (_, connect) => {
-    const { key } = await makePrivate();
-    const options = { headers: { "svc-api-key": key } };
-    const access: Client<typeof AccessService> = createClient(AccessService, connect());
-    await access.whoAmI({}, options);
-    await access.whoAmI({}, options);
-    const refusal = await access.whoAmI({}, options).catch(ConnectError.from);
-    expect(refusal).toMatchObject({ code: Code.ResourceExhausted });
-    const error = refusal as ConnectError;
-    expectRetryHint((name) => error.metadata.get(name), server.clock.now());
-    const [info] = error.findDetails(RetryInfoSchema);
-    expect(info?.retryDelay).toMatchObject({ seconds: 3_600n, nanos: 1_000_000 });
-  });
+  ])(
+    "returns RESOURCE_EXHAUSTED over %s, with RetryInfo and the same headers",
+    async (_, connect) => {
+      const { key } = await makePrivate();
+      const options = { headers: { "svc-api-key": key } };
+      const access: Client<typeof AccessService> = createClient(AccessService, connect());
+      await access.whoAmI({}, options);
+      await access.whoAmI({}, options);
+      const refusal = await access.whoAmI({}, options).catch(ConnectError.from);
+      expect(refusal).toMatchObject({ code: Code.ResourceExhausted });
+      const error = refusal as ConnectError;
+      expectRetryHint((name) => error.metadata.get(name), server.clock.now());
+      const [info] = error.findDetails(RetryInfoSchema);
+      expect(info?.retryDelay).toMatchObject({ seconds: 3_600n, nanos: 1_000_000 });
+    },
+  );
 
   it.each<[protocol: string, connect: () => Transport]>([
     ["gRPC", () => createGrpcTransport({ baseUrl: server.url, sessionManager: sessions })],
     ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.url })],
     ["Connect", () => createConnectTransport({ baseUrl: server.url })],
-  ])("is no stream of %s either", async (_, connect) => {
+  ])("is refused as a stream over %s", async (_, connect) => {
     const { key } = await makePrivate();
-    await statusesOf([ask(server, key), ask(server, key)]);
+    await statusesOf([whoAmI(server, key), whoAmI(server, key)]);
     const access: Client<typeof AccessService> = createClient(AccessService, connect());
     const read = async () => {
       for await (const _ of access.watchCredentials({}, { headers: { "svc-api-key": key } })) {
-        // There is nothing to see.
+        // The messages do not matter.
       }
     };
     await expect(read()).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  it("is answered when a token has come", async () => {
+  it("succeeds once a token is available", async () => {
     const { key } = await makePrivate();
-    const askTwice = () => statusesOf([ask(server, key), ask(server, key)]);
+    const askTwice = () => statusesOf([whoAmI(server, key), whoAmI(server, key)]);
     expect(await askTwice()).toEqual([200, 200]);
     expect(await askTwice()).toEqual([429, 429]);
     time.skip(hour + 1);
@@ -149,29 +152,29 @@ describe("a call that comes too soon", () => {
     expect(await askTwice()).toEqual([429, 429]);
   });
 
-  it("keeps no other key out, of the same address or the same application", async () => {
+  it("does not affect other keys of the address or application", async () => {
     const application = await makePrivate();
-    await statusesOf([ask(server, application.key), ask(server, application.key)]);
-    expect((await ask(server, application.key)).status).toBe(429);
-    expect((await ask(server, (await makePrivate()).key)).status).toBe(200);
+    await statusesOf([whoAmI(server, application.key), whoAmI(server, application.key)]);
+    expect((await whoAmI(server, application.key)).status).toBe(429);
+    expect((await whoAmI(server, (await makePrivate()).key)).status).toBe(200);
     const api = createRestApi(server.url);
     const { key = "" } = await api.regenerateApplicationKey(tenant.root.key, application);
-    expect((await ask(server, key)).status).toBe(200);
+    expect((await whoAmI(server, key)).status).toBe(200);
   });
 
-  it("is in the log with its caller", async () => {
+  it("is logged with its caller", async () => {
     const { key, id } = await makePrivate();
-    await statusesOf([ask(server, key), ask(server, key)]);
-    const answer = await ask(server, key);
-    const line = server.logs.find((it) => it.request_id === answer.headers["x-request-id"]);
+    await statusesOf([whoAmI(server, key), whoAmI(server, key)]);
+    const response = await whoAmI(server, key);
+    const line = server.logs.find((it) => it.request_id === response.headers["x-request-id"]);
     expect(line).toMatchObject({ level: 30, code: "rate_limited", application_id: id });
   });
 });
 
-describe("a stream of checks", () => {
+describe("a check stream", () => {
   const read = useReaders();
 
-  it("counts each check, the first with the call, and ends the stream at one too many", async () => {
+  it("counts each check, the first with the call, and ends at the limit", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:6" });
     const { key } = await tenant.make("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
@@ -184,16 +187,16 @@ describe("a stream of checks", () => {
     for (const id of ["a", "b", "c", "d"]) {
       await checkNext(id);
     }
-    expect((await ask(server, key)).status).toBe(200);
+    expect((await whoAmI(server, key)).status).toBe(200);
     await checkNext("e");
-    expect((await ask(server, key)).status).toBe(429);
+    expect((await whoAmI(server, key)).status).toBe(429);
     outbox.send({ correlationId: "f", check: { key, permission: "access:check" } });
     expect(await stream.end()).toMatchObject({ reason: "rate_limited" });
     outbox.end();
     api.close();
   });
 
-  it("answers the checks before one too many that came with them", async () => {
+  it("returns the results of checks before the limit", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:3" });
     const { key } = await tenant.make("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
@@ -212,7 +215,7 @@ describe("a stream of checks", () => {
 });
 
 describe("a batch of checks", () => {
-  /** Sends a batch of so many checks. */
+  /** Sends a batch of checks. */
   function checkBatch(server: TestServer, key: string, size: number, subject = key) {
     const check = { key: subject, permission: "access:check" };
     return send(server, "/access/check-batch", {
@@ -234,34 +237,34 @@ describe("a batch of checks", () => {
     const { key } = await make();
     expect((await checkBatch(server, key, 4)).status).toBe(200);
     expect((await checkBatch(server, key, 5)).status).toBe(200);
-    expect((await ask(server, key)).status).toBe(200);
-    expect((await ask(server, key)).status).toBe(429);
+    expect((await whoAmI(server, key)).status).toBe(200);
+    expect((await whoAmI(server, key)).status).toBe(429);
   });
 
-  it("is 429 where fewer are left, with the time until there are enough, and checks nothing", async () => {
+  it("returns 429 with the wait if fewer checks are left, and checks nothing", async () => {
     const { server, make } = await startWith("1/h:10");
     const { skip } = stopTime();
     const [{ key }, subject] = [await make(), await make()];
     expect((await checkBatch(server, key, 6)).status).toBe(200);
-    const answer = await checkBatch(server, key, 6, subject.key);
-    expectProblem(answer, 429, "rate_limited");
-    // Of the 4 that were left the call took one.
-    expect(Number(answer.headers["retry-after"])).toBeCloseTo(2 * 3_600, -1);
+    const response = await checkBatch(server, key, 6, subject.key);
+    expectProblem(response, 429, "rate_limited");
+    // The call took one of the 4 remaining tokens.
+    expect(Number(response.headers["retry-after"])).toBeCloseTo(2 * 3_600, -1);
     skip(3 * hour);
     expect((await checkBatch(server, key, 6)).status).toBe(200);
   });
 
-  it("is 429 where it is larger than the burst, and says how many checks it may have", async () => {
+  it("returns 429 with the maximum if it is larger than the burst", async () => {
     const { server, make } = await startWith("1/h:10");
     stopTime();
     const { key } = await make();
     const { detail } = expectProblem(await checkBatch(server, key, 11), 429, "rate_limited");
     expect(detail).toMatch("A call with this key may make at most 10 checks, not 11.");
     expect((await checkBatch(server, key, 9)).status).toBe(200);
-    expect((await ask(server, key)).status).toBe(429);
+    expect((await whoAmI(server, key)).status).toBe(429);
   });
 
-  it("is RESOURCE_EXHAUSTED over gRPC, with RetryInfo", async () => {
+  it("returns RESOURCE_EXHAUSTED over gRPC, with RetryInfo", async () => {
     const { server, make } = await startWith("1/h:3");
     const { key } = await make();
     const sessionManager = new Http2SessionManager(server.url);
@@ -275,7 +278,7 @@ describe("a batch of checks", () => {
     sessionManager.abort();
   });
 
-  it("counts each check once where the caller is authenticated again", async () => {
+  it("counts each check once if the caller is authenticated again", async () => {
     const { server, make } = await startWith("1/h:10");
     const { key } = await make();
     const body = JSON.stringify({ checks: Array(4).fill({ key, permission: "access:check" }) });
@@ -284,19 +287,19 @@ describe("a batch of checks", () => {
       "POST /access/check-batch HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n" +
         `svc-api-key: ${key}\r\ncontent-length: ${body.length}\r\n\r\n`,
     );
-    // Authenticated by its headers before this is answered, and again with the body.
-    expect((await ask(server, (await make()).key)).status).toBe(200);
+    // Authenticated by its headers first, and again with the body.
+    expect((await whoAmI(server, (await make()).key)).status).toBe(200);
     connection.write(body);
     await until(async () => connection.received().includes("}"));
     expect(connection.received().toString()).toMatch(/^HTTP\/1.1 200 /);
     connection.socket.destroy();
     expect((await checkBatch(server, key, 5)).status).toBe(200);
-    expect((await ask(server, key)).status).toBe(200);
-    expect((await ask(server, key)).status).toBe(429);
+    expect((await whoAmI(server, key)).status).toBe(200);
+    expect((await whoAmI(server, key)).status).toBe(429);
   });
 });
 
-describe("limits by kind of key", () => {
+describe("limits by application type", () => {
   const proxied = { TRUSTED_PROXIES: "127.0.0.1" };
   const from = (address: string) => ({ "x-forwarded-for": address });
 
@@ -304,55 +307,57 @@ describe("limits by kind of key", () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:2" });
     const other = await tenant.make("public", { permissions: ["token:create"] });
     const askThrice = (key: string, address: string) =>
-      statusesOf([1, 2, 3].map(() => ask(server, key, from(address))));
+      statusesOf([1, 2, 3].map(() => whoAmI(server, key, from(address))));
     expect((await askThrice(tenant.shop.key, "203.0.113.1")).sort()).toEqual([200, 200, 429]);
     expect((await askThrice(tenant.shop.key, "203.0.113.2")).sort()).toEqual([200, 200, 429]);
     expect((await askThrice(other.key, "203.0.113.1")).sort()).toEqual([200, 200, 429]);
   });
 
-  it("count all addresses of IPv6 as one that a network of 64 bits has", async () => {
+  it("count the IPv6 addresses of a /64 as one", async () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:2" });
     const { key } = tenant.shop;
-    const askFrom = async (address: string) => (await ask(server, key, from(address))).status;
+    const askFrom = async (address: string) => (await whoAmI(server, key, from(address))).status;
     expect(await askFrom("2001:db8:1:2::1")).toBe(200);
     expect(await askFrom("2001:db8:1:2:ffff::")).toBe(200);
     expect(await askFrom("2001:db8:1:2::3")).toBe(429);
     expect(await askFrom("2001:db8:1:3::1")).toBe(200);
   });
 
-  it("count the keys of all sessions together with the public one that opened them, by address", async () => {
+  it("count session keys with their public key, by address", async () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:3" });
     const [one, other] = [await tenant.open(), await tenant.open()];
     const askFrom = async ({ key }: { key: string }, address: string) =>
-      (await statusesOf([1, 2, 3, 4].map(() => ask(server, key, from(address))))).sort();
+      (await statusesOf([1, 2, 3, 4].map(() => whoAmI(server, key, from(address))))).sort();
     expect(await askFrom(one, "203.0.113.1")).toEqual([200, 200, 200, 429]);
     expect(await askFrom(one, "203.0.113.2")).toEqual([200, 200, 200, 429]);
     expect(await askFrom(other, "203.0.113.1")).toEqual([429, 429, 429, 429]);
     expect(await askFrom(tenant.shop, "203.0.113.2")).toEqual([429, 429, 429, 429]);
   });
 
-  it("count nothing for whoever uses a key from where it may not be used", async () => {
+  it("count no call from a disallowed origin or address", async () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PRIVATE: "1/h:2" });
     const { key } = await tenant.make("private", {
       permissions: ["token:read"],
       allowedCidrs: ["203.0.113.1"],
     });
-    const askFrom = async (address: string) => (await ask(server, key, from(address))).status;
+    const askFrom = async (address: string) => (await whoAmI(server, key, from(address))).status;
     for (let i = 0; i < 5; i++) {
       expect(await askFrom("203.0.113.2")).toBe(403);
     }
     expect(await askFrom("203.0.113.1")).toBe(200);
   });
 
-  it("count private and management keys by key alone, each kind by its own setting", async () => {
+  it("count private and management keys by key, each with its own setting", async () => {
     const { server, tenant } = await start({
       ...{ ...proxied, RATE_LIMIT_PRIVATE: "1/h:2", RATE_LIMIT_MANAGEMENT: "1/h:8" },
       RATE_LIMIT_PUBLIC: "off",
     });
     const management = await tenant.make("management", { permissions: ["token:create"] });
     const acceptedOf = async (key: string) => {
-      const answers = Array.from({ length: 12 }, (_, i) => ask(server, key, from(`10.0.0.${i}`)));
-      return (await statusesOf(answers)).filter((status) => status === 200).length;
+      const responses = Array.from({ length: 12 }, (_, i) =>
+        whoAmI(server, key, from(`10.0.0.${i}`)),
+      );
+      return (await statusesOf(responses)).filter((status) => status === 200).length;
     };
     expect(await acceptedOf(tenant.backend.key)).toBe(2);
     expect(await acceptedOf(management.key)).toBe(8);
@@ -360,11 +365,11 @@ describe("limits by kind of key", () => {
   });
 });
 
-describe("wrong keys", () => {
-  /** As the settings are where nothing is set. */
+describe("invalid keys", () => {
+  /** With default settings. */
   const usual = { RATE_LIMIT_FAILURES: "" };
 
-  it("of which a thousand come from one address are all refused, most with Retry-After, and good keys are let in", async () => {
+  it("are all refused, most with Retry-After, while valid keys from the same address work", async () => {
     const { server, tenant } = await start(usual);
     stopTime();
     const named = () => makeKey("prv", tenant.backend.id);
@@ -375,7 +380,7 @@ describe("wrong keys", () => {
     for (let round = 0; round < 20; round++) {
       const wrong = Array.from({ length: 50 }, (_, i) => guess(kinds[i % kinds.length]?.()));
       refused.push(...(await Promise.all(wrong)));
-      good.push(await ask(server, tenant.backend.key), await ask(server, tenant.shop.key));
+      good.push(await whoAmI(server, tenant.backend.key), await whoAmI(server, tenant.shop.key));
     }
     expect(good.map(({ status }) => status)).toEqual(Array(40).fill(200));
     const throttled = refused.filter(({ status }) => status === 429);
@@ -389,11 +394,11 @@ describe("wrong keys", () => {
     expect(await throttled[0]?.json()).toMatchObject({ code: "rate_limited" });
   });
 
-  it("beyond the limit are told in the log like all calls, counted, and left out of the trail", async () => {
+  it("beyond the limit are logged and counted, but not in the audit log", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:5" });
     const wrong = makeKey("prv", tenant.backend.id);
     for (let i = 0; i < 20; i++) {
-      await ask(server, wrong);
+      await whoAmI(server, wrong);
     }
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
     expect(metrics).toContain('latchkey_rate_limited_total{limit="failures"} 15');
@@ -403,7 +408,7 @@ describe("wrong keys", () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5);
   });
 
-  it("are counted by address, and not where none is sent or one is asked about", async () => {
+  it("are counted by address, except missing keys and checked keys", async () => {
     const { server, tenant } = await start({
       ...{ RATE_LIMIT_FAILURES: "1/h:2", TRUSTED_PROXIES: "127.0.0.1" },
     });
@@ -412,18 +417,18 @@ describe("wrong keys", () => {
     for (let i = 0; i < 5; i++) {
       expect((await send(server, "/whoami")).status).toBe(401);
       const body = JSON.stringify({ key: makeKey("prv", newId(0)), permission: "token:read" });
-      const answer = await send(server, "/access/check", { method: "POST", headers: json, body });
-      expect(answer.status).toBe(200);
+      const response = await send(server, "/access/check", { method: "POST", headers: json, body });
+      expect(response.status).toBe(200);
     }
     const guess = async (address: string) =>
-      (await ask(server, "guess", { "x-forwarded-for": address })).status;
+      (await whoAmI(server, "guess", { "x-forwarded-for": address })).status;
     expect(await guess("203.0.113.1")).toBe(401);
     expect(await guess("203.0.113.1")).toBe(401);
     expect(await guess("203.0.113.1")).toBe(429);
     expect(await guess("203.0.113.2")).toBe(401);
   });
 
-  it("do not make of a stream whose key has ended one that came too soon", async () => {
+  it("do not turn the end of a stream with an expired key into a rate limit error", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:1" });
     const { key, id } = await tenant.make("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
@@ -433,7 +438,7 @@ describe("wrong keys", () => {
     const check = { correlationId: "a", check: { key, permission: "access:check" } };
     outbox.send(check);
     await messages.next();
-    await ask(server, "guess");
+    await whoAmI(server, "guess");
     await api.deleteApplication(tenant.root.key, { id });
     outbox.send(check);
     await expect(messages.next()).rejects.toMatchObject({ reason: "unauthenticated" });
@@ -443,15 +448,15 @@ describe("wrong keys", () => {
 });
 
 describe("limits that are off", () => {
-  it("refuse nobody", async () => {
+  it("refuse no call", async () => {
     const { server, tenant } = await start({
       ...{ RATE_LIMIT_PUBLIC: "off", RATE_LIMIT_PRIVATE: "off" },
       ...{ RATE_LIMIT_MANAGEMENT: "off", RATE_LIMIT_FAILURES: "off" },
     });
     const keys = [tenant.shop.key, tenant.backend.key, tenant.root.key];
-    const good = keys.flatMap((key) => Array.from({ length: 20 }, () => ask(server, key)));
+    const good = keys.flatMap((key) => Array.from({ length: 20 }, () => whoAmI(server, key)));
     expect(new Set(await statusesOf(good))).toEqual(new Set([200]));
-    const bad = Array.from({ length: 220 }, () => ask(server, "guess"));
+    const bad = Array.from({ length: 220 }, () => whoAmI(server, "guess"));
     expect(new Set(await statusesOf(bad))).toEqual(new Set([401]));
   });
 });

@@ -13,7 +13,7 @@ const started: TestServer[] = [];
 
 afterAll(() => Promise.all(started.map((server) => server.close())));
 
-/** Starts an instance that counts with others. */
+/** Starts an instance with shared rate limits. */
 async function start(store: TestServer["store"], limits: Record<string, string>) {
   const environment = {
     ...{ MONGODB_URI: uri, RATE_LIMIT_SCOPE: "shared", TRUSTED_PROXIES: "127.0.0.1" },
@@ -24,7 +24,7 @@ async function start(store: TestServer["store"], limits: Record<string, string>)
   return server;
 }
 
-async function ask(server: TestServer, key: string, address = "203.0.113.1"): Promise<number> {
+async function whoAmI(server: TestServer, key: string, address = "203.0.113.1"): Promise<number> {
   const { status, headers } = await send(server, "/whoami", {
     headers: { "svc-api-key": key, "x-forwarded-for": address },
   });
@@ -34,14 +34,15 @@ async function ask(server: TestServer, key: string, address = "203.0.113.1"): Pr
   return status;
 }
 
-/** Whether a line of the log tells that an instance counts by itself, or no longer does. */
-const isAboutContact = ({ msg }: Record<string, unknown>) => /^rate limits /.test(String(msg));
+/** Whether a log line reports the loss or return of shared rate limits. */
+const isAboutSharedLimits = ({ msg }: Record<string, unknown>) =>
+  /^shared rate limits /.test(String(msg));
 
-describe("buckets in MongoDB", () => {
+describe("token buckets in MongoDB", () => {
   const mongo = useMongo();
 
-  it("give as many tokens as they hold, and say when there will be another", async () => {
-    // So far ahead that MongoDB, by its own clock, does not remove a bucket that is in use.
+  it("give the tokens they hold and return the wait for the next", async () => {
+    // Far ahead, so that MongoDB's TTL does not remove a bucket in use.
     let now = Date.UTC(2100, 0);
     const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
     const rate = { count: 10, interval: 1_000, burst: 5 };
@@ -59,7 +60,7 @@ describe("buckets in MongoDB", () => {
     expect(await draw(9)).toMatchObject({ tokens: 5 });
   });
 
-  it("give all of many tokens or none, and say when there will be enough", async () => {
+  it("give all requested tokens or none, and return the wait", async () => {
     const now = Date.UTC(2100, 0);
     const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
     const rate = { count: 10, interval: 1_000, burst: 5 };
@@ -70,7 +71,7 @@ describe("buckets in MongoDB", () => {
     expect(await draw(3)).toEqual({ tokens: 0, wait: 300 });
   });
 
-  it("give no token twice, however many draw at once and whatever their clocks say", async () => {
+  it("give no token twice under concurrent draws and clock skew", async () => {
     const db = mongo.createDatabase();
     const stores = [await mongo.open(db), await mongo.open(db)];
     const rate = { count: 1, interval: hour, burst: 50 };
@@ -84,7 +85,7 @@ describe("buckets in MongoDB", () => {
 
     const clock = jest.spyOn(Date, "now");
     try {
-      // A draw fails after half a second, which a busy machine can take: then another bucket is tried.
+      // A draw times out after half a second on a busy machine: then another bucket is tried.
       for (let attempt = 0; ; attempt++) {
         const draws = await Promise.allSettled(drawTogether(`b${attempt}`));
         const tokens = draws.map((it) => (it.status === "fulfilled" ? (it.value?.tokens ?? 0) : 0));
@@ -100,7 +101,7 @@ describe("buckets in MongoDB", () => {
     }
   });
 
-  it("are swept when they are full again", async () => {
+  it("are deleted when full again", async () => {
     const db = mongo.createDatabase();
     const store = await mongo.open(db);
     await store.rateCounts?.draw("c", { count: 2, interval: 1_000, burst: 10 }, 1);
@@ -111,7 +112,7 @@ describe("buckets in MongoDB", () => {
   });
 });
 
-describe("two instances that count together", () => {
+describe("two instances with shared rate limits", () => {
   const mongo = useMongo();
   const limits = { RATE_LIMIT_PRIVATE: "1/h:10", RATE_LIMIT_FAILURES: "1/h:6" };
   let instances: TestServer[];
@@ -127,11 +128,11 @@ describe("two instances that count together", () => {
     tenant = await createTenant(first, createRestApi(first.url));
   });
 
-  /** Asks each instance in turn, so many times, and answers how often each status came. */
+  /** Calls each instance in turn and counts the status codes. */
   async function askInTurn(key: string, address: string, count: number) {
     const counts: Record<number, number> = {};
     for (let i = 0; i < count; i++) {
-      const status = await ask(instances[i % 2] as TestServer, key, address);
+      const status = await whoAmI(instances[i % 2] as TestServer, key, address);
       counts[status] = (counts[status] ?? 0) + 1;
     }
     return counts;
@@ -142,18 +143,18 @@ describe("two instances that count together", () => {
    * waits for it for half a second, as on a slow machine, counts by itself.
    */
   async function whileInContact<T>(attempt: (index: number) => Promise<T>): Promise<T> {
-    const lines = () => instances.map(({ logs }) => logs.filter(isAboutContact));
+    const lines = () => instances.map(({ logs }) => logs.filter(isAboutSharedLimits));
     for (let index = 1; ; index++) {
       const before = lines().flat().length;
       const result = await attempt(index);
-      const isLost = lines().some((told) => told.at(-1)?.level === 40);
+      const isLost = lines().some((entries) => entries.at(-1)?.level === 40);
       if (!isLost && lines().flat().length === before) {
         return result;
       }
     }
   }
 
-  it("let a key be used as often as one may", async () => {
+  it("allow a key the rate of one instance", async () => {
     const counts = await whileInContact(async () => {
       const { key } = await tenant.make("private", { permissions: ["access:check"] });
       return askInTurn(key, "203.0.113.1", 16);
@@ -161,16 +162,16 @@ describe("two instances that count together", () => {
     expect(counts).toEqual({ 200: 10, 429: 6 });
   });
 
-  it("count the checks of batches together, and refuse one that is too large for what is left", async () => {
+  it("count the checks of batches together and refuse a batch above the remainder", async () => {
     const statuses = await whileInContact(async () => {
       const { key } = await tenant.make("private", { permissions: ["access:check"] });
       const checkBatch = async (at: number, size: number) => {
-        const answer = await send(instances[at] as TestServer, "/access/check-batch", {
+        const response = await send(instances[at] as TestServer, "/access/check-batch", {
           method: "POST",
           headers: { "svc-api-key": key, "content-type": "application/json" },
           body: JSON.stringify({ checks: Array(size).fill({ key, permission: "access:check" }) }),
         });
-        return answer.status;
+        return response.status;
       };
       // The call that is refused takes the one token of every call.
       return [
@@ -184,14 +185,14 @@ describe("two instances that count together", () => {
     expect(statuses).toEqual([200, 200, 429, 200, 429]);
   });
 
-  it("refuse as many wrong keys as one does, before they say that there are too many", async () => {
+  it("allow together as many invalid keys as one instance", async () => {
     const counts = await whileInContact((index) => askInTurn("guess", `198.51.100.${index}`, 10));
     expect(counts).toEqual({ 401: 6, 429: 4 });
-    expect(await ask(instances[0] as TestServer, tenant.root.key)).toBe(200);
+    expect(await whoAmI(instances[0] as TestServer, tenant.root.key)).toBe(200);
   });
 });
 
-describe("an instance that cannot count with others", () => {
+describe("an instance without shared counts", () => {
   let mongo: FailingMongo;
 
   beforeAll(async () => {
@@ -206,21 +207,21 @@ describe("an instance that cannot count with others", () => {
   it.each<[what: string, data: object]>([
     ["fails", { failCommands: ["findAndModify"], errorCode: 10107 }],
     [
-      "does not answer",
+      "does not respond",
       { failCommands: ["findAndModify"], blockConnection: true, blockTimeMS: 10_000 },
     ],
-  ])("counts by itself where MongoDB %s, and says so once", async (_, data) => {
+  ])("counts locally if MongoDB %s, and logs it once", async (_, data) => {
     const server = await start(mongo.store, { ...rateLimitsOff, RATE_LIMIT_PRIVATE: "1/h:3" });
     const { backend } = await createTenant(server, createRestApi(server.url));
     await mongo.fail("alwaysOn", data);
     const statuses: number[] = [];
     for (let i = 0; i < 6; i++) {
-      statuses.push(await ask(server, backend.key));
+      statuses.push(await whoAmI(server, backend.key));
     }
     await mongo.fail("off");
     expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
-    expect(server.logs.filter(isAboutContact)).toMatchObject([
-      { level: 40, msg: expect.stringMatching(/^rate limits cannot/) },
+    expect(server.logs.filter(isAboutSharedLimits)).toMatchObject([
+      { level: 40, msg: expect.stringMatching(/^shared rate limits unavailable/) },
     ]);
   });
 });

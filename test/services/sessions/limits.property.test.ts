@@ -62,21 +62,21 @@ function shownBy({ allowed, transform = "" }: CheckAccessResponse): number {
   return allowed ? ["redact", "mask", "reveal"].indexOf(transform) : -1;
 }
 
-/** Of what is to be granted, as much as the authorizer holds by name: more is refused. */
+/** The part of the grants that the authorizer holds; more would be refused. */
 function heldOf(wanted: GrantsInit, held: GrantsInit): GrantsInit | undefined {
   const names = new Set(
     [held, ...(held.rules ?? [])].flatMap(({ permissions = [] }) => permissions),
   );
-  const kept = (list: readonly string[] = []) => list.filter((name) => names.has(name));
+  const among = (list: readonly string[] = []) => list.filter((name) => names.has(name));
   const rules = (wanted.rules ?? [])
-    .map((rule) => ({ ...rule, permissions: kept(rule.permissions) }))
+    .map((rule) => ({ ...rule, permissions: among(rule.permissions) }))
     .filter((rule) => rule.permissions.length > 0);
-  const grants = { permissions: kept(wanted.permissions), rules };
+  const grants = { permissions: among(wanted.permissions), rules };
   return grants.permissions.length + rules.length > 0 ? grants : undefined;
 }
 
-describe("a session of a service", () => {
-  it("may do only what its authorizer may do now, and sees no more of a token", async () => {
+describe("an authorized session", () => {
+  it("has at most its authorizer's current access, and no stronger view of a token", async () => {
     let allowed = 0;
     let limited = 0;
     await fc.assert(

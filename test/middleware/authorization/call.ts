@@ -14,31 +14,31 @@ import { type ProblemCode, problemCatalogue } from "../../../src/contract/proble
 import type { Binding } from "../../../src/transport/rest/router.js";
 import { envelope, readDetails } from "../../support/raw-grpc.js";
 
-/** How a call was answered. */
-export interface Answer {
-  /** Why it was refused, as a status of HTTP; absent where it was not. */
+/** The response to a call. */
+export interface CallResult {
+  /** The HTTP status of a refusal; absent on success. */
   readonly refusal?: number;
-  /** All that was said, as it came. */
+  /** The raw response text. */
   readonly text: string;
 }
 
 const keyHeader = "svc-api-key";
 
-/** What goes with the message of a call. */
-export interface AskOptions {
+/** Options of a call. */
+export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Called when the server asks for the body, which is sent when this resolves. */
+  /** Called on 100 Continue. The body is sent when the promise resolves. */
   readonly beforeBody?: () => Promise<unknown>;
 }
 
-/** Makes a call at the path of its method. */
-export async function askRest(
+/** Makes a REST call. */
+export async function callRest(
   url: string,
   { method, verb, segments, hasBody, status }: Binding,
   message: Message,
   key: string | undefined,
-  { headers = {}, beforeBody }: AskOptions = {},
-): Promise<Answer> {
+  { headers = {}, beforeBody }: CallOptions = {},
+): Promise<CallResult> {
   const fields = toJson(method.input, message as MessageShape<typeof method.input>, {
     useProtoFieldName: true,
   }) as Record<string, string>;
@@ -70,10 +70,10 @@ export async function askRest(
     outgoing.end(body);
   }
   const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
-  const answer = await text(incoming);
+  const response = await text(incoming);
   return incoming.statusCode === status
-    ? { text: answer }
-    : { text: answer, refusal: incoming.statusCode ?? 0 };
+    ? { text: response }
+    : { text: response, refusal: incoming.statusCode ?? 0 };
 }
 
 function take(fields: Record<string, string>, name: string): string {
@@ -82,14 +82,14 @@ function take(fields: Record<string, string>, name: string): string {
   return value;
 }
 
-/** Makes a call of gRPC. A stream is left with its first message. */
-export function askGrpc(
+/** Makes a gRPC call. Leaves a stream after its first message. */
+export function callGrpc(
   session: ClientHttp2Session,
   method: DescMethod,
   message: Message,
   key: string | undefined,
-  { headers = {}, beforeBody }: AskOptions = {},
-): Promise<Answer> {
+  { headers = {}, beforeBody }: CallOptions = {},
+): Promise<CallResult> {
   const isStream =
     method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
   const stream = session.request({
