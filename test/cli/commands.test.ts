@@ -283,7 +283,7 @@ describe("what cannot be done is told in one line, with a code that says which k
       ["whoami"],
       { LATCHKEY_KEY: "lk_mgt_wrong" },
       4,
-      "is not one that works",
+      "is missing or not valid",
     ],
     [
       "a service that is away",

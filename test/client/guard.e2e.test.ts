@@ -410,7 +410,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     it("tells when the stream breaks, and why", async () => {
       const powerless = await createApplication("private", [read]);
       for (const [key, code, reason] of [
-        ["lk_prv_nobody", Code.Unauthenticated, "it is not one that works"],
+        ["lk_prv_nobody", Code.Unauthenticated, "is missing or not valid"],
         [powerless.key, Code.PermissionDenied, "access:check"],
       ] as const) {
         const errors: ConnectError[] = [];

@@ -47,7 +47,7 @@ describe("the contract", () => {
 
   it("stops a server whose method does not say who may call it", () => {
     expect(() => accessOf(Health.method.check)).toThrow(
-      "grpc.health.v1.Health.Check does not say who may call it",
+      "grpc.health.v1.Health.Check has no option (access)",
     );
   });
 

@@ -47,7 +47,7 @@ describe("an origin over REST", () => {
       ["https://\u00e9", '"https://\u00e9"'],
     ] as const) {
       const { detail } = expectProblem(await ask(key, { origin: sent }), 403, "origin_not_allowed");
-      expect(detail).toContain(`from the origin ${shown}. Ask for your origin to be added`);
+      expect(detail).toContain(`from the origin ${shown}. Add your origin to the allowed_origins`);
       expect(detail).not.toContain(origin);
     }
   });

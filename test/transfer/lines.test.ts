@@ -225,7 +225,7 @@ describe("a line that is not as it should be", () => {
     expect(faultOf('{"application":')).toContain("is not valid JSON");
     expect(faultOf("{}")).toContain("must have one member");
     expect(faultOf({ ...application(), ...session() })).toContain("must have one member");
-    expect(faultOf('{"end":{},"end":{}}')).toContain("is given twice");
+    expect(faultOf('{"end":{},"end":{}}')).toContain("is duplicated");
   });
 });
 

@@ -76,8 +76,8 @@ describe("an explanation", () => {
     [["lists token:read on everything"], ruleOf(), undefined],
     [["lists token:read", "container /pci/ covers /pci/high/"], inPci, { container: "pci/high" }],
     [["container /pci/ does not cover /pcix/"], inPci, { container: "/pcix/" }],
-    [["container /pci/ does not cover a token without one"], inPci, { id: "card-1" }],
-    [["is about certain tokens, and none is named"], inPci, undefined],
+    [["container /pci/ does not cover a token without a container"], inPci, { id: "card-1" }],
+    [["matches certain tokens only, and no token is named"], inPci, undefined],
     [["lists token:read", "id card-1 starts with card-"], cards, { id: "card-1" }],
     [["id bank-1 does not start with card-"], cards, { id: "bank-1" }],
     [["the token has no id that starts with card-"], cards, { container: "/pci/" }],
@@ -88,7 +88,7 @@ describe("an explanation", () => {
       { id: "card-2" },
     ],
     [
-      ["id ends_with 1 is a condition that nothing can meet"],
+      ["id ends_with 1 is a condition that no token can meet"],
       ruleOf({ conditions: [conditionOf("id", "ends_with", "1")] }),
       { id: "card-1" },
     ],
@@ -102,7 +102,7 @@ describe("an explanation", () => {
     const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
     const asked = { permission: "application:read", token: undefined, ownPermission: true };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
-    expect(rules[0]?.why).toEqual(["lists application:read, which concerns no token"]);
+    expect(rules[0]?.why).toEqual(["lists application:read, which does not concern tokens"]);
   });
 
   it("comes last to the permission on everything", () => {
@@ -110,11 +110,11 @@ describe("an explanation", () => {
     const rules = [ruleOf({ container: "/pci/" })];
     expect(explainRules({ permissions: ["token:read"], rules }, asked).bare).toEqual({
       outcome: "decides",
-      why: ["token:read is granted on everything"],
+      why: ["token:read is granted directly"],
     });
     expect(explainRules({ permissions: [], rules }, asked).bare).toEqual({
       outcome: "does_not_match",
-      why: ["token:read is not granted on everything"],
+      why: ["token:read is not granted directly"],
     });
   });
 });

@@ -97,7 +97,7 @@ describe("a call that comes too soon", () => {
     const answer = await ask(server, key);
     const { detail } = expectProblem(answer, 429, "rate_limited");
     expect(detail).toBe(
-      `Too many calls or checks came with this key. Try again in ${answer.headers["retry-after"]} s.`,
+      `Too many calls or checks came with this key. Retry in ${answer.headers["retry-after"]} s.`,
     );
     expectRetryHint((name) => answer.headers[name], server.clock.now());
   });
