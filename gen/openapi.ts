@@ -26,19 +26,19 @@ export const openapi = {
   "tags": [
     {
       "name": "Access",
-      "description": "Answers what a key may do, and why, so that no other service has to interpret permissions and rules by itself.\n\nPermissions:\n\n- `access:check`: Ask what any key of the tenant may do, and watch for changes of it."
+      "description": "Decides what a key may do, and explains why, so that other services need not evaluate permissions and rules themselves.\n\nPermissions:\n\n- `access:check`: Check what any key of the tenant may do, and watch for changes."
     },
     {
       "name": "Applications",
-      "description": "Manages applications, the named API keys of a tenant. Everything happens inside the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and regenerate or end their keys.\n- `application:delete`: Delete applications."
+      "description": "Manages applications, the named API keys of a tenant. All methods are limited to the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and regenerate or revoke their keys.\n- `application:delete`: Delete applications."
     },
     {
       "name": "Events",
-      "description": "Shows what was done in the tenant of the caller's key, by whom and from where, what was denied, and what is about to end.\n\nPermissions:\n\n- `event:read`: Read the trail of what was done and denied, and watch it."
+      "description": "The audit log of the tenant of the caller's key: changes, denied calls, and upcoming expirations, with the actor and the address.\n\nPermissions:\n\n- `event:read`: Read and watch the audit log."
     },
     {
       "name": "Sessions",
-      "description": "Opens, authorizes, shows and ends sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and hands the nonce to its backend. The backend authorizes the session with its private key. From then on the session's key has the access that the backend gave it.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: End sessions, one or all of an application."
+      "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions of an application."
     },
     {
       "name": "Operations",
@@ -52,8 +52,8 @@ export const openapi = {
         "tags": [
           "Access"
         ],
-        "summary": "Decides whether a key may do something, with a token or without, and says why",
-        "description": "The key in the body is the subject, the key of an application or session of the caller's tenant. That it may not is an answer like any other, with `allowed` false, and not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Checks whether a key has a permission, for a token or without one",
+        "description": "The subject is the key in the body: the key of an application or session of the caller's tenant. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -82,7 +82,7 @@ export const openapi = {
         },
         "responses": {
           "200": {
-            "description": "The answer to a check, and the reason for it.",
+            "description": "The result of a check and its reason.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -155,12 +155,12 @@ export const openapi = {
                   "type": "urn:latchkey:problem:invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
-                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere",
+                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters",
                   "code": "invalid_request",
                   "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
                   "errors": {
                     "key": [
-                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere"
+                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters"
                     ]
                   }
                 }
@@ -292,8 +292,8 @@ export const openapi = {
         "tags": [
           "Access"
         ],
-        "summary": "Decides up to 1,000 checks at once, and answers in their order",
-        "description": "A check that breaks a rule is answered with `invalid_request` and does not spoil the others. Each check counts towards the rate limit of the caller's key: where it allows fewer, nothing is checked.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Makes up to 1,000 checks in one call and returns the results in order",
+        "description": "An invalid check gets the reason `invalid_request` and does not affect the others. Each check counts towards the rate limit of the caller's key. If the limit allows fewer checks, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -326,7 +326,7 @@ export const openapi = {
         },
         "responses": {
           "200": {
-            "description": "The answers to many checks.",
+            "description": "The results of a batch of checks.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -540,8 +540,8 @@ export const openapi = {
         "tags": [
           "Access"
         ],
-        "summary": "Tells whose key the caller has and what it may do",
-        "description": "Any key that works can see its own restrictions, that of a session also before it is authorized.\n\nAny valid key is accepted.",
+        "summary": "Returns the owner and the permissions of the caller's own key",
+        "description": "Any valid key can call it, including the key of a session that is not authorized yet.\n\nAny valid key is accepted.",
         "x-callers": [
           "private",
           "public",
@@ -550,7 +550,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "Whose key it is and what it may do.",
+            "description": "The owner of a key and its permissions.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -712,8 +712,8 @@ export const openapi = {
         "tags": [
           "Access"
         ],
-        "summary": "Lists the permissions that this service knows: its own, and those of other services that it has heard of",
-        "description": "Names that are not listed can be given too.\n\nAny valid key is accepted.",
+        "summary": "Lists the permissions of this service and well-known permissions of other services",
+        "description": "Other names can be granted too.\n\nAny valid key is accepted.",
         "x-callers": [
           "private",
           "public",
@@ -725,7 +725,7 @@ export const openapi = {
             "name": "type",
             "in": "query",
             "required": false,
-            "description": "Only those that applications of this type may hold.",
+            "description": "Only permissions that applications of this type may hold.",
             "schema": {
               "type": "string",
               "enum": [
@@ -741,7 +741,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "The permissions that this service knows.",
+            "description": "The listed permissions.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -864,8 +864,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Creates an application and answers with its key, which is shown here and never again",
-        "description": "Permissions of this service itself can be given only by a caller that holds them, and by one that expires only to applications that expire no later. Those of other services can be given freely by management applications; others give only what a grant of their own covers.\n\nRequires the permission `application:create`, which only private applications and management applications can hold.",
+        "summary": "Creates an application and returns its key, which is shown only once",
+        "description": "Only a caller that holds a permission of this service can grant it. A caller that expires can grant it only to applications that expire no later. Management applications can grant any permission of other services. Other callers can grant only what their own grants cover.\n\nRequires the permission `application:create`, which only private applications and management applications can hold.",
         "x-required-permission": "application:create",
         "x-callers": [
           "private",
@@ -923,7 +923,7 @@ export const openapi = {
         },
         "responses": {
           "201": {
-            "description": "A named credential of a tenant, with the grants of its key. Without `modified_by` and `modified_at`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `modified_by` and `modified_at`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1135,8 +1135,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Lists the applications of the tenant, or those that are searched for, newest first unless another order is asked for",
-        "description": "Ask for pages by number, or, in a large tenant, walk by cursor: pass the `pagination.next` of each answer as the `start` of the next call.\n\nPage and start exclude each other: give one of them.\n\nRequires the permission `application:read`.",
+        "summary": "Lists or searches the applications of the tenant, newest first by default",
+        "description": "Request pages by number, or by cursor in a large tenant: pass `pagination.next` of the response as `start`.\n\nPage and start cannot be combined: send one of them.\n\nRequires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -1168,7 +1168,7 @@ export const openapi = {
             "name": "page",
             "in": "query",
             "required": false,
-            "description": "The page to show. The first is 1, which is also the default.",
+            "description": "The page number. The first page is 1, the default.",
             "schema": {
               "type": "integer",
               "format": "int32",
@@ -1182,7 +1182,7 @@ export const openapi = {
             "name": "size",
             "in": "query",
             "required": false,
-            "description": "How many applications a page holds, 20 by default.",
+            "description": "The page size, 20 by default.",
             "schema": {
               "type": "integer",
               "format": "int32",
@@ -1197,7 +1197,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to go on from: the `pagination.next` of an earlier answer to the same question.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response to the same query.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -1227,7 +1227,7 @@ export const openapi = {
             "name": "status",
             "in": "query",
             "required": false,
-            "description": "Only those that are enabled, or only those that are disabled.",
+            "description": "Only applications with this status.",
             "schema": {
               "type": "string",
               "enum": [
@@ -1243,7 +1243,7 @@ export const openapi = {
             "name": "permission",
             "in": "query",
             "required": false,
-            "description": "Only those that hold this permission, directly or by a rule.",
+            "description": "Only applications that hold this permission, directly or by a rule.",
             "schema": {
               "type": "string",
               "maxLength": 100,
@@ -1257,7 +1257,7 @@ export const openapi = {
             "name": "name_prefix",
             "in": "query",
             "required": false,
-            "description": "Only those whose name begins so, in upper or lower case.",
+            "description": "Only applications whose name starts with this text, ignoring case.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -1271,7 +1271,7 @@ export const openapi = {
             "name": "expires_before",
             "in": "query",
             "required": false,
-            "description": "Only those that expire before this moment.",
+            "description": "Only applications that expire before this time.",
             "schema": {
               "type": "string",
               "format": "date-time",
@@ -1284,7 +1284,7 @@ export const openapi = {
             "name": "last_used_before",
             "in": "query",
             "required": false,
-            "description": "Only those that were last used before this moment, or created before it and never used.",
+            "description": "Only applications that were last used before this time, or created before it and never used.",
             "schema": {
               "type": "string",
               "format": "date-time",
@@ -1297,7 +1297,7 @@ export const openapi = {
             "name": "order",
             "in": "query",
             "required": false,
-            "description": "The order of the list: `newest` first; by `name`; by `expires_at`, which shows only those that expire, the next one first; or by `last_used_at`, those first that have not been used for the longest time. By default it is that of `name_prefix`, `expires_before` or `last_used_before`, where one of them is given, in this order, and otherwise `newest`.",
+            "description": "The order of the list: `newest` first; by `name`; by `expires_at`, the next to expire first, without applications that never expire; or by `last_used_at`, the longest unused first. The default follows the first of `name_prefix`, `expires_before` and `last_used_before` that is set, and is otherwise `newest`.",
             "schema": {
               "type": "string",
               "enum": [
@@ -1510,7 +1510,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `key`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1672,8 +1672,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Replaces the name, the permissions and the rules of an application as a whole",
-        "description": "Its allowed origins and networks and its session quota change only where the request gives them. It does not change the type, keys, status, expiry or tenant.\n\nWhoever changes an application, its keys or its status needs all permissions of this service that it holds. What it is given is limited as in CreateApplication; what it had before counts as given by nobody.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Replaces the name, the permissions and the rules of an application",
+        "description": "The allowed origins and networks and the session quota change only if the request contains them. The type, keys, status, expiry and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1698,7 +1698,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -1757,7 +1757,7 @@ export const openapi = {
         },
         "responses": {
           "200": {
-            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `key`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2016,7 +2016,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Deletes an application",
-        "description": "Its keys, and those of the sessions that it opened or authorized, stop working at once.\n\nRequires the permission `application:delete`, which only private applications and management applications can hold.",
+        "description": "Its keys, and the sessions that it opened or authorized, are revoked at once.\n\nRequires the permission `application:delete`, which only private applications and management applications can hold.",
         "x-required-permission": "application:delete",
         "x-callers": [
           "private",
@@ -2041,7 +2041,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2177,8 +2177,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Gets the application that the caller's own key belongs to",
-        "description": "With the key of a session it is the application that the session was opened with.\n\nRequires the permission `application:read`.",
+        "summary": "Gets the application of the caller's own key",
+        "description": "For the key of a session, it is the application that opened the session.\n\nRequires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -2188,7 +2188,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `key`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2349,8 +2349,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Gives an application a new key, shown here and never again",
-        "description": "Sessions opened with the old one live on.\n\nWithout a grace period every earlier key stops working at once. With one, the present key goes on working until it is over and then ends by itself, so that the new key can be rolled out meanwhile. An application has at most three keys that work.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Creates a new key for an application, which is shown only once",
+        "description": "Open sessions stay valid.\n\nWithout a grace period, all earlier keys are revoked at once. With one, the current key stays valid until the grace period is over, so that the new key can be rolled out. An application has at most three valid keys.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -2375,7 +2375,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2413,7 +2413,7 @@ export const openapi = {
         },
         "responses": {
           "200": {
-            "description": "A named credential of a tenant, with the grants of its key.",
+            "description": "A named API client of a tenant, with its keys and their grants.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2674,7 +2674,7 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Lists the keys of an application that work, newest first, without the keys themselves",
+        "summary": "Lists the valid keys of an application, newest first, without their secrets",
         "description": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
@@ -2836,8 +2836,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Ends one key of an application at once",
-        "description": "The others go on working.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Revokes one key of an application at once",
+        "description": "The others stay valid.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -2876,7 +2876,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -3045,8 +3045,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Refuses the keys of an application, and those of the sessions that it opened or authorized, until it is enabled again",
-        "description": "Nothing else about it changes. The last enabled application of a tenant that can create and update applications cannot be disabled, deleted or deprived of that.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Disables an application",
+        "description": "Its keys, and the keys of the sessions that it opened or authorized, are refused until it is enabled again. The last enabled application of a tenant that can create and update applications cannot be disabled, deleted or lose these permissions.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -3071,7 +3071,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -3096,7 +3096,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `key`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3311,8 +3311,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Lets the keys of an application work again, and those of the sessions that it opened or authorized and that have not ended meanwhile",
-        "description": "Requires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Enables an application",
+        "description": "Its keys, and the keys of the sessions that it opened or authorized, become valid again unless they have expired or been revoked.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -3337,7 +3337,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "Refuses the call unless the application is still at this `version`, with or without the double quotes of an ETag. Absent, or `*`, takes it as it is. May be sent as `if-match` metadata too.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -3362,7 +3362,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "A named credential of a tenant, with the grants of its key. Without `key`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `key`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3538,8 +3538,8 @@ export const openapi = {
         "tags": [
           "Events"
         ],
-        "summary": "Lists what happened in the tenant, newest first, for as long as the operator keeps it",
-        "description": "Walk by cursor: pass the `pagination.next` of each answer as the `start` of the next call. A page of large events holds fewer than were asked for.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Lists the events of the tenant, newest first",
+        "description": "The operator sets the retention.\n\nTo get the next page, pass `pagination.next` of the response as `start`. A page of large events may hold fewer than requested.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "event:read",
         "x-callers": [
           "private",
@@ -3551,7 +3551,7 @@ export const openapi = {
             "name": "target",
             "in": "query",
             "required": false,
-            "description": "Only what was done to the application, session or key with this id.",
+            "description": "Only events whose target is the application, session or key with this id.",
             "schema": {
               "type": "string",
               "format": "uuid",
@@ -3564,7 +3564,7 @@ export const openapi = {
             "name": "actor",
             "in": "query",
             "required": false,
-            "description": "Only what the application, session or key with this id did.",
+            "description": "Only events whose actor is the application, session or key with this id.",
             "schema": {
               "type": "string",
               "format": "uuid",
@@ -3609,7 +3609,7 @@ export const openapi = {
             "name": "since",
             "in": "query",
             "required": false,
-            "description": "Only what happened at this moment or later.",
+            "description": "Only events at this time or later.",
             "schema": {
               "type": "string",
               "format": "date-time",
@@ -3622,7 +3622,7 @@ export const openapi = {
             "name": "until",
             "in": "query",
             "required": false,
-            "description": "Only what happened before this moment.",
+            "description": "Only events before this time.",
             "schema": {
               "type": "string",
               "format": "date-time",
@@ -3635,7 +3635,7 @@ export const openapi = {
             "name": "size",
             "in": "query",
             "required": false,
-            "description": "How many events a page holds at most, 20 by default.",
+            "description": "The maximum page size, 20 by default.",
             "schema": {
               "type": "integer",
               "format": "int32",
@@ -3650,7 +3650,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to go on from: the `pagination.next` of an earlier answer.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -3865,7 +3865,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Opens a session for the public application of the caller's key",
-        "description": "It has no access until it is authorized.\n\nAn application may have only so many sessions open at once: its `session_quota`, or the default of the service.\n\nRequires the key of a public application.",
+        "description": "It has no access until it is authorized.\n\nThe `session_quota` of the application, or the default of the service, limits the number of open sessions.\n\nRequires the key of a public application.",
         "x-callers": [
           "public"
         ],
@@ -3886,7 +3886,7 @@ export const openapi = {
         ],
         "responses": {
           "201": {
-            "description": "A session that was just opened.",
+            "description": "A new session.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4063,8 +4063,8 @@ export const openapi = {
         "tags": [
           "Sessions"
         ],
-        "summary": "Lists the sessions of the tenant that have not ended, newest first",
-        "description": "Walk them by cursor: pass the `pagination.next` of each answer as the `start` of the next call.\n\nRequires the permission `session:read`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Lists the open sessions of the tenant, newest first",
+        "description": "To get the next page, pass `pagination.next` of the response as `start`.\n\nRequires the permission `session:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:read",
         "x-callers": [
           "private",
@@ -4105,7 +4105,7 @@ export const openapi = {
             "name": "size",
             "in": "query",
             "required": false,
-            "description": "How many sessions a page holds, 20 by default.",
+            "description": "The page size, 20 by default.",
             "schema": {
               "type": "integer",
               "format": "int32",
@@ -4120,7 +4120,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to go on from: the `pagination.next` of an earlier answer.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -4301,8 +4301,8 @@ export const openapi = {
         "tags": [
           "Sessions"
         ],
-        "summary": "Gives a session its access and spends the nonce",
-        "description": "The caller is a private application of the same tenant and can grant no permission that it does not hold itself. Whatever is granted, the session may do only what its authorizer may do at that moment, and ends with it. A call that is refused leaves the nonce good.\n\nWhoever opened the session gets this access. Take a nonce only from a user whom you have authenticated, in a request that no other site can make, and never from a link: otherwise an attacker has your user's access granted to a session of their own.\n\nRequires the key of a private application.",
+        "summary": "Authorizes a session and consumes the nonce",
+        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can get your user's access for a session of their own.\n\nRequires the key of a private application.",
         "x-callers": [
           "private"
         ],
@@ -4742,8 +4742,8 @@ export const openapi = {
         "tags": [
           "Sessions"
         ],
-        "summary": "Ends a session",
-        "description": "Its key and its nonce stop working at once.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Revokes a session",
+        "description": "Its key and its nonce become invalid at once.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",
@@ -4886,8 +4886,8 @@ export const openapi = {
         "tags": [
           "Sessions"
         ],
-        "summary": "Ends every session of an application at once, however many there are",
-        "description": "Its own keys go on working, and new sessions can be opened.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Revokes every session of an application at once",
+        "description": "Its own keys stay valid, and new sessions can be opened.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",
@@ -5687,7 +5687,7 @@ export const openapi = {
     "schemas": {
       "TokenReferenceInput": {
         "type": "object",
-        "description": "The attributes of a token that rules look at.\n\nGive the id of the token, its container, or both.",
+        "description": "The attributes of a token that rules compare.\n\nSend the id of the token, its container, or both.",
         "properties": {
           "id": {
             "type": "string",
@@ -5706,14 +5706,14 @@ export const openapi = {
             "examples": [
               "/pci/customer-42/"
             ],
-            "description": "The container of the token. A missing slash at the start or the end is understood.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+            "description": "The container of the token. The slashes at the start and the end are optional.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
           }
         },
         "additionalProperties": false
       },
       "CheckAccessRequest": {
         "type": "object",
-        "description": "A question: may this key do this, with this token?",
+        "description": "A check: does this key have this permission on this token?",
         "properties": {
           "key": {
             "type": "string",
@@ -5722,7 +5722,7 @@ export const openapi = {
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere."
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters."
           },
           "permission": {
             "type": "string",
@@ -5732,11 +5732,11 @@ export const openapi = {
             "examples": [
               "token:read"
             ],
-            "description": "What it wants to do.\n\nMust be two or three lower-case segments joined by colons, for example token:read."
+            "description": "The permission to check.\n\nMust be two or three lower-case segments separated by colons, for example token:read."
           },
           "token": {
             "$ref": "#/components/schemas/TokenReferenceInput",
-            "description": "The token that it wants to do it with. Absent where the permission is not about a token; rules that are limited to some tokens then grant nothing, except for permissions of this service itself."
+            "description": "The token to check: a vaulted data item, not a credential. Absent if the permission does not concern a token. Rules that are limited to some tokens then grant nothing, except for permissions of this service."
           },
           "origin": {
             "type": "string",
@@ -5744,7 +5744,7 @@ export const openapi = {
             "examples": [
               "https://shop.example.com"
             ],
-            "description": "The `Origin` header of the request that the subject made to you, where it had one. Needed where the subject's application has `allowed_origins`."
+            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
           },
           "address": {
             "type": "string",
@@ -5752,7 +5752,7 @@ export const openapi = {
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The address that the subject's request came to you from. Needed where the subject's application has `allowed_cidrs`."
+            "description": "The client address of the subject's request to you. Required if the subject's application has `allowed_cidrs`."
           }
         },
         "required": [
@@ -5763,7 +5763,7 @@ export const openapi = {
       },
       "DecidingRule": {
         "type": "object",
-        "description": "Which rule decided a check.",
+        "description": "The rule that decided a check.",
         "properties": {
           "place": {
             "type": "integer",
@@ -5771,7 +5771,7 @@ export const openapi = {
             "examples": [
               0
             ],
-            "description": "The place of the rule in the list that it is in. The first is 0."
+            "description": "The index of the rule in its list. The first is 0."
           },
           "priority": {
             "type": "integer",
@@ -5786,7 +5786,7 @@ export const openapi = {
             "examples": [
               "Cards may be read, masked"
             ],
-            "description": "Its description, where it has one."
+            "description": "Its description, if it has one."
           }
         },
         "required": [
@@ -5796,7 +5796,7 @@ export const openapi = {
       },
       "DecidedBy": {
         "type": "object",
-        "description": "The grant that decided a check: a rule, or a bare permission.",
+        "description": "The grant that decided a check: a rule, or a directly granted permission.",
         "properties": {
           "rule": {
             "$ref": "#/components/schemas/DecidingRule",
@@ -5807,31 +5807,31 @@ export const openapi = {
             "examples": [
               "token:read"
             ],
-            "description": "The permission, where it decided because it is granted on everything."
+            "description": "The permission, if it is granted directly and decided."
           }
         }
       },
       "GrantDecision": {
         "type": "object",
-        "description": "What one side says: the grants of a session, or those of its authorizer.",
+        "description": "The decision by the grants of a session or of its authorizer.",
         "properties": {
           "allowed": {
             "type": "boolean",
             "examples": [
               true
             ],
-            "description": "Whether they allow it."
+            "description": "Whether the grants allow it."
           },
           "transform": {
             "type": "string",
             "examples": [
               "mask"
             ],
-            "description": "How much of the token they allow to be seen. Absent where they do not."
+            "description": "How much of the token is shown. Absent if denied."
           },
           "decided_by": {
             "$ref": "#/components/schemas/DecidedBy",
-            "description": "The grant that decided. Absent where they do not."
+            "description": "The grant that decided. Absent if denied."
           },
           "reason": {
             "type": "string",
@@ -5842,7 +5842,7 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "Why they do not: `permission_missing` or `no_rule_matches`."
+            "description": "The reason for a denial: `permission_missing` or `no_rule_matches`."
           }
         },
         "required": [
@@ -5851,14 +5851,14 @@ export const openapi = {
       },
       "CheckAccessResponse": {
         "type": "object",
-        "description": "The answer to a check, and the reason for it.",
+        "description": "The result of a check and its reason.",
         "properties": {
           "allowed": {
             "type": "boolean",
             "examples": [
               true
             ],
-            "description": "Whether the subject may."
+            "description": "Whether the subject has the permission."
           },
           "transform": {
             "type": "string",
@@ -5870,11 +5870,11 @@ export const openapi = {
             "examples": [
               "mask"
             ],
-            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent where it may not."
+            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent if denied."
           },
           "decided_by": {
             "$ref": "#/components/schemas/DecidedBy",
-            "description": "The grant that decided. Absent where the subject may not. It is one of the authorizer's where `limited_by` says so."
+            "description": "The grant that decided. Absent if denied. It belongs to the authorizer if `limited_by` is `authorizer`."
           },
           "reason": {
             "type": "string",
@@ -5892,14 +5892,14 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "Why the subject may not, in a word that never changes its meaning. `unknown_key`: no key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `disabled`: its application, or the one that authorized its session, is disabled; told to callers with `application:read`, to others the key is unknown. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or you did not say from where it is. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none of them is about this token. Of a session both can be said of its authorizer; `limited_by` tells. `invalid_request`: the check breaks a rule; only in batches and streams."
+            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
           },
           "detail": {
             "type": "string",
             "examples": [
-              "The rules of the private application \"Invoices\" (0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a) that list token:read are not about this token: grant token:read in a rule that matches it, or bare."
+              "The rules of the private application \"Invoices\" (0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a) that list token:read do not match this token: grant token:read in a rule that matches it, or directly."
             ],
-            "description": "Why the subject may not and what would have to be granted, in a sentence."
+            "description": "Explains the denial and how to allow the request, for people."
           },
           "application_id": {
             "type": "string",
@@ -5907,7 +5907,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The application of the subject's key, or the one that its session was opened with. Absent where the key is not known."
+            "description": "The application of the subject's key, or the one that opened its session. Absent if the key is unknown."
           },
           "session_id": {
             "type": "string",
@@ -5915,7 +5915,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The session of the subject's key, where it is one."
+            "description": "The session of the subject's key, if it belongs to one."
           },
           "expires_at": {
             "type": "string",
@@ -5923,7 +5923,7 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "When the subject's key ends by itself. Absent where it does not."
+            "description": "When the subject's key expires. Absent if it never does."
           },
           "checked_at": {
             "type": "string",
@@ -5931,21 +5931,21 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:00:00.000Z"
             ],
-            "description": "When this was decided, by the clock of the service."
+            "description": "When the check was made, by the clock of the service."
           },
           "depends_on_origin": {
             "type": "boolean",
             "examples": [
               true
             ],
-            "description": "True where the answer is about this origin only, as the subject's application has `allowed_origins`. Absent otherwise."
+            "description": "True if the result is valid for this origin only, because the subject's application has `allowed_origins`. Absent otherwise."
           },
           "depends_on_address": {
             "type": "boolean",
             "examples": [
               true
             ],
-            "description": "True where the answer is about this address only, as the subject's application has `allowed_cidrs`. Absent otherwise."
+            "description": "True if the result is valid for this address only, because the subject's application has `allowed_cidrs`. Absent otherwise."
           },
           "authorized_by": {
             "type": "string",
@@ -5953,15 +5953,15 @@ export const openapi = {
             "examples": [
               "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
             ],
-            "description": "The private application that authorized the session of the subject's key, where one did. The answer changes with it."
+            "description": "The private application that authorized the session of the subject's key. Absent for other keys. The result depends on the grants of this application."
           },
           "by_session": {
             "$ref": "#/components/schemas/GrantDecision",
-            "description": "What the session was granted says. A session may do only what its authorizer may do too, so both sides are told, and the answer is the stricter of the two. Absent for the keys of applications."
+            "description": "The decision by the session's own grants. A session can do no more than its authorizer, so the result is the stricter of the two decisions. Absent for keys of applications."
           },
           "by_authorizer": {
             "$ref": "#/components/schemas/GrantDecision",
-            "description": "What its authorizer is granted now says."
+            "description": "The decision by the current grants of its authorizer."
           },
           "limited_by": {
             "type": "string",
@@ -5972,7 +5972,7 @@ export const openapi = {
             "examples": [
               "session"
             ],
-            "description": "Which side decided: `session`, or `authorizer` where that allows less."
+            "description": "Whose grants decided: `session`, or `authorizer` if they allow less."
           }
         },
         "required": [
@@ -5982,7 +5982,7 @@ export const openapi = {
       },
       "CheckAccessRequestInput": {
         "type": "object",
-        "description": "A question: may this key do this, with this token?",
+        "description": "A check: does this key have this permission on this token?",
         "properties": {
           "key": {
             "type": "string",
@@ -5991,7 +5991,7 @@ export const openapi = {
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits, or 16 to 200 visible characters where it was made elsewhere."
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters."
           },
           "permission": {
             "type": "string",
@@ -6001,11 +6001,11 @@ export const openapi = {
             "examples": [
               "token:read"
             ],
-            "description": "What it wants to do.\n\nMust be two or three lower-case segments joined by colons, for example token:read."
+            "description": "The permission to check.\n\nMust be two or three lower-case segments separated by colons, for example token:read."
           },
           "token": {
             "$ref": "#/components/schemas/TokenReferenceInput",
-            "description": "The token that it wants to do it with. Absent where the permission is not about a token; rules that are limited to some tokens then grant nothing, except for permissions of this service itself."
+            "description": "The token to check: a vaulted data item, not a credential. Absent if the permission does not concern a token. Rules that are limited to some tokens then grant nothing, except for permissions of this service."
           },
           "origin": {
             "type": "string",
@@ -6013,7 +6013,7 @@ export const openapi = {
             "examples": [
               "https://shop.example.com"
             ],
-            "description": "The `Origin` header of the request that the subject made to you, where it had one. Needed where the subject's application has `allowed_origins`."
+            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
           },
           "address": {
             "type": "string",
@@ -6021,7 +6021,7 @@ export const openapi = {
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The address that the subject's request came to you from. Needed where the subject's application has `allowed_cidrs`."
+            "description": "The client address of the subject's request to you. Required if the subject's application has `allowed_cidrs`."
           }
         },
         "required": [
@@ -6032,11 +6032,11 @@ export const openapi = {
       },
       "BatchCheckAccessRequest": {
         "type": "object",
-        "description": "Many checks.",
+        "description": "A batch of checks.",
         "properties": {
           "checks": {
             "type": "array",
-            "description": "The checks. Each is judged by itself.",
+            "description": "The checks. Each is made independently.",
             "minItems": 1,
             "maxItems": 1000,
             "items": {
@@ -6051,11 +6051,11 @@ export const openapi = {
       },
       "BatchCheckAccessResponse": {
         "type": "object",
-        "description": "The answers to many checks.",
+        "description": "The results of a batch of checks.",
         "properties": {
           "results": {
             "type": "array",
-            "description": "An answer for each check, in their order.",
+            "description": "The results, in the order of the checks.",
             "items": {
               "$ref": "#/components/schemas/CheckAccessResponse"
             }
@@ -6078,7 +6078,7 @@ export const openapi = {
             "examples": [
               "container"
             ],
-            "description": "The attribute that is compared."
+            "description": "The attribute to compare."
           },
           "operator": {
             "type": "string",
@@ -6089,7 +6089,7 @@ export const openapi = {
             "examples": [
               "starts_with"
             ],
-            "description": "How it is compared: `equals` is exact, `starts_with` looks at the beginning."
+            "description": "The comparison: `equals` matches the whole value, `starts_with` a prefix."
           },
           "value": {
             "type": "string",
@@ -6098,7 +6098,7 @@ export const openapi = {
             "examples": [
               "/pci/customer-42/"
             ],
-            "description": "What the attribute is compared with.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The value to compare with.\n\nMust be one line of text that is not blank, without control characters."
           }
         },
         "required": [
@@ -6109,7 +6109,7 @@ export const openapi = {
       },
       "AccessRule": {
         "type": "object",
-        "description": "A grant on some of the tokens: which ones, what may be done with them, and how much of them is shown.\n\nRules are tried in ascending priority. The first one that matches the token and lists the permission decides.",
+        "description": "A grant on some tokens: which tokens, which permissions, and how much of the data is shown. A token is a vaulted data item, not a credential.\n\nRules are evaluated in ascending priority. The first rule that matches the token and lists the permission decides.",
         "properties": {
           "description": {
             "type": "string",
@@ -6117,7 +6117,7 @@ export const openapi = {
             "examples": [
               "Cards may be read, masked"
             ],
-            "description": "What the rule is for, in your own words.\n\nMust be text without control characters other than new lines and tabs."
+            "description": "A description of the rule, for people.\n\nMust be text without control characters other than new lines and tabs."
           },
           "priority": {
             "type": "integer",
@@ -6126,7 +6126,7 @@ export const openapi = {
             "examples": [
               1
             ],
-            "description": "The place of the rule in the order in which rules are tried: 1 is tried first. Rules of the same priority are tried in the order of the list."
+            "description": "The priority of the rule: 1 is evaluated first. Rules of the same priority are evaluated in list order."
           },
           "container": {
             "type": "string",
@@ -6136,11 +6136,11 @@ export const openapi = {
             "examples": [
               "/pci/"
             ],
-            "description": "The container whose tokens the rule covers, with everything below it: `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of public and private applications, optional in those of management applications, refused in those of sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
           },
           "conditions": {
             "type": "array",
-            "description": "Conditions that a token must meet, all of them. Required in the rules of sessions, refused in those of applications.",
+            "description": "Conditions on the token. All must be met. Required for sessions, refused for applications.",
             "maxItems": 50,
             "items": {
               "$ref": "#/components/schemas/AccessRuleCondition"
@@ -6156,7 +6156,7 @@ export const openapi = {
             "examples": [
               "mask"
             ],
-            "description": "How much of a token is shown: `redact` leaves its data out, `mask` shows the masked value where there is a mask and otherwise leaves the data out, `reveal` shows the plain value."
+            "description": "How much of a token is shown. `redact` omits the data. `mask` shows the masked value, or omits the data if there is no mask. `reveal` shows the plain value."
           },
           "permissions": {
             "type": "array",
@@ -6171,7 +6171,7 @@ export const openapi = {
               "examples": [
                 "token:read"
               ],
-              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
           }
         },
@@ -6184,11 +6184,11 @@ export const openapi = {
       },
       "AuthorizerGrants": {
         "type": "object",
-        "description": "What the authorizer of a session is granted of the session's permissions.",
+        "description": "The grants of a session's authorizer for the session's permissions.",
         "properties": {
           "permissions": {
             "type": "array",
-            "description": "The permissions that it has on everything.",
+            "description": "The permissions that are granted directly, on everything.",
             "items": {
               "type": "string",
               "examples": [
@@ -6198,7 +6198,7 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "Its access rules, as far as they list permissions of the session.",
+            "description": "Its access rules that list permissions of the session.",
             "items": {
               "$ref": "#/components/schemas/AccessRule"
             }
@@ -6222,7 +6222,7 @@ export const openapi = {
       },
       "WhoAmIResponse": {
         "type": "object",
-        "description": "Whose key it is and what it may do.",
+        "description": "The owner of a key and its permissions.",
         "properties": {
           "kind": {
             "type": "string",
@@ -6233,7 +6233,7 @@ export const openapi = {
             "examples": [
               "application"
             ],
-            "description": "What the key belongs to: an `application` or a `session`."
+            "description": "The owner of the key: an `application` or a `session`."
           },
           "application_id": {
             "type": "string",
@@ -6241,7 +6241,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The application of the key, or the one that the session was opened with."
+            "description": "The application of the key, or the one that opened the session."
           },
           "session_id": {
             "type": "string",
@@ -6249,7 +6249,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The session, where the key belongs to one."
+            "description": "The session, if the key belongs to one."
           },
           "tenant_id": {
             "type": "string",
@@ -6264,7 +6264,7 @@ export const openapi = {
             "examples": [
               "Web shop"
             ],
-            "description": "What people call the application."
+            "description": "The name of the application."
           },
           "type": {
             "type": "string",
@@ -6283,11 +6283,11 @@ export const openapi = {
             "examples": [
               true
             ],
-            "description": "Whether the key has its access. False for a session that is not authorized yet."
+            "description": "Whether the key has access. False for a session that is not authorized yet."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions that the key has on everything.",
+            "description": "The permissions that are granted directly, on everything.",
             "items": {
               "type": "string",
               "examples": [
@@ -6297,7 +6297,7 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "The access rules that the key has.",
+            "description": "The access rules of the key.",
             "items": {
               "$ref": "#/components/schemas/AccessRule"
             }
@@ -6308,11 +6308,11 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "When the key ends by itself. Absent where it does not. A session never outlives its application or its authorizer."
+            "description": "When the key expires. Absent if it never does. A session never outlives its application or its authorizer."
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that the key may be used from, by their origin. Empty means from everywhere.",
+            "description": "The web origins from which the key may be used. Empty allows every origin.",
             "items": {
               "type": "string",
               "examples": [
@@ -6322,7 +6322,7 @@ export const openapi = {
           },
           "allowed_cidrs": {
             "type": "array",
-            "description": "The networks that the key may be used from, in CIDR notation. Empty means from everywhere.",
+            "description": "The networks from which the key may be used, in CIDR notation. Empty allows every network.",
             "items": {
               "type": "string",
               "examples": [
@@ -6336,11 +6336,11 @@ export const openapi = {
             "examples": [
               "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
             ],
-            "description": "The private application that authorized the session, where one did."
+            "description": "The private application that authorized the session. Absent if none did."
           },
           "authorizer": {
             "$ref": "#/components/schemas/AuthorizerGrants",
-            "description": "What that application is granted of the session's permissions now. The session may do only what both its own grants and these allow, and sees of a token what both show."
+            "description": "The current grants of that application for the session's permissions. The session can do only what both its own grants and these allow, and sees as much of a token as both show."
           }
         },
         "required": [
@@ -6358,7 +6358,7 @@ export const openapi = {
       },
       "KnownPermission": {
         "type": "object",
-        "description": "A permission that this service knows.",
+        "description": "A listed permission.",
         "properties": {
           "name": {
             "type": "string",
@@ -6389,7 +6389,7 @@ export const openapi = {
             "examples": [
               true
             ],
-            "description": "Whether it is about this service itself, and so can be given only by a caller that holds it."
+            "description": "Whether it is a permission of this service, which only a caller that holds it can grant."
           }
         },
         "required": [
@@ -6401,11 +6401,11 @@ export const openapi = {
       },
       "ListPermissionsResponse": {
         "type": "object",
-        "description": "The permissions that this service knows.",
+        "description": "The listed permissions.",
         "properties": {
           "data": {
             "type": "array",
-            "description": "The permissions, its own first.",
+            "description": "The permissions, those of this service first.",
             "items": {
               "$ref": "#/components/schemas/KnownPermission"
             }
@@ -6417,7 +6417,7 @@ export const openapi = {
       },
       "AccessRuleConditionInput": {
         "type": "object",
-        "description": "A comparison with an attribute of a token.\n\nNo token can be in such a container: give a path such as /pci/high/, without empty, . or .. segments.",
+        "description": "A comparison with an attribute of a token.\n\nValue must be a container path such as /pci/high/, without empty, . or .. segments.",
         "properties": {
           "attribute": {
             "type": "string",
@@ -6428,7 +6428,7 @@ export const openapi = {
             "examples": [
               "container"
             ],
-            "description": "The attribute that is compared."
+            "description": "The attribute to compare."
           },
           "operator": {
             "type": "string",
@@ -6439,7 +6439,7 @@ export const openapi = {
             "examples": [
               "starts_with"
             ],
-            "description": "How it is compared: `equals` is exact, `starts_with` looks at the beginning."
+            "description": "The comparison: `equals` matches the whole value, `starts_with` a prefix."
           },
           "value": {
             "type": "string",
@@ -6448,7 +6448,7 @@ export const openapi = {
             "examples": [
               "/pci/customer-42/"
             ],
-            "description": "What the attribute is compared with.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The value to compare with.\n\nMust be one line of text that is not blank, without control characters."
           }
         },
         "required": [
@@ -6460,7 +6460,7 @@ export const openapi = {
       },
       "AccessRuleInput": {
         "type": "object",
-        "description": "A grant on some of the tokens: which ones, what may be done with them, and how much of them is shown.\n\nRules are tried in ascending priority. The first one that matches the token and lists the permission decides.\n\nContainer and conditions exclude each other: give one of them.",
+        "description": "A grant on some tokens: which tokens, which permissions, and how much of the data is shown. A token is a vaulted data item, not a credential.\n\nRules are evaluated in ascending priority. The first rule that matches the token and lists the permission decides.\n\nContainer and conditions cannot be combined: send one of them.",
         "properties": {
           "description": {
             "type": "string",
@@ -6468,7 +6468,7 @@ export const openapi = {
             "examples": [
               "Cards may be read, masked"
             ],
-            "description": "What the rule is for, in your own words.\n\nMust be text without control characters other than new lines and tabs."
+            "description": "A description of the rule, for people.\n\nMust be text without control characters other than new lines and tabs."
           },
           "priority": {
             "type": "integer",
@@ -6477,7 +6477,7 @@ export const openapi = {
             "examples": [
               1
             ],
-            "description": "The place of the rule in the order in which rules are tried: 1 is tried first. Rules of the same priority are tried in the order of the list."
+            "description": "The priority of the rule: 1 is evaluated first. Rules of the same priority are evaluated in list order."
           },
           "container": {
             "type": "string",
@@ -6487,11 +6487,11 @@ export const openapi = {
             "examples": [
               "/pci/"
             ],
-            "description": "The container whose tokens the rule covers, with everything below it: `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of public and private applications, optional in those of management applications, refused in those of sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
           },
           "conditions": {
             "type": "array",
-            "description": "Conditions that a token must meet, all of them. Required in the rules of sessions, refused in those of applications.",
+            "description": "Conditions on the token. All must be met. Required for sessions, refused for applications.",
             "maxItems": 50,
             "items": {
               "$ref": "#/components/schemas/AccessRuleConditionInput"
@@ -6507,7 +6507,7 @@ export const openapi = {
             "examples": [
               "mask"
             ],
-            "description": "How much of a token is shown: `redact` leaves its data out, `mask` shows the masked value where there is a mask and otherwise leaves the data out, `reveal` shows the plain value."
+            "description": "How much of a token is shown. `redact` omits the data. `mask` shows the masked value, or omits the data if there is no mask. `reveal` shows the plain value."
           },
           "permissions": {
             "type": "array",
@@ -6522,7 +6522,7 @@ export const openapi = {
               "examples": [
                 "token:read"
               ],
-              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
           }
         },
@@ -6535,7 +6535,7 @@ export const openapi = {
       },
       "CreateApplicationRequest": {
         "type": "object",
-        "description": "What to create.\n\nPermissions or rules must be non-empty: grant at least one.",
+        "description": "The application to create.\n\nPermissions and rules are both empty: add at least one permission or rule.",
         "properties": {
           "name": {
             "type": "string",
@@ -6544,7 +6544,7 @@ export const openapi = {
             "examples": [
               "Web shop"
             ],
-            "description": "What people call it, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The name, for people, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
           },
           "type": {
             "type": "string",
@@ -6556,11 +6556,11 @@ export const openapi = {
             "examples": [
               "public"
             ],
-            "description": "What the key is for: `private`, `public` or `management`. It cannot be changed later."
+            "description": "The type: `private`, `public` or `management`. It cannot be changed later."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions granted on everything. Of those of this service itself a public application can be given `application:read` alone.",
+            "description": "The permissions that are granted directly, on everything. The only permission of this service that a public application can hold is `application:read`.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6570,16 +6570,16 @@ export const openapi = {
               "examples": [
                 "token:create"
               ],
-              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
           },
           "rules": {
             "type": "array",
-            "description": "The access rules granted.",
+            "description": "The granted access rules.",
             "maxItems": 1000,
             "items": {
               "$ref": "#/components/schemas/AccessRuleInput",
-              "description": "Conditions are for the rules of sessions: leave them out."
+              "description": "Conditions are only for rules of sessions: remove them."
             }
           },
           "expires_at": {
@@ -6588,11 +6588,11 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "When the application expires and is deleted: a moment in the future. Absent means never."
+            "description": "When the application expires and is deleted: a time in the future. Absent means never."
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin. `https://*.shop.example` stands for all subdomains. For public applications only. Empty means from everywhere.",
+            "description": "The web origins from which its keys and the keys of its sessions may be used. `https://*.shop.example` matches all subdomains. For public applications only. Empty allows every origin.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6607,7 +6607,7 @@ export const openapi = {
           },
           "allowed_cidrs": {
             "type": "array",
-            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation. Empty means from everywhere.",
+            "description": "The networks from which its keys and the keys of its sessions may be used, in CIDR notation. Empty allows every network.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6628,7 +6628,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "How many sessions it may have open at once. For public applications only. Absent means the default of the service (`SESSION_QUOTA`)."
+            "description": "The maximum number of open sessions. For public applications only. Absent means the default of the service (`SESSION_QUOTA`)."
           }
         },
         "required": [
@@ -6639,7 +6639,7 @@ export const openapi = {
       },
       "Application": {
         "type": "object",
-        "description": "A named credential of a tenant, with the grants of its key.",
+        "description": "A named API client of a tenant, with its keys and their grants.",
         "properties": {
           "id": {
             "type": "string",
@@ -6662,14 +6662,14 @@ export const openapi = {
             "examples": [
               "Web shop"
             ],
-            "description": "What people call it."
+            "description": "The name, for people."
           },
           "key": {
             "type": "string",
             "examples": [
               "lk_pub_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The API key, present only in the answers of create and regenerate. It is kept nowhere: store it now."
+            "description": "The API key, present only in the responses of create and regenerate. The service stores only its hash: save the key now."
           },
           "type": {
             "type": "string",
@@ -6681,11 +6681,11 @@ export const openapi = {
             "examples": [
               "public"
             ],
-            "description": "What the key is for: `private` for backends that can keep a secret, `public` for browsers and mobile apps, `management` for administration."
+            "description": "The type: `private` for backends that can keep a secret, `public` for browsers and mobile apps, `management` for administration."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions granted on everything.",
+            "description": "The permissions that are granted directly, on everything.",
             "items": {
               "type": "string",
               "examples": [
@@ -6695,7 +6695,7 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "The access rules granted.",
+            "description": "The granted access rules.",
             "items": {
               "$ref": "#/components/schemas/AccessRule"
             }
@@ -6738,14 +6738,14 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "When the application expires and is deleted. Absent where it does not."
+            "description": "When the application expires and is deleted. Absent if it never does."
           },
           "version": {
             "type": "string",
             "examples": [
               "17"
             ],
-            "description": "Stands for this state of the application: another one after each change. Compare it, and pass it as `if_match` to change only what you have seen."
+            "description": "The version of the application, which changes with each update. Pass it as `if_match` to avoid overwriting concurrent changes."
           },
           "status": {
             "type": "string",
@@ -6756,11 +6756,11 @@ export const openapi = {
             "examples": [
               "enabled"
             ],
-            "description": "Whether its keys work: `enabled`, or `disabled` for now."
+            "description": "Whether its keys are valid: `enabled` or `disabled`."
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin. Empty means from everywhere.",
+            "description": "The web origins from which its keys and the keys of its sessions may be used. Empty allows every origin.",
             "items": {
               "type": "string",
               "examples": [
@@ -6770,7 +6770,7 @@ export const openapi = {
           },
           "allowed_cidrs": {
             "type": "array",
-            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation. Empty means from everywhere.",
+            "description": "The networks from which its keys and the keys of its sessions may be used, in CIDR notation. Empty allows every network.",
             "items": {
               "type": "string",
               "examples": [
@@ -6784,7 +6784,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "How many sessions it may have open at once. Absent where the default of the service applies, and for applications that are not public."
+            "description": "The maximum number of open sessions. Absent if the default of the service applies, and for applications that are not public."
           },
           "last_used_at": {
             "type": "string",
@@ -6792,7 +6792,7 @@ export const openapi = {
             "examples": [
               "2027-01-02T00:00:00.000Z"
             ],
-            "description": "When one of its keys, or the key of one of its sessions, was last used, to about a minute. Absent where none ever was."
+            "description": "When one of its keys, or the key of one of its sessions, was last used, to about a minute. Absent if never."
           }
         },
         "required": [
@@ -6811,7 +6811,7 @@ export const openapi = {
       },
       "Pagination": {
         "type": "object",
-        "description": "Where a page stands in the whole list.",
+        "description": "The position of a page in a list.",
         "properties": {
           "total_items": {
             "type": "integer",
@@ -6819,7 +6819,7 @@ export const openapi = {
             "examples": [
               42
             ],
-            "description": "How many items there are on all pages. Absent where the list is walked by cursor."
+            "description": "The number of items on all pages. Absent for lists by cursor."
           },
           "page_number": {
             "type": "integer",
@@ -6827,7 +6827,7 @@ export const openapi = {
             "examples": [
               1
             ],
-            "description": "The number of this page. Absent where the list is walked by cursor."
+            "description": "The number of this page. Absent for lists by cursor."
           },
           "page_size": {
             "type": "integer",
@@ -6835,7 +6835,7 @@ export const openapi = {
             "examples": [
               20
             ],
-            "description": "How many items a page holds at most."
+            "description": "The maximum number of items on a page."
           },
           "total_pages": {
             "type": "integer",
@@ -6843,14 +6843,14 @@ export const openapi = {
             "examples": [
               3
             ],
-            "description": "How many pages there are. Absent where the list is walked by cursor."
+            "description": "The number of pages. Absent for lists by cursor."
           },
           "next": {
             "type": "string",
             "examples": [
               "AZjIon8-fB2bWi9ObYwLGo5yGq8"
             ],
-            "description": "The cursor of what follows: pass it as `start`. Absent on the last page."
+            "description": "The cursor of the next page: pass it as `start`. Absent on the last page."
           }
         },
         "required": [
@@ -6863,7 +6863,7 @@ export const openapi = {
         "properties": {
           "pagination": {
             "$ref": "#/components/schemas/Pagination",
-            "description": "Where this page stands in the whole list."
+            "description": "The position of this page in the list."
           },
           "data": {
             "type": "array",
@@ -6880,7 +6880,7 @@ export const openapi = {
       },
       "UpdateApplicationRequest": {
         "type": "object",
-        "description": "What the application becomes.\n\nPermissions or rules must be non-empty: grant at least one.",
+        "description": "The new state of an application.\n\nPermissions and rules are both empty: add at least one permission or rule.",
         "properties": {
           "name": {
             "type": "string",
@@ -6889,11 +6889,11 @@ export const openapi = {
             "examples": [
               "Web shop"
             ],
-            "description": "What people call it, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The name, for people, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions granted on everything, in place of those before.",
+            "description": "The permissions that are granted directly, on everything. They replace the previous ones.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6903,21 +6903,21 @@ export const openapi = {
               "examples": [
                 "token:create"
               ],
-              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
           },
           "rules": {
             "type": "array",
-            "description": "The access rules granted, in place of those before.",
+            "description": "The granted access rules. They replace the previous ones.",
             "maxItems": 1000,
             "items": {
               "$ref": "#/components/schemas/AccessRuleInput",
-              "description": "Conditions are for the rules of sessions: leave them out."
+              "description": "Conditions are only for rules of sessions: remove them."
             }
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys, and those of its sessions, may be used from, by their origin, in place of those before. `https://*.shop.example` stands for all subdomains. For public applications only. Absent leaves them unchanged. To allow every origin again, send `[]` or `null` over REST, and name the field in `update_mask` on other protocols.",
+            "description": "The web origins from which its keys and the keys of its sessions may be used. They replace the previous ones. `https://*.shop.example` matches all subdomains. For public applications only. If absent, they do not change. To allow every origin, send `[]` or `null` over REST, or add the field to `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6932,7 +6932,7 @@ export const openapi = {
           },
           "allowed_cidrs": {
             "type": "array",
-            "description": "The networks that its keys, and those of its sessions, may be used from, in CIDR notation, in place of those before. Absent leaves them unchanged. To allow every network again, send `[]` or `null` over REST, and name the field in `update_mask` on other protocols.",
+            "description": "The networks from which its keys and the keys of its sessions may be used, in CIDR notation. They replace the previous ones. If absent, they do not change. To allow every network, send `[]` or `null` over REST, or add the field to `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -6953,7 +6953,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "How many sessions it may have open at once, in place of the number before. For public applications only. Absent leaves it unchanged. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, and name the field in `update_mask` on other protocols. Sessions that are open stay open."
+            "description": "The maximum number of open sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
           }
         },
         "required": [
@@ -6963,7 +6963,7 @@ export const openapi = {
       },
       "RegenerateApplicationKeyRequest": {
         "type": "object",
-        "description": "Whose key to regenerate.",
+        "description": "Which application's key to regenerate.",
         "properties": {
           "grace_period": {
             "type": "string",
@@ -6971,14 +6971,14 @@ export const openapi = {
             "examples": [
               "3600s"
             ],
-            "description": "How long the present key goes on working: 3600s is an hour. Absent, or 0s, ends it at once, and with it all earlier ones.\n\nMust be at least 1s, or 0s to end the key at once.\n\nMust be at most 2592000s."
+            "description": "How long the current key stays valid: 3600s is one hour. Absent or 0s revokes it and all earlier keys at once.\n\nMust be at least 1s, or 0s to revoke the key at once.\n\nMust be at most 2592000s."
           }
         },
         "additionalProperties": false
       },
       "ApplicationKey": {
         "type": "object",
-        "description": "A key of an application, without the key itself.",
+        "description": "The metadata of a key of an application, without its secret.",
         "properties": {
           "id": {
             "type": "string",
@@ -6986,7 +6986,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
             ],
-            "description": "The unique identifier of the key, a UUID. It is no secret."
+            "description": "The unique identifier of the key, a UUID. It is not secret."
           },
           "created_at": {
             "type": "string",
@@ -6994,7 +6994,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:00:00.000Z"
             ],
-            "description": "When it was made."
+            "description": "When it was created."
           },
           "last_used_at": {
             "type": "string",
@@ -7002,7 +7002,7 @@ export const openapi = {
             "examples": [
               "2027-01-02T00:00:00.000Z"
             ],
-            "description": "When it was last used, to about a minute. Absent where it never was."
+            "description": "When it was last used, to about a minute. Absent if never."
           },
           "expires_at": {
             "type": "string",
@@ -7010,7 +7010,7 @@ export const openapi = {
             "examples": [
               "2027-01-02T01:00:00.000Z"
             ],
-            "description": "When it ends by itself: the end of the grace that it was given when it was replaced. Absent for the present key."
+            "description": "When it expires: the end of its grace period. Absent for the current key."
           }
         },
         "required": [
@@ -7024,7 +7024,7 @@ export const openapi = {
         "properties": {
           "data": {
             "type": "array",
-            "description": "The keys that work, newest first.",
+            "description": "The valid keys, newest first.",
             "items": {
               "$ref": "#/components/schemas/ApplicationKey"
             }
@@ -7036,7 +7036,7 @@ export const openapi = {
       },
       "EventParty": {
         "type": "object",
-        "description": "Who did something, or to whom it was done.",
+        "description": "The actor or target of an event.",
         "properties": {
           "application_id": {
             "type": "string",
@@ -7044,7 +7044,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The application, or the one of the session or key."
+            "description": "The application, or the application of the session or key."
           },
           "session_id": {
             "type": "string",
@@ -7052,7 +7052,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The session, where it is one."
+            "description": "The session, if it is one."
           },
           "key_id": {
             "type": "string",
@@ -7060,24 +7060,24 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
             ],
-            "description": "The key of the application, by its id, where it is about one."
+            "description": "The id of the key of the application, if the event concerns one."
           }
         }
       },
       "CredentialState": {
         "type": "object",
-        "description": "What an application or session was, or became.",
+        "description": "The state of an application or session before or after a change.",
         "properties": {
           "name": {
             "type": "string",
             "examples": [
               "Checkout backend"
             ],
-            "description": "What people call it. Absent for a session."
+            "description": "The name. Absent for a session."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions that it had on everything.",
+            "description": "The permissions that were granted directly, on everything.",
             "items": {
               "type": "string",
               "examples": [
@@ -7087,7 +7087,7 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "The access rules that it had.",
+            "description": "The access rules.",
             "items": {
               "$ref": "#/components/schemas/AccessRule"
             }
@@ -7101,11 +7101,11 @@ export const openapi = {
             "examples": [
               "enabled"
             ],
-            "description": "Whether its keys worked: `enabled` or `disabled`. Absent for a session."
+            "description": "The status: `enabled` or `disabled`. Absent for a session."
           },
           "allowed_origins": {
             "type": "array",
-            "description": "The web pages that its keys could be used from, by their origin.",
+            "description": "The allowed web origins.",
             "items": {
               "type": "string",
               "examples": [
@@ -7115,7 +7115,7 @@ export const openapi = {
           },
           "allowed_cidrs": {
             "type": "array",
-            "description": "The networks that its keys could be used from, in CIDR notation.",
+            "description": "The allowed networks in CIDR notation.",
             "items": {
               "type": "string",
               "examples": [
@@ -7129,7 +7129,7 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "When it was to end by itself. Absent where it was not."
+            "description": "The expiry. Absent if there was none."
           },
           "session_quota": {
             "type": "integer",
@@ -7137,7 +7137,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "How many sessions it could have open at once. Absent where the default of the service applied, and for all but public applications."
+            "description": "The maximum number of open sessions. Absent if the default of the service applied, and for applications that are not public."
           }
         },
         "required": [
@@ -7149,7 +7149,7 @@ export const openapi = {
       },
       "Event": {
         "type": "object",
-        "description": "Something that happened.",
+        "description": "An entry of the audit log.",
         "properties": {
           "id": {
             "type": "string",
@@ -7184,7 +7184,7 @@ export const openapi = {
             "examples": [
               "application.updated"
             ],
-            "description": "What happened. `application.expiring` and `key.expiring` are told a week and a day before the end, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` come with them where the tenant is left without an enabled application that can create and update applications. `access.denied` tells of calls that were refused, whatever they were about."
+            "description": "The kind of event. `application.expiring` and `key.expiring` are recorded a week and a day before the expiry, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` follow them if the tenant is left without an enabled application that can create and update applications. `access.denied` records refused calls of any method."
           },
           "at": {
             "type": "string",
@@ -7203,23 +7203,23 @@ export const openapi = {
             "examples": [
               "success"
             ],
-            "description": "Whether it was done or refused: `success` or `denied`."
+            "description": "The outcome: `success` or `denied`."
           },
           "actor": {
             "$ref": "#/components/schemas/EventParty",
-            "description": "Who did it. Absent where nobody did, such as an expiry, and where a call was refused because its key does not work."
+            "description": "The principal that acted. Absent for events without one, such as an expiry, and for calls that were refused because of an invalid key."
           },
           "target": {
             "$ref": "#/components/schemas/EventParty",
-            "description": "To whom it was done: the application, session or key. Of a refused key, the one that it belongs or belonged to. Absent where a call was refused before it was known whom it is about, for want of a permission of its own."
+            "description": "The application, session or key that was affected. For a refused key, its current or former owner. Absent if the call was refused before its target was known, because the caller lacks the permission."
           },
           "before": {
             "$ref": "#/components/schemas/CredentialState",
-            "description": "What the target was before, where that changed."
+            "description": "The state of the target before the change, if it changed."
           },
           "after": {
             "$ref": "#/components/schemas/CredentialState",
-            "description": "What the target became."
+            "description": "The state of the target after the change."
           },
           "reason": {
             "type": "string",
@@ -7227,7 +7227,7 @@ export const openapi = {
             "examples": [
               "permission_denied"
             ],
-            "description": "Why it was denied, in a word that never changes its meaning: the code of the error, such as `permission_denied`, or, for a key that does not work, `unknown_key` (a secret that is wrong, or was replaced), `expired` or `disabled`. `several` stands for refusals that were too many to be told apart. Absent where it was done."
+            "description": "The reason for a denial, as a stable code: the code of the error, such as `permission_denied`, or, for an invalid key, `unknown_key` (a wrong or replaced secret), `expired` or `disabled`. `several` summarizes different denials that were too many to record one by one. Absent on success."
           },
           "method": {
             "type": "string",
@@ -7241,14 +7241,14 @@ export const openapi = {
             "examples": [
               "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f"
             ],
-            "description": "The id of the request, as its answer and the log have it. Of refusals, that of the first one."
+            "description": "The id of the request, as in its response and in the log. For several denials, the id of the first request."
           },
           "address": {
             "type": "string",
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The network address that was called from."
+            "description": "The client address of the call."
           },
           "count": {
             "type": "integer",
@@ -7257,7 +7257,7 @@ export const openapi = {
             "examples": [
               1
             ],
-            "description": "Of how many refusals of the same kind this one tells. Absent means one."
+            "description": "The number of denials of the same kind in this event. Absent means one."
           },
           "ends_at": {
             "type": "string",
@@ -7265,7 +7265,7 @@ export const openapi = {
             "examples": [
               "2028-01-01T00:00:00.000Z"
             ],
-            "description": "The end that is told of. Of `key.regenerated`, when the key before it ends; absent where that ended at once."
+            "description": "The time of the expiry. For `key.regenerated`, when the previous key expires; absent if it was revoked at once."
           }
         },
         "required": [
@@ -7281,7 +7281,7 @@ export const openapi = {
         "properties": {
           "pagination": {
             "$ref": "#/components/schemas/Pagination",
-            "description": "Where this page stands in the whole list."
+            "description": "The position of this page in the list."
           },
           "data": {
             "type": "array",
@@ -7298,21 +7298,21 @@ export const openapi = {
       },
       "CreateSessionResponse": {
         "type": "object",
-        "description": "A session that was just opened.",
+        "description": "A new session.",
         "properties": {
           "session_key": {
             "type": "string",
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The API key of the session. Only the one that opened it should use it."
+            "description": "The API key of the session. Do not share it with other clients."
           },
           "nonce": {
             "type": "string",
             "examples": [
               "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The one-time code that authorizes the session. Hand it to the backend."
+            "description": "The one-time code that authorizes the session. Send it to your backend."
           },
           "expires_at": {
             "type": "string",
@@ -7320,7 +7320,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:03:00.000Z"
             ],
-            "description": "When the session expires and is deleted: 3 minutes after it was opened, unless the authorize call says otherwise."
+            "description": "When the session expires and is deleted: 3 minutes after it was opened, unless the authorize call sets another expiry."
           },
           "id": {
             "type": "string",
@@ -7328,7 +7328,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The unique identifier of the session, a UUID. It is no secret."
+            "description": "The unique identifier of the session, a UUID. It is not secret."
           }
         },
         "required": [
@@ -7340,7 +7340,7 @@ export const openapi = {
       },
       "AuthorizeSessionRequest": {
         "type": "object",
-        "description": "Which session to authorize, and for what.\n\nPermissions or rules must be non-empty: grant at least one.",
+        "description": "The session to authorize and its grants.\n\nPermissions and rules are both empty: add at least one permission or rule.",
         "properties": {
           "nonce": {
             "type": "string",
@@ -7349,11 +7349,11 @@ export const openapi = {
             "examples": [
               "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The one-time code that came with the session."
+            "description": "The one-time code of the session."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions granted on everything.",
+            "description": "The permissions that are granted directly, on everything.",
             "maxItems": 50,
             "uniqueItems": true,
             "items": {
@@ -7363,16 +7363,16 @@ export const openapi = {
               "examples": [
                 "token:create"
               ],
-              "description": "Must be two or three lower-case segments joined by colons, for example token:read."
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
           },
           "rules": {
             "type": "array",
-            "description": "The access rules granted.",
+            "description": "The granted access rules.",
             "maxItems": 1000,
             "items": {
               "$ref": "#/components/schemas/AccessRuleInput",
-              "description": "Container is for the rules of applications: use conditions.\n\nConditions are required in the rules of sessions: give at least one."
+              "description": "Container is only for rules of applications: use conditions.\n\nConditions are required in rules of sessions: add at least one."
             }
           },
           "expires_at": {
@@ -7381,7 +7381,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:10:00.000Z"
             ],
-            "description": "When the session expires and is deleted: a moment in the future. Absent leaves the expiry that it was opened with."
+            "description": "When the session expires and is deleted: a time in the future. If absent, the expiry does not change."
           }
         },
         "required": [
@@ -7399,7 +7399,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The unique identifier of the session, a UUID. It is no secret."
+            "description": "The unique identifier of the session, a UUID. It is not secret."
           },
           "tenant_id": {
             "type": "string",
@@ -7415,7 +7415,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The public application that it was opened with."
+            "description": "The public application that opened the session."
           },
           "state": {
             "type": "string",
@@ -7426,11 +7426,11 @@ export const openapi = {
             "examples": [
               "authorized"
             ],
-            "description": "Whether it has its access: `unauthorized` until a backend gives it some, then `authorized`."
+            "description": "The state of the session: `unauthorized` until a backend authorizes it, then `authorized`."
           },
           "permissions": {
             "type": "array",
-            "description": "The permissions granted on everything.",
+            "description": "The permissions that are granted directly, on everything.",
             "items": {
               "type": "string",
               "examples": [
@@ -7440,7 +7440,7 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "The access rules granted.",
+            "description": "The granted access rules.",
             "items": {
               "$ref": "#/components/schemas/AccessRule"
             }
@@ -7459,7 +7459,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:03:00.000Z"
             ],
-            "description": "When it expires and is deleted. It is never later than the end of its application or of its authorizer."
+            "description": "When it expires and is deleted. It never outlives its application or its authorizer."
           },
           "authorized_at": {
             "type": "string",
@@ -7467,7 +7467,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:00:05.000Z"
             ],
-            "description": "When it was authorized. Absent until it is."
+            "description": "When it was authorized. Absent until then."
           },
           "authorized_by": {
             "type": "string",
@@ -7475,14 +7475,14 @@ export const openapi = {
             "examples": [
               "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
             ],
-            "description": "The private application that authorized it. Absent until one does."
+            "description": "The private application that authorized it. Absent until then."
           },
           "limited_by_authorizer": {
             "type": "boolean",
             "examples": [
               true
             ],
-            "description": "True where it may do only what that application may do too. Absent until it is authorized, and where the operator set `GRANT_POLICY=open`."
+            "description": "True if it can do no more than that application. Absent until it is authorized, and if the operator set `GRANT_POLICY=open`."
           }
         },
         "required": [
@@ -7502,7 +7502,7 @@ export const openapi = {
         "properties": {
           "pagination": {
             "$ref": "#/components/schemas/Pagination",
-            "description": "Where this page stands in the whole list."
+            "description": "The position of this page in the list."
           },
           "data": {
             "type": "array",

@@ -135,7 +135,6 @@ export function permissionDenied(detail: string, missing?: readonly string[]): P
   return new Problem("permission_denied", detail, { metadata });
 }
 
-
 export function originNotAllowed(origin: string | undefined): Problem {
   const seen =
     origin === undefined
@@ -147,18 +146,19 @@ export function originNotAllowed(origin: string | undefined): Problem {
   );
 }
 
-
 export function addressNotAllowed(address: string): Problem {
   const source = address === "" ? "an unknown address" : `the address ${address}`;
   return new Problem(
     "address_not_allowed",
-    `The key may not be used from ${source}. ` +
-      "Add it to the allowed_cidrs of the application.",
+    `The key may not be used from ${source}. ` + "Add it to the allowed_cidrs of the application.",
   );
 }
 
 export function bodyTooLarge(limit: number): Problem {
-  return new Problem("body_too_large", `The body may be at most ${limit} bytes. Send a smaller body.`);
+  return new Problem(
+    "body_too_large",
+    `The body may be at most ${limit} bytes. Send a smaller body.`,
+  );
 }
 
 export function urlTooLong(limit: number): Problem {
@@ -185,7 +185,6 @@ export function overloaded(): Problem {
 export function arrivesTooSlowly(): Problem {
   return new Problem("request_timeout", "The request took too long to arrive. Send it again.");
 }
-
 
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = methods.join(", ");
@@ -263,7 +262,6 @@ export function nonceUsed(): Problem {
   );
 }
 
-
 export function idempotencyConflict(): Problem {
   return new Problem(
     "idempotency_conflict",
@@ -295,11 +293,9 @@ export function outOfTime(detail: string): Problem {
   return new Problem("deadline_exceeded", detail, { retryAfter: retryDelay });
 }
 
-
 export function callerLeft(): Problem {
   return new Problem("canceled", "The caller closed the request before the response.");
 }
-
 
 export function shuttingDown(): Problem {
   const detail = "This instance is shutting down. Reconnect to reach another instance.";

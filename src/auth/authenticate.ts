@@ -109,7 +109,6 @@ export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyR
     );
 }
 
-
 export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
   const { applications, sessions } = store;
 
@@ -223,7 +222,6 @@ function createAddBoundary(grantPolicy: GrantPolicy) {
   return (owner: SessionWithApplication | undefined): Caller | undefined =>
     owner?.authorizer && grantPolicy === "held" ? { ...owner, boundary: owner.authorizer } : owner;
 }
-
 
 function isDisabled({ application, authorizer }: Caller): boolean {
   return application.disabled || authorizer?.disabled === true;

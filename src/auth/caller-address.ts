@@ -42,7 +42,11 @@ export function createReadAddressOf(trustedProxies: readonly Network[]): ReadAdd
 }
 
 /** The first untrusted address from the right, or the last one that can be parsed. */
-function findClient(proxy: Address, forwarded: string, trustedProxies: readonly Network[]): Address {
+function findClient(
+  proxy: Address,
+  forwarded: string,
+  trustedProxies: readonly Network[],
+): Address {
   let client = proxy;
   let end = forwarded.length;
   for (let hops = 0; hops < maxProxies && end >= 0; hops++) {

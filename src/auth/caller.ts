@@ -28,7 +28,6 @@ export interface Peer {
   readonly connection?: { noteGoodKey(): void };
 }
 
-
 export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 
 /** The state of a call in progress. */

@@ -85,7 +85,6 @@ function isClosing(byte: number): boolean {
   return (byte | 0x20) === 0x7d;
 }
 
-
 export function asciiText(bytes: Uint8Array): string {
   return asBuffer(bytes).toString("latin1");
 }

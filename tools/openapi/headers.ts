@@ -33,7 +33,8 @@ export const headers: Readonly<Record<string, Json>> = {
     example: 1_800_000_001,
   },
   [replayedHeader]: {
-    description: "Present if this is the response of an earlier call with the same `Idempotency-Key`.",
+    description:
+      "Present if this is the response of an earlier call with the same `Idempotency-Key`.",
     schema: { type: "string", enum: ["true"] },
     example: "true",
   },

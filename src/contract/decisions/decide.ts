@@ -155,7 +155,6 @@ export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
   return { permissions: new Set(permissions), listings };
 }
 
-
 export function indexOf(listing: Listing): RuleIndex {
   listing.index ??= indexRules(listing.rules.map(({ scope }) => scope));
   return listing.index;

@@ -96,7 +96,6 @@ export interface Step {
   readonly why: readonly string[];
 }
 
-
 interface RuleStep extends Step {
   /** The index of the rule in the original list. */
   readonly place: number;

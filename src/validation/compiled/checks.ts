@@ -8,7 +8,7 @@ import {
   Ignore,
   message as messageRules,
 } from "../../../gen/buf/validate/validate_pb.js";
-import { all, UnsupportedRule, readExpression, type Test } from "./expressions.js";
+import { all, readExpression, type Test, UnsupportedRule } from "./expressions.js";
 import { checkKnown, countTests, durationTests, scalarTests } from "./rules.js";
 
 /**
@@ -52,7 +52,6 @@ function messageTests(schema: DescMessage, within: Path): readonly Test[] {
     ...rules.cel.map(({ expression }) => readExpression(expression, schema)),
   ];
 }
-
 
 function fieldTests(field: DescField, within: Path): readonly Test[] {
   const rules = getOption(field, fieldRules);

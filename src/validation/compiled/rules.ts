@@ -11,7 +11,7 @@ import {
   StringRulesSchema,
 } from "../../../gen/buf/validate/validate_pb.js";
 import { validationRules } from "../../contract/methods.js";
-import { UnsupportedRule, readExpression, readPattern, type Test } from "./expressions.js";
+import { readExpression, readPattern, type Test, UnsupportedRule } from "./expressions.js";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
@@ -63,7 +63,9 @@ function lengthTests(rules: StringRules): readonly Test[] {
   const { minLen, maxLen } = StringRulesSchema.field;
   const minUnits = 2 * Number(rules.minLen) - 1;
   return [
-    ...(isFieldSet(rules, minLen) ? [(value: unknown) => (value as string).length >= minUnits] : []),
+    ...(isFieldSet(rules, minLen)
+      ? [(value: unknown) => (value as string).length >= minUnits]
+      : []),
     ...(isFieldSet(rules, maxLen) ? [isAtMost(Number(rules.maxLen))] : []),
   ];
 }
@@ -135,7 +137,6 @@ const isUnique: Test = (values) => {
     ? list.every((value, at) => list.indexOf(value) === at)
     : new Set(list).size === list.length;
 };
-
 
 export function durationTests(rules: DurationRules): readonly Test[] {
   checkKnown(rules);

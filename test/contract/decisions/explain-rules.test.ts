@@ -11,7 +11,7 @@ import type { RuleRecord } from "../../../src/contract/grants.js";
 import { crowd, grants, question } from "./any-grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
-/** What decides by an explanation: the place of a rule, the bare permission, or nothing. */
+/** The deciding step of an explanation: the index of a rule, the directly granted permission, or nothing. */
 function decidingStep({ rules, bare }: Explanation): number | "bare" | undefined {
   const deciding = [
     ...rules.filter(({ outcome }) => outcome === "decides").map(({ place }) => place),
@@ -22,7 +22,7 @@ function decidingStep({ rules, bare }: Explanation): number | "bare" | undefined
 }
 
 describe("an explanation", () => {
-  it("marks exactly what decides, with all before it that did not match and all after it not reached", () => {
+  it("marks the deciding step, those before it as not matching, those after it as not reached", () => {
     const counts = { rule: 0, bare: 0, nothing: 0 };
     fc.assert(
       fc.property(grants, fc.boolean(), question, (few, isCrowded, asked) => {
@@ -54,7 +54,7 @@ describe("an explanation", () => {
     expect(Math.min(...Object.values(counts))).toBeGreaterThan(50);
   });
 
-  it("tries rules by priority, then by their place", () => {
+  it("evaluates rules by priority, then by index", () => {
     const rules = [ruleOf({ priority: 2 }), ruleOf({ priority: 1 }), ruleOf({ priority: 2 })];
     const asked = { permission: "token:read", token: undefined, ownPermission: false };
     const { rules: steps } = explainRules({ permissions: [], rules }, asked);
@@ -92,20 +92,20 @@ describe("an explanation", () => {
       ruleOf({ conditions: [conditionOf("id", "ends_with", "1")] }),
       { id: "card-1" },
     ],
-  ])("says why: %j", (why, rule, token) => {
+  ])("gives the reason: %j", (why, rule, token) => {
     const asked = { permission: "token:read", token, ownPermission: false };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
     expect(rules[0]?.why).toEqual(why);
   });
 
-  it("says why a rule counts without its token for a permission of this service", () => {
+  it("explains why a rule without a token grants a permission of this service", () => {
     const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
     const asked = { permission: "application:read", token: undefined, ownPermission: true };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
     expect(rules[0]?.why).toEqual(["lists application:read, which does not concern tokens"]);
   });
 
-  it("comes last to the permission on everything", () => {
+  it("ends with the directly granted permission", () => {
     const asked = { permission: "token:read", token: { id: "a" }, ownPermission: false };
     const rules = [ruleOf({ container: "/pci/" })];
     expect(explainRules({ permissions: ["token:read"], rules }, asked).bare).toEqual({
