@@ -5800,7 +5800,7 @@ export const openapi = {
         "properties": {
           "rule": {
             "$ref": "#/components/schemas/DecidingRule",
-            "description": "The rule, where one decided."
+            "description": "The rule, if one decided."
           },
           "permission": {
             "type": "string",

@@ -8,7 +8,7 @@ import type { Clock } from "../store/port/store.js";
  * cursor is valid only for its tenant and its purpose.
  */
 export interface SealedPlaces {
-  seal(tenantId: string, place: string): string;
+  seal(tenantId: string, position: string): string;
 
   /** Returns the position. Throws if the cursor is not valid. */
   open(tenantId: string, text: string): string;
@@ -41,7 +41,7 @@ const nonceSize = 12;
 const tagSize = 16;
 const timestampSize = 6;
 /** Positions are padded to multiples of this size, because the number of digits would reveal their magnitude. */
-const placeSize = 48;
+const blockSize = 48;
 
 /** How long cursors of a replaced pepper stay valid, in milliseconds. */
 const olderKeyGrace = 24 * 3_600_000;
@@ -57,7 +57,7 @@ export function createSealPlaces({ peppers, storeId, clock }: SealOptions): Seal
     ) as [Buffer, ...Buffer[]];
 
     return {
-      seal: (tenantId, place) => seal(newest, tenantId, { place, at: clock() }),
+      seal: (tenantId, position) => seal(newest, tenantId, { position, at: clock() }),
 
       open(tenantId, text) {
         const bytes = Buffer.from(text, "base64url");
@@ -66,12 +66,12 @@ export function createSealPlaces({ peppers, storeId, clock }: SealOptions): Seal
         }
         const sealed = unseal(newest, tenantId, bytes);
         if (sealed) {
-          return sealed.place;
+          return sealed.position;
         }
         for (const key of older) {
           const sealed = unseal(key, tenantId, bytes);
           if (sealed && clock() - sealed.at <= olderKeyGrace) {
-            return sealed.place;
+            return sealed.position;
           }
           if (sealed) {
             const message = `was created more than a day ago with a replaced key: ${startAgain}`;
@@ -85,16 +85,16 @@ export function createSealPlaces({ peppers, storeId, clock }: SealOptions): Seal
 }
 
 /** A position and the time when it was encrypted. */
-interface DatedPlace {
-  readonly place: string;
+interface DatedPosition {
+  readonly position: string;
   readonly at: number;
 }
 
-function seal(key: Buffer, tenantId: string, { place, at }: DatedPlace): string {
+function seal(key: Buffer, tenantId: string, { position, at }: DatedPosition): string {
   const timestamp = Buffer.alloc(timestampSize);
   timestamp.writeUIntBE(at, 0, timestampSize);
-  const parts = Math.floor(place.length / placeSize) + 1;
-  const padded = place.padEnd(parts * placeSize, "\0");
+  const parts = Math.floor(position.length / blockSize) + 1;
+  const padded = position.padEnd(parts * blockSize, "\0");
   const nonce = randomBytes(nonceSize);
   const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagSize });
   cipher.setAAD(Buffer.from(tenantId));
@@ -103,7 +103,7 @@ function seal(key: Buffer, tenantId: string, { place, at }: DatedPlace): string 
 }
 
 /** Returns `undefined` if the cursor was encrypted with another key or altered. */
-function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPlace | undefined {
+function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPosition | undefined {
   const nonce = sealed.subarray(0, nonceSize);
   const tag = sealed.subarray(nonceSize, nonceSize + tagSize);
   try {
@@ -115,8 +115,8 @@ function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPlace | und
     while (end > timestampSize && content[end - 1] === 0) {
       end--;
     }
-    const place = content.toString("utf8", timestampSize, end);
-    return { place, at: content.readUIntBE(0, timestampSize) };
+    const position = content.toString("utf8", timestampSize, end);
+    return { position, at: content.readUIntBE(0, timestampSize) };
   } catch {
     return undefined;
   }

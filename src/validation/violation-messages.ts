@@ -33,7 +33,7 @@ function rulesAt(path: Path, rulesOf: RulesOf): FieldRules | undefined {
   return rules?.type.case === "repeated" ? rules.type.value.items : undefined;
 }
 
-/** Says what the field must be. Returns `undefined` if the rule has its own message. */
+/** Describes what the field must be. Returns `undefined` if the rule has its own message. */
 function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
   if (ruleId === "required") {
     return describeRequired(type);

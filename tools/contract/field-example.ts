@@ -5,10 +5,10 @@ import type { FieldRules } from "./rules.js";
 export function exampleIn(rules: FieldRules): JsonValue | undefined {
   const { string, int32, bool, duration, field_mask, timestamp } = rules.repeated?.items ?? rules;
   const asWritten = string ?? int32 ?? bool ?? duration ?? field_mask;
-  return asWritten?.example?.[0] ?? timestamp?.example?.map(moment)[0];
+  return asWritten?.example?.[0] ?? timestamp?.example?.map(formatTimestamp)[0];
 }
 
 /** Formats a timestamp as the service does, with milliseconds. */
-export function moment(timestamp: string): string {
+export function formatTimestamp(timestamp: string): string {
   return new Date(timestamp).toISOString();
 }

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { durationPattern } from "../../src/transport/codec/json-reader.js";
 import type { Facts } from "../contract/facts.js";
-import { moment } from "../contract/field-example.js";
+import { formatTimestamp } from "../contract/field-example.js";
 import { limitsOf } from "../contract/limits.js";
 import { commentOf, paragraphs, sentencesOf } from "../contract/prose.js";
 import type { FieldRules, Int32Rules, Rule, StringRules } from "../contract/rules.js";
@@ -34,7 +34,7 @@ export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): J
 /** The schema of a field, or of one item of a list. */
 function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo: ReferTo): Json {
   if (field.message?.typeName === "google.protobuf.Timestamp") {
-    return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(moment) };
+    return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(formatTimestamp) };
   }
   if (field.message?.typeName === "google.protobuf.Duration") {
     return { type: "string", pattern: durationPattern.source, examples: rules.duration?.example };

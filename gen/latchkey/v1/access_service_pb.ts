@@ -288,7 +288,7 @@ export const GrantDecisionSchema: GenMessage<GrantDecision> = /*@__PURE__*/
  */
 export type DecidedBy = Message<"latchkey.v1.DecidedBy"> & {
   /**
-   * The rule, where one decided.
+   * The rule, if one decided.
    *
    * @generated from field: latchkey.v1.DecidingRule rule = 1;
    */

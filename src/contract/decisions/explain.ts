@@ -118,8 +118,8 @@ export interface Asked {
 }
 
 /** Explains a decision to people. The console uses it too, so it must run in browsers. */
-export function explainRules(grants: Grants, asked: Asked): Explanation {
-  const { permission, token, ownPermission } = asked;
+export function explainRules(grants: Grants, query: Asked): Explanation {
+  const { permission, token, ownPermission } = query;
   let isDecided = false;
 
   function step({ matches, why }: Finding): Step {
@@ -134,7 +134,7 @@ export function explainRules(grants: Grants, asked: Asked): Explanation {
     decision: decide(compileGrants(grants), permission, token, ownPermission),
     rules: inOrderOfTrying(grants.rules).map(({ rule, place }) => ({
       place,
-      ...step(tryRule(rule, asked)),
+      ...step(tryRule(rule, query)),
     })),
     bare: step(tryDirectGrant(grants, permission)),
   };
