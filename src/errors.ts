@@ -18,20 +18,19 @@ import { LastManager, StoreUnavailable } from "./store/port/errors.js";
 
 interface ProblemFacts {
   readonly violations?: readonly FieldViolation[];
-  /** Facts for programs, such as the permission that was missing. */
+  /** Machine-readable details, such as the missing permissions. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Headers that belong to the answer, such as `allow`. */
+  /** Response headers, such as `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Milliseconds after which the same call may succeed. */
   readonly retryAfter?: number;
-  /** What really happened: for the log, never for the caller. */
+  /** The original error, for the log only. */
   readonly cause?: unknown;
 }
 
 /**
- * The one error that callers see. Its message is written for them; the same
- * facts go out as a problem body over REST and as error details over gRPC and
- * Connect.
+ * The only error that callers see. It becomes a problem body over REST, and
+ * error details over gRPC and Connect.
  */
 export class Problem extends ConnectError {
   readonly status: number;
@@ -39,10 +38,10 @@ export class Problem extends ConnectError {
   readonly violations: readonly FieldViolation[];
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfter: number | undefined;
-  private readonly facts: Readonly<Record<string, string>>;
+  private readonly errorMetadata: Readonly<Record<string, string>>;
 
   constructor(
-    /** The stable word for it. */
+    /** The stable code of the problem. `code` is the gRPC code of the base class. */
     readonly word: ProblemCode,
     detail: string,
     { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemFacts = {},
@@ -55,18 +54,18 @@ export class Problem extends ConnectError {
     this.violations = violations;
     this.headers = sent;
     this.retryAfter = retryAfter;
-    this.facts = metadata;
+    this.errorMetadata = metadata;
   }
 
-  /** Errors of the protocol library look like problems to its own test of instances, and are none. */
+  /** ConnectError overrides `instanceof` so that any ConnectError would match. */
   static override [Symbol.hasInstance](value: unknown): value is Problem {
     return Function.prototype[Symbol.hasInstance].call(Problem, value);
   }
 
-  /** Attaches what gRPC and Connect clients read the facts from. */
+  /** Attaches the error details for gRPC and Connect clients. */
   describeFor(requestId: string): void {
     const reason = this.word.toUpperCase();
-    const metadata = { ...this.facts, request_id: requestId };
+    const metadata = { ...this.errorMetadata, request_id: requestId };
     this.details = [{ desc: ErrorInfoSchema, value: { reason, domain: "latchkey", metadata } }];
     if (this.violations.length > 0) {
       const fieldViolations = this.violations.map(({ field, message }) => ({
@@ -82,51 +81,51 @@ export class Problem extends ConnectError {
   }
 }
 
-/** In whole seconds, as HTTP has it, and no sooner than that. */
+/** Rounds up, because HTTP has whole seconds. */
 function retryHeader(retryAfter: number): Readonly<Record<string, string>> {
   return { "retry-after": String(Math.ceil(retryAfter / 1_000)) };
 }
 
-/** How much is told at once: over gRPC an error travels in headers, which clients take only so many of. */
+/** The maximum number of violations per error. gRPC sends errors in headers, whose size clients limit. */
 export const mostViolations = 10;
 
-/** Of more violations than are told it says so: whoever finds one too many need not look for others. */
+/** Reports at most {@link mostViolations} violations. The detail ends with "and more" if there are others. */
 export function invalidRequest(found: FieldViolation | readonly FieldViolation[]): Problem {
   const all = [found].flat();
   const violations = all
     .slice(0, mostViolations)
     .map(({ field, message }) => ({ field: shorten(field), message: shorten(message) }));
-  const told = violations.map(({ field, message }) => `${field}: ${message}`);
-  const detail = [...told, ...(all.length > told.length ? ["and more"] : [])].join("; ");
+  const listed = violations.map(({ field, message }) => `${field}: ${message}`);
+  const detail = [...listed, ...(all.length > listed.length ? ["and more"] : [])].join("; ");
   return new Problem("invalid_request", detail, { violations });
 }
 
-/** One answer for every key that is not good, so that nothing is learnt from it. */
+/** The same response for every invalid key, so that it reveals nothing about the key. */
 export function unauthenticated(keyHeader: string): Problem {
   const { detail, headers } = askForKey(keyHeader);
   return new Problem("unauthenticated", detail, { headers });
 }
 
-/** For a call that comes too soon after others: `wait` milliseconds sooner than it may, counted from `now`. */
+/** The caller may retry `wait` milliseconds after `now`. */
 export function rateLimited(detail: string, wait: number, now: number): Problem {
   const seconds = Math.ceil(wait / 1_000);
-  return new Problem("rate_limited", `${detail} Try again in ${seconds} s.`, {
+  return new Problem("rate_limited", `${detail} Retry in ${seconds} s.`, {
     retryAfter: wait,
     headers: { "x-ratelimit-reset": String(Math.ceil((now + wait) / 1_000)) },
   });
 }
 
-/** The shortest and the longest time after which to try again, in milliseconds: sessions may also end before they expire. */
-const quotaRetry = { least: 1_000, most: 3_600_000 };
+/** Bounds of the retry delay in milliseconds. Sessions can also be revoked before they expire. */
+const quotaRetry = { min: 1_000, max: 3_600_000 };
 
-/** For a session beyond those that an application may have open, of which the first expires in `wait` milliseconds. */
+/** The first open session expires in `wait` milliseconds. */
 export function sessionQuotaReached(quota: number, wait: number): Problem {
-  const retryAfter = Math.min(Math.max(wait, quotaRetry.least), quotaRetry.most);
+  const retryAfter = Math.min(Math.max(wait, quotaRetry.min), quotaRetry.max);
   const seconds = Math.ceil(retryAfter / 1_000);
   return new Problem(
     "session_quota_reached",
-    `The application has ${quota} open sessions, which is the most. ` +
-      `Try again in ${seconds} s, when one expires, or ask for some to be revoked or for a higher quota.`,
+    `The application has reached its quota of ${quota} open sessions. ` +
+      `Retry in ${seconds} s, revoke open sessions, or raise the session_quota of the application.`,
     { retryAfter },
   );
 }
@@ -136,50 +135,50 @@ export function permissionDenied(detail: string, missing?: readonly string[]): P
   return new Problem("permission_denied", detail, { metadata });
 }
 
-/** For a key that is used by a web page that may not use it, or by whoever is no web page. */
 export function originNotAllowed(origin: string | undefined): Problem {
   const seen =
     origin === undefined
-      ? "The key may be used by certain web pages only, and the request has no Origin header."
+      ? "The key is restricted to certain web origins, and the request has no Origin header."
       : `The key may not be used from the origin ${quote(origin)}.`;
   return new Problem(
     "origin_not_allowed",
-    `${seen} Ask for your origin to be added to the allowed_origins of its application.`,
+    `${seen} Add your origin to the allowed_origins of the application.`,
   );
 }
 
-/** For a key that is used from an address that it may not be used from. */
 export function addressNotAllowed(address: string): Problem {
-  const seen = address === "" ? "an address that is not known" : `the address ${address}`;
+  const source = address === "" ? "an unknown address" : `the address ${address}`;
   return new Problem(
     "address_not_allowed",
-    `The key may not be used from ${seen}. ` +
-      "Ask for it to be added to the allowed_cidrs of its application.",
+    `The key may not be used from ${source}. ` + "Add it to the allowed_cidrs of the application.",
   );
 }
 
 export function bodyTooLarge(limit: number): Problem {
-  return new Problem("body_too_large", `The body may have at most ${limit} bytes. Send less.`);
+  return new Problem(
+    "body_too_large",
+    `The body may be at most ${limit} bytes. Send a smaller body.`,
+  );
 }
 
 export function urlTooLong(limit: number): Problem {
   return new Problem(
     "url_too_long",
-    `The path with its query may have at most ${limit} bytes. Send less.`,
+    `The path and query may be at most ${limit} bytes. Shorten the URL.`,
   );
 }
 
 export function headersTooLarge(limit: number): Problem {
   return new Problem(
     "headers_too_large",
-    `The headers may have at most ${limit} bytes. Send less.`,
+    `The headers may be at most ${limit} bytes. Send fewer or shorter headers.`,
   );
 }
 
-/** For a body that there is no room for beside all others. Nothing of it was done. */
+/** There is no memory for the body. Nothing was changed. */
 export function overloaded(): Problem {
   const detail =
-    "More is being sent to this instance than it can hold, and nothing was done. Try again soon.";
+    "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.";
   return new Problem("overloaded", detail, { retryAfter: retryDelay });
 }
 
@@ -187,57 +186,56 @@ export function arrivesTooSlowly(): Problem {
   return new Problem("request_timeout", "The request took too long to arrive. Send it again.");
 }
 
-/** For a path that knows only these methods. */
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = methods.join(", ");
-  return new Problem("method_not_allowed", `This path takes ${allow}.`, { headers: { allow } });
+  return new Problem("method_not_allowed", `This path supports ${allow}.`, { headers: { allow } });
 }
 
 export function applicationNotFound(id: string): Problem {
   return new Problem(
     "application_not_found",
-    `There is no application ${id} in the tenant of your key. It may have expired or been deleted.`,
+    `No application ${id} in the tenant of your key. It may have expired or been deleted.`,
   );
 }
 
 export function keyNotFound(id: string): Problem {
   return new Problem(
     "key_not_found",
-    `The application has no key ${id} that works. It may have ended: list its keys.`,
+    `The application has no valid key ${id}. The key may have expired or been revoked: list the keys of the application.`,
   );
 }
 
 export function tooManyKeys(limit: number): Problem {
   return new Problem(
     "too_many_keys",
-    `The application has ${limit} keys that work, which is the most. ` +
-      "End one of them first, or regenerate without a grace period to end all of them.",
+    `The application already has ${limit} valid keys, the maximum. ` +
+      "Revoke one first, or regenerate without a grace period to revoke all of them.",
   );
 }
 
-/** For a change that would lock a tenant out of the management of its applications. */
+/** The change would lock the tenant out of managing its applications. */
 function lastManager(): Problem {
   return new Problem(
     "last_manager",
-    "No other enabled application of the tenant can create and update applications, so this one " +
-      "cannot be disabled, deleted or deprived of application:create or application:update. " +
-      "Create or enable another one that holds both first.",
+    "This is the last enabled application of the tenant that holds application:create and " +
+      "application:update, so it cannot be disabled, deleted or lose either permission. " +
+      "First create or enable another application that holds both.",
   );
 }
 
 export function tooManyStreams(limit: number): Problem {
   return new Problem(
     "too_many_streams",
-    `You have ${limit} streams open at this instance, which is the most. ` +
-      "End one of them first, or let several readers share one.",
+    `You have ${limit} open streams on this instance, the maximum. ` +
+      "Close one first, or share one stream between several readers.",
   );
 }
 
 export function versionMismatch(current: string): Problem {
   return new Problem(
     "version_mismatch",
-    `The application has changed since you read it: it is at version ${current} now. ` +
-      "Nothing was done. Get it again, and decide anew.",
+    `The application has changed since you read it: its current version is ${current}. ` +
+      "Nothing was changed. Read it again before you retry.",
     { metadata: { current_version: current } },
   );
 }
@@ -245,14 +243,14 @@ export function versionMismatch(current: string): Problem {
 export function sessionNotFound(id: string): Problem {
   return new Problem(
     "session_not_found",
-    `There is no session ${id} in the tenant of your key. It may have expired or been ended.`,
+    `No session ${id} in the tenant of your key. It may have expired or been revoked.`,
   );
 }
 
 export function nonceNotFound(): Problem {
   return new Problem(
     "nonce_not_found",
-    "The nonce belongs to no session that is open in the tenant of your key. " +
+    "No open session in the tenant of your key has this nonce. " +
       "The session may have expired: open a new one.",
   );
 }
@@ -260,16 +258,15 @@ export function nonceNotFound(): Problem {
 export function nonceUsed(): Problem {
   return new Problem(
     "nonce_used",
-    "The session of this nonce is already authorized. A nonce works once: open a new session.",
+    "The session of this nonce is already authorized. A nonce can be used once: open a new session.",
   );
 }
 
-/** For a call that came while another with the same key did the work. */
 export function idempotencyConflict(): Problem {
   return new Problem(
     "idempotency_conflict",
-    "Another call with this Idempotency-Key is just being answered, and this one did nothing. " +
-      "Send it again soon to get the same answer.",
+    "Another call with this Idempotency-Key is in progress, and this call changed nothing. " +
+      "Retry soon to get the same response.",
     { retryAfter: conflictDelay },
   );
 }
@@ -277,39 +274,37 @@ export function idempotencyConflict(): Problem {
 export function sealedWithOtherKey(): Problem {
   return new Problem(
     "idempotency_conflict",
-    "This Idempotency-Key was used with another API key of the same application, and only with " +
-      "that one can the answer be read. Nothing was done now. Find out whether the first call did " +
-      "what you want. If it did not, call again with a new Idempotency-Key.",
+    "This Idempotency-Key was used with another API key of the same application, and its response " +
+      "can be read only with that key. This call changed nothing. Check whether the first call " +
+      "succeeded. If it did not, retry with a new Idempotency-Key.",
   );
 }
 
 export function idempotencyKeyReused(): Problem {
   return new Problem(
     "idempotency_key_reused",
-    "This Idempotency-Key was used for a request that is not the same as this one. " +
-      "Nothing was done. Send a new Idempotency-Key with each request that is not a repetition.",
+    "This Idempotency-Key was used for a different request. " +
+      "Nothing was changed. Use a new Idempotency-Key for each new request.",
   );
 }
 
-/** For a call that has taken all the time that it has. What it was to change may have changed, or change yet. */
+/** The change of the call may or may not have been made, and may still be made. */
 export function outOfTime(detail: string): Problem {
   return new Problem("deadline_exceeded", detail, { retryAfter: retryDelay });
 }
 
-/** For a call whose caller left. */
 export function callerLeft(): Problem {
-  return new Problem("canceled", "The caller went away before the answer.");
+  return new Problem("canceled", "The caller closed the request before the response.");
 }
 
-/** For a stream that ends because this instance does. */
 export function shuttingDown(): Problem {
-  const detail = "This instance of the service is shutting down. Call again, to reach another.";
+  const detail = "This instance is shutting down. Reconnect to reach another instance.";
   return new Problem("shutting_down", detail, { retryAfter: retryDelay });
 }
 
 /**
- * Why the protocol library could not read a message. It takes the blame for
- * some of what callers do, and knows nothing of our error details.
+ * Converts an error of the protocol library while it reads a message. The
+ * library reports some client errors as internal errors.
  */
 export function unreadable(reason: unknown, bodyLimit: number): Problem {
   if (reason instanceof Problem) {
@@ -325,12 +320,12 @@ export function unreadable(reason: unknown, bodyLimit: number): Problem {
     case Code.Canceled:
       return toProblem(reason);
     default:
-      return invalidRequest({ field: "request", message: `cannot be read${whyOf(reason)}` });
+      return invalidRequest({ field: "request", message: `cannot be read${reasonOf(reason)}` });
   }
 }
 
-/** The words of the library, where it has any. */
-function whyOf(reason: unknown): string {
+/** The message of the library, unless it is generic. */
+function reasonOf(reason: unknown): string {
   return reason instanceof ConnectError && !/^internal error$|^$/.test(reason.rawMessage)
     ? `: ${reason.rawMessage}`
     : "";
@@ -339,13 +334,13 @@ function whyOf(reason: unknown): string {
 const retryDelay = 1_000;
 const conflictDelay = 100;
 
-/** Whatever was thrown, as what the caller may see of it. */
+/** Converts anything thrown to the problem that the caller sees. */
 export function toProblem(reason: unknown): Problem {
   if (reason instanceof Problem) {
     return reason;
   }
   if (reason instanceof StoreUnavailable) {
-    return new Problem("store_unavailable", "The store cannot be reached now. Try again soon.", {
+    return new Problem("store_unavailable", "The store is unavailable. Retry soon.", {
       retryAfter: retryDelay,
       cause: reason,
     });
@@ -360,12 +355,12 @@ export function toProblem(reason: unknown): Problem {
   }
   return new Problem(
     "internal",
-    "The request failed and nothing is known to be wrong with it. Tell the operator its request id.",
+    "The request failed because of an internal error. Report its request id to the operator.",
     { cause: reason },
   );
 }
 
-/** For what the protocol library throws by itself. */
+/** For errors of the protocol library itself. */
 const codeToProblem: Partial<Record<Code, ProblemCode>> = {
   [Code.InvalidArgument]: "invalid_request",
   [Code.Canceled]: "canceled",

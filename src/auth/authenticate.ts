@@ -6,32 +6,32 @@ import type { Store } from "../store/port/store.js";
 import type { Caller } from "./caller.js";
 import type { Keyring } from "./keys.js";
 
-/** Finds out whose key it is, or answers `undefined` where it is nobody's. */
+/** Returns the owner of a valid key, or `undefined`. */
 export type Identify = (key: string) => MaybePromise<Caller | undefined>;
 
-/** Finds out whose keys these are, each at the place of the key. */
+/** Returns the owner of each key, in the order of the keys. */
 export type IdentifyMany = (keys: readonly string[]) => Promise<readonly (Caller | undefined)[]>;
 
-/** A key that does not work, and why not. */
+/** An expired or disabled key. */
 export interface Refused {
   readonly owner: Caller;
   readonly why: "expired" | "disabled";
 }
 
-/** Finds out whose key it was that does not work, for as long as the store remembers it. */
+/** Returns the owner of an expired or disabled key, while the store still has it. */
 export type IdentifyRefused = (key: string) => MaybePromise<Refused | undefined>;
 
-/** Whom a key names that does not work, whoever made it up. */
+/** The application or session whose id is in an invalid key. The key itself may be forged. */
 export interface Named {
   readonly owner: Caller;
-  /** Why it does not work; absent where it is none of the owner's keys. */
+  /** Why the key is invalid. Absent if it does not belong to the owner. */
   readonly why: Refused["why"] | undefined;
 }
 
-/** Finds whom a key names that does not work, for as long as the store remembers. */
+/** Returns the application or session that an invalid key names, while the store still has it. */
 export type FindNamed = (key: string) => MaybePromise<Named | undefined>;
 
-/** Identifies keys that work. */
+/** Authenticates one key. */
 export function createIdentify(store: Store, keyring: Keyring, grantPolicy: GrantPolicy): Identify {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
@@ -52,7 +52,7 @@ export function createIdentify(store: Store, keyring: Keyring, grantPolicy: Gran
   };
 }
 
-/** Identifies many keys that work. A key that is there several times is looked up once. */
+/** Authenticates many keys. Duplicates are looked up once. */
 export function createIdentifyMany(
   store: Store,
   keyring: Keyring,
@@ -82,7 +82,7 @@ export function createIdentifyMany(
     const foundApplications =
       ofApplications.length > 0 ? await applications.findMany(idsOf(ofApplications)) : [];
     const foundSessions = ofSessions.length > 0 ? await sessions.findMany(idsOf(ofSessions)) : [];
-    // From here on nothing is waited for until all is: what fails unattended would end the process.
+    // No await below until all promises are collected: an unhandled rejection would end the process.
     for (const [at, { key, parsed }] of ofApplications.entries()) {
       owners.set(key, worksNow(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
     }
@@ -99,7 +99,7 @@ export function createIdentifyMany(
   };
 }
 
-/** Identifies keys that have expired, or whose application or authorizer is disabled. */
+/** Identifies expired keys, and keys whose application or authorizer is disabled. */
 export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyRefused {
   const findNamed = createFindNamed(store, keyring);
   return (key) =>
@@ -109,13 +109,12 @@ export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyR
     );
 }
 
-/** Finds whom keys name that do not work. */
 export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
   const { applications, sessions } = store;
 
   function whyRefused(owner: Caller, isExpired: boolean): MaybePromise<Refused["why"] | undefined> {
-    return mapMaybePromise(isExpired || hasEnded(store, owner), (hasEnded) => {
-      if (hasEnded) {
+    return mapMaybePromise(isExpired || hasExpired(store, owner), (hasExpired) => {
+      if (hasExpired) {
         return "expired";
       }
       return isDisabled(owner) ? "disabled" : undefined;
@@ -166,7 +165,7 @@ export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
   };
 }
 
-/** Identifies keys that work and were made elsewhere, where those are accepted. */
+/** Authenticates foreign keys, if they are enabled. */
 function createIdentifyForeign(store: Store, keyring: Keyring): Identify {
   const worksNow = createWorksNow(store);
   return (key) =>
@@ -179,7 +178,7 @@ function createIdentifyForeign(store: Store, keyring: Keyring): Identify {
     );
 }
 
-/** The id of the application of a key that was made elsewhere: it does not tell, so it is looked up by its hash. */
+/** Finds the application of a foreign key by its hash, because the key does not contain an id. */
 function findForeign(
   { applications }: Store,
   keyring: Keyring,
@@ -197,13 +196,13 @@ function idsOf(owned: readonly Owned[]): string[] {
   return owned.map(({ parsed }) => parsed.id);
 }
 
-/** Takes a key apart that someone can come with; a nonce is no such key. */
+/** Parses the key of an application or session. Nonces are not accepted. */
 function parseOwned(key: string): ParsedKey | undefined {
   const parsed = parseKey(key);
   return parsed?.kind === "non" ? undefined : parsed;
 }
 
-/** Lets only an owner pass whose key is not refused for now and has not ended. */
+/** Filters out owners whose key is disabled or has expired. */
 function createWorksNow(store: Store) {
   return (owner: Caller | undefined): MaybePromise<Caller | undefined> => {
     if (!owner || isDisabled(owner)) {
@@ -212,25 +211,26 @@ function createWorksNow(store: Store) {
     if (owner.key?.expiresAt === undefined) {
       return owner;
     }
-    return mapMaybePromise(hasEnded(store, owner), (hasEnded) => (hasEnded ? undefined : owner));
+    return mapMaybePromise(hasExpired(store, owner), (hasExpired) =>
+      hasExpired ? undefined : owner,
+    );
   };
 }
 
-/** Sees to it that a session may do only what its authorizer may do too, where the policy says so. */
+/** Limits a session to the permissions of its authorizer, if the policy requires it. */
 function createAddBoundary(grantPolicy: GrantPolicy) {
   return (owner: SessionWithApplication | undefined): Caller | undefined =>
     owner?.authorizer && grantPolicy === "held" ? { ...owner, boundary: owner.authorizer } : owner;
 }
 
-/** Whether a key is refused for now. */
 function isDisabled({ application, authorizer }: Caller): boolean {
   return application.disabled || authorizer?.disabled === true;
 }
 
-/** Whether a key that was replaced has come to its end; the store, which knows the time, keeps it a while longer. */
-function hasEnded(store: Store, { key }: Caller): MaybePromise<boolean> {
-  const end = key?.expiresAt;
-  return end === undefined ? false : mapMaybePromise(store.now(), (now) => end <= now);
+/** Whether the grace period of a replaced key is over. The store deletes such keys later. */
+function hasExpired(store: Store, { key }: Caller): MaybePromise<boolean> {
+  const expiry = key?.expiresAt;
+  return expiry === undefined ? false : mapMaybePromise(store.now(), (now) => expiry <= now);
 }
 
 function ownerOfSession(
@@ -254,7 +254,7 @@ function ownerOfApplication(
   return key && { application, key };
 }
 
-/** Of a foreign key the application may be of any type. */
+/** A foreign key can belong to an application of any type. */
 function ownerOfForeign(
   application: ApplicationRecord | undefined,
   text: string,

@@ -6,53 +6,51 @@ import { quote } from "../contract/problems.js";
 /** A permission that no grant covers. */
 export interface UncoveredGrant {
   readonly permission: string;
-  /** Where it stands, for example `rules[0].permissions[1]`. */
+  /** Its path, for example `rules[0].permissions[1]`. */
   readonly field: string;
-  /** What it would give, in words. */
+  /** Describes what it would grant. */
   readonly text: string;
 }
 
 /**
- * What is given beyond what a giver has.
+ * Returns the requested grants that the grantor's own grants do not cover.
  *
- * A grant is covered by a permission that the giver holds directly, whatever
- * it is about. A rule of the giver covers what it is about and what is inside
- * of that, with a transform that reveals no more; where an earlier rule of the
- * giver decides about a part of it, that one must reveal as much too.
+ * A directly granted permission covers every grant of that permission. A rule
+ * covers grants within its scope whose transform reveals no more. If an earlier
+ * rule of the grantor overlaps the grant, that rule must reveal as much too.
  *
- * What the receiver has already is not given. It must then decide about
- * nothing that it did not decide about before: all that came before it is
- * still there, and still comes before it.
+ * Grants that the target already has need no coverage, if every grant that
+ * preceded them still does. Otherwise they would match more than before.
  */
 export function uncoveredGrants(
   own: Grants,
-  given: Grants,
+  requested: Grants,
   current: Grants = { permissions: [], rules: [] },
 ): UncoveredGrant[] {
   const covering = decidersOf(own);
-  const known = decidersOf(current);
-  return [...decidersOf(given)].flatMap(([permission, deciders]) =>
+  const existing = decidersOf(current);
+  return [...decidersOf(requested)].flatMap(([permission, deciders]) =>
     own.permissions.includes(permission)
       ? []
       : deciders.filter(
           (decider, at) =>
             !isCovered(decider, covering.get(permission) ?? []) &&
-            !isKept(decider, deciders.slice(0, at), known.get(permission) ?? []),
+            !isUnchanged(decider, deciders.slice(0, at), existing.get(permission) ?? []),
         ),
   );
 }
 
-/** What decides about a permission: a rule, or at last the permission where it is granted directly. */
+/** A grant that can decide about a permission: a rule, or the directly granted permission. */
 interface Decider extends UncoveredGrant {
   readonly scope: Scope;
   readonly transform: string;
   readonly isRule: boolean;
 }
 
-/** A permission that is granted directly may be given on with any transform, so that it counts as the one that reveals most. */
+/** A directly granted permission covers any transform, so it counts as `reveal`. */
 const everything = { scope: { tokensOnly: false }, transform: "reveal", isRule: false } as const;
 
-/** By permission, what decides about it, in the order in which it does. */
+/** The deciders by permission, in evaluation order. */
 function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
   const deciders = new Map<string, Decider[]>();
   const add = (decider: Decider) => {
@@ -65,7 +63,7 @@ function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
   };
   for (const { rule, place } of inOrderOfTrying(rules)) {
     const scope = scopeOf(rule);
-    // What nothing can meet the conditions of gives nothing.
+    // A rule that no token can match grants nothing.
     if (scope) {
       rule.permissions.forEach((permission, at) => {
         const field = `rules[${place}].permissions[${at}]`;
@@ -85,13 +83,13 @@ function textOf(permission: string, { container, transform }: RuleRecord): strin
   return `${permission} ${where} with ${transform}`;
 }
 
-function isCovered(given: Decider, own: readonly Decider[]): boolean {
+function isCovered(requested: Decider, own: readonly Decider[]): boolean {
   for (const { scope, transform } of own) {
-    if (doOverlap(given.scope, scope)) {
-      if (rankOfTransform(given.transform) > rankOfTransform(transform)) {
+    if (doOverlap(requested.scope, scope)) {
+      if (rankOfTransform(requested.transform) > rankOfTransform(transform)) {
         return false;
       }
-      if (isWithin(given.scope, scope)) {
+      if (isWithin(requested.scope, scope)) {
         return true;
       }
     }
@@ -99,10 +97,16 @@ function isCovered(given: Decider, own: readonly Decider[]): boolean {
   return false;
 }
 
-function isKept(given: Decider, before: readonly Decider[], known: readonly Decider[]): boolean {
-  const at = known.findIndex((each) => isSame(each, given));
+/** Whether the target already has the grant, behind the same earlier grants. */
+function isUnchanged(
+  requested: Decider,
+  before: readonly Decider[],
+  existing: readonly Decider[],
+): boolean {
+  const at = existing.findIndex((each) => isSame(each, requested));
   return (
-    at >= 0 && known.slice(0, at).every((earlier) => before.some((each) => isSame(each, earlier)))
+    at >= 0 &&
+    existing.slice(0, at).every((earlier) => before.some((each) => isSame(each, earlier)))
   );
 }
 

@@ -17,12 +17,12 @@ import { unsuitedGrants } from "../validation/grants.js";
 import { type Caller, callerHolds, endOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 
-/** The grants in a request. */
+/** Reads the grants of a request. */
 export function readGrants(request: { permissions: string[]; rules: AccessRule[] }): Grants {
   return { permissions: request.permissions, rules: request.rules.map(ruleFields) };
 }
 
-/** Grants as answers show them. */
+/** Converts grants to their response form. */
 export function showGrants({ permissions, rules }: Grants): GrantsInit {
   return {
     permissions: [...permissions],
@@ -39,7 +39,7 @@ interface GrantsInit {
   readonly rules: MessageInitShape<typeof AccessRuleSchema>[];
 }
 
-/** Refuses grants that an application of this type cannot have. */
+/** Throws if an application of this type cannot have the grants. */
 export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
   const violations = unsuitedGrants(type, grants);
   if (violations.length > 0) {
@@ -47,40 +47,39 @@ export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
   }
 }
 
-/** Refuses grants that no session can have. */
+/** Throws if a session cannot have the grants. */
 export function checkSessionMayHold(grants: Grants): void {
   const refused = heldPermissions(grants).filter((permission) => !mayHold("session", permission));
   if (refused.length > 0) {
     throw permissionDenied(
-      `A session cannot be given ${refused.join(", ")}: its key lives in browsers. Leave it out, and do that from your backend.`,
+      `A session cannot hold ${refused.join(", ")}, because its key is used in browsers. Remove it, and use it from your backend.`,
     );
   }
 }
 
-/** What an application is to be given. */
+/** The requested grants of an application. */
 export interface ProposedGrants {
   readonly type: ApplicationType;
   readonly grants: Grants;
-  /** When the application expires; absent where it does not. */
+  /** When the application expires. Absent if it never does. */
   readonly expiresAt?: number | undefined;
-  /** What it has now, where it is there already: to leave it that is to give nothing. */
+  /** The current grants of an existing application, which need no new check. */
   readonly current?: Grants | undefined;
 }
 
-/** The rules against escalation that the operator can turn off: nobody hands out more than it has. */
+/** Prevents privilege escalation: callers cannot grant more than they have. The operator can turn it off. */
 export interface GrantGuard {
   /**
-   * For applications. Permissions of this service must be held by the caller,
-   * and are given for no longer than the caller has them. Those of others are
-   * given freely by management applications; all else gives what its own
-   * grants cover.
+   * For applications. The caller must hold Latchkey's own permissions, and
+   * cannot grant them for longer than it has them. Management applications can
+   * grant any other permission; other callers only what their grants cover.
    */
   checkMayGrant(caller: Caller, proposed: ProposedGrants): void;
 
-  /** For a new key of an application: whoever sees the key has what it grants. */
+  /** For a new key of an application, because the caller learns a key with its grants. */
   checkMayTakeOver(caller: Caller, target: ApplicationRecord): void;
 
-  /** For sessions: every permission must be held by the caller. */
+  /** For sessions. The caller must hold every permission. */
   checkMayDelegate(caller: Caller, grants: Grants): void;
 }
 
@@ -109,92 +108,92 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   };
 }
 
-/** Refuses a change of an application by a caller that lacks permissions of this service that it holds. No policy turns this off. */
+/** Throws if the target holds a permission of Latchkey that the caller lacks. Always on, whatever the policy. */
 export function checkMayAdminister(caller: Caller, target: Grants): void {
   const missing = missingOf(caller, ownPermissionsOf(target));
   if (missing.length > 0) {
     throw permissionDenied(
-      `The application holds ${missing.join(", ")}. Only a caller that holds that too can change ` +
-        `it, revoke its keys or end its sessions, and ${nameOf(caller)} does not.`,
+      `The application holds ${missing.join(", ")}. Only a caller that also holds it can change ` +
+        `the application or revoke its keys or sessions, and ${nameOf(caller)} does not.`,
       missing,
     );
   }
 }
 
-/** How many missing permissions are named: an error must stay small. */
-const mostTold = 10;
+/** The maximum number of permissions in an error message. */
+const maxListed = 10;
 
 function ownPermissionsOf(grants: Grants): string[] {
   return heldPermissions(grants).filter(isOwnPermission);
 }
 
 function missingOf(caller: Caller, permissions: readonly string[]): string[] {
-  return permissions.filter((permission) => !callerHolds(caller, permission)).slice(0, mostTold);
+  return permissions.filter((permission) => !callerHolds(caller, permission)).slice(0, maxListed);
 }
 
 function checkHeld(caller: Caller, permissions: readonly string[]): void {
   const missing = missingOf(caller, permissions);
   if (missing.length > 0) {
     throw permissionDenied(
-      `Only a caller that holds ${missing.join(", ")} can give it, and ${nameOf(caller)} does not.`,
+      `Only a caller that holds ${missing.join(", ")} can grant it, and ${nameOf(caller)} does not.`,
       missing,
     );
   }
 }
 
-/** A key that was replaced counts as its application here, which goes on with another. */
+/** Ignores the expiry of a replaced key, because its application continues with another one. */
 function checkLifetime(caller: Caller, { grants, expiresAt, current }: ProposedGrants): void {
   const latest = endOf({ ...caller, key: undefined });
   if (latest === undefined || (expiresAt !== undefined && expiresAt <= latest)) {
     return;
   }
-  const given = ownPermissionsOf(grants)
+  const granted = ownPermissionsOf(grants)
     .filter((permission) => !current || !holds(current, permission))
-    .slice(0, mostTold);
-  if (given.length > 0) {
-    const moment = new Date(latest).toISOString();
+    .slice(0, maxListed);
+  if (granted.length > 0) {
+    const expiry = new Date(latest).toISOString();
     throw permissionDenied(
-      `You can give ${given.join(", ")} only to an application that expires at ${moment} at the ` +
-        "latest, as you do. This one expires later, or never.",
+      `You can grant ${granted.join(", ")} only to an application that expires no later than your ` +
+        `own key, at ${expiry}. Set an earlier expires_at.`,
     );
   }
 }
 
-/** Whether a caller gives permissions of other services freely, where it may give any. */
-function grantsFreely({ application, session }: Caller): boolean {
+/** Whether a caller may grant any permission of other services. */
+function mayGrantAny({ application, session }: Caller): boolean {
   return application.type === "management" && !session;
 }
 
-/** A management application that can create or update others could give, for its maker, what the maker does not have. */
+/** A new management application could grant permissions that its creator does not have. */
 function checkMayMakeManager(caller: Caller, { type, grants, current }: ProposedGrants): void {
-  if (type !== "management" || grantsFreely(caller)) {
+  if (type !== "management" || mayGrantAny(caller)) {
     return;
   }
-  const given = managerPermissions.filter(
+  const granted = managerPermissions.filter(
     (permission) => holds(grants, permission) && !(current && holds(current, permission)),
   );
-  if (given.length > 0) {
+  if (granted.length > 0) {
     throw permissionDenied(
-      `Only a management application can give ${given.join(" and ")} to a management ` +
-        `application, or regenerate the key of one that holds it, and ${nameOf(caller)} is none. ` +
-        "Use a private application instead.",
-      given,
+      `Only a management application can grant ${granted.join(" and ")} to a management ` +
+        "application, or regenerate the key of one that holds it. " +
+        `The caller is ${nameOf(caller)}. Create a private application instead.`,
+      granted,
     );
   }
 }
 
 function checkCovered(caller: Caller, { grants, current }: ProposedGrants): void {
-  if (grantsFreely(caller)) {
+  if (mayGrantAny(caller)) {
     return;
   }
   const uncovered = uncoveredGrants(grantsOf(caller), grants, current)
     .filter(({ permission }) => !isOwnPermission(permission))
-    .slice(0, mostTold);
+    .slice(0, maxListed);
   if (uncovered.length > 0) {
-    const told = uncovered.map(({ field, text }) => `${field} (${text})`);
+    const listed = uncovered.map(({ field, text }) => `${field} (${text})`);
     throw permissionDenied(
-      `Your grants do not cover ${told.join(", ")}. A grant covers another one if it has the same ` +
-        "permission, the same container or one around it, and a transform that reveals at least " +
+      `Your grants do not cover ${listed.join(", ")}. A grant covers another one if it has the same ` +
+        "permission, the same container or a parent of it, and a transform that reveals at least " +
         "as much.",
       [...new Set(uncovered.map(({ permission }) => permission))],
     );

@@ -13,10 +13,10 @@ import {
 import { base, codeOfDigit, writeBase62 } from "../lib/base62.js";
 import { drawRandom, idToBytes } from "../lib/uuid.js";
 
-/** Below it every digit is as likely as any other. */
-const fairBytes = 256 - (256 % base);
+/** Bytes below this limit map evenly to digits. */
+const unbiasedLimit = 256 - (256 % base);
 
-/** Makes a key with a new secret. It is the only copy: keep the hash. */
+/** Creates a key with a new secret. Store only its hash. */
 export function makeKey(kind: KeyKind, id: string): string {
   const key = Buffer.allocUnsafe(keyLength);
   key.write(`lk_${kind}_`, "latin1");
@@ -28,49 +28,48 @@ export function makeKey(kind: KeyKind, id: string): string {
   return key.toString("latin1");
 }
 
-const noise = Buffer.alloc(secretWidth);
+const randomPool = Buffer.alloc(secretWidth);
 
-/** Draws digit by digit. Bytes that would make some digits likelier than others are passed over. */
+/** Rejection sampling: skips bytes that would bias the digits. */
 function writeSecret(key: Buffer): void {
-  let place = secretStart;
-  while (place < checkStart) {
-    drawRandom(noise);
-    for (let at = 0; at < noise.length && place < checkStart; at++) {
-      const byte = noise[at] as number;
-      if (byte < fairBytes) {
-        key[place++] = codeOfDigit(byte % base);
+  let position = secretStart;
+  while (position < checkStart) {
+    drawRandom(randomPool);
+    for (let at = 0; at < randomPool.length && position < checkStart; at++) {
+      const byte = randomPool[at] as number;
+      if (byte < unbiasedLimit) {
+        key[position++] = codeOfDigit(byte % base);
       }
     }
   }
-  noise.fill(0);
+  randomPool.fill(0);
 }
 
-/** Keys that were made elsewhere: visible characters, and not what ours begin with. */
-const foreignForm = new RegExp(`^(?!lk_)[!-~]{${fewestForeign},200}$`);
+/** Foreign keys: visible ASCII characters without our prefix. */
+const foreignKeyPattern = new RegExp(`^(?!lk_)[!-~]{${fewestForeign},200}$`);
 
-/** Hashes keys for storage and compares them with what is stored. */
+/** Hashes keys for storage and verifies them against stored hashes. */
 export interface Keyring {
   /** The hash to store. */
   hash(key: string): Uint8Array;
 
-  /** Every hash that the key may be stored under, the one of {@link hash} first. */
+  /** The hashes of the key under every pepper, the one of {@link hash} first. */
   hashes(key: string): Uint8Array[];
 
-  /** Whether the key is the one that was hashed, in a time that tells nothing. */
+  /** Whether the key has the stored hash, in constant time. */
   matches(key: string, stored: Uint8Array): boolean;
 
-  /** Whether a text may be a key that was made elsewhere, where those are accepted. */
+  /** Whether foreign keys are enabled and the text may be one. */
   acceptsForeign(text: string): boolean;
 
-  /** Finds what has the hash of the key, in a time that tells at most which it is. */
+  /** Finds the candidate with the hash of the key. The timing reveals at most its position. */
   find<K extends { readonly hash: Uint8Array }>(key: string, among: readonly K[]): K | undefined;
 }
 
 /**
  * Creates a keyring. A hash is the HMAC-SHA-256 of the key under a pepper, or
- * its bare SHA-256 where the pepper is the empty text. New hashes use the
- * first pepper; those made with any other in the list still verify, so that a
- * pepper can be brought in and rotated.
+ * its plain SHA-256 if the pepper is empty. New hashes use the first pepper.
+ * The others still verify, so that peppers can be rotated.
  */
 export function createKeyring(
   peppers: readonly [string, ...string[]] = [""],
@@ -81,7 +80,7 @@ export function createKeyring(
     hash: (key) => hashWith(first, key),
     hashes: (key) => peppers.map((pepper) => hashWith(pepper, key)),
     matches: (key, stored) => peppers.some((pepper) => isHashOf(pepper, key, stored)),
-    acceptsForeign: (text) => foreignKeys && foreignForm.test(text),
+    acceptsForeign: (text) => foreignKeys && foreignKeyPattern.test(text),
     find(key, among) {
       for (const pepper of peppers) {
         candidate.write(hashText(pepper, key), "latin1");
@@ -112,28 +111,28 @@ function isCandidate(stored: Uint8Array): boolean {
   return stored.length === hashSize && timingSafeEqual(candidate, stored);
 }
 
-/** A hash as a text of one byte a letter, which costs less than half of a buffer of its own. */
+/** Returns the hash as a Latin-1 string, which costs less than half of a new buffer. */
 function hashText(pepper: string, key: string): string {
   return pepper === ""
     ? hash("sha256", key, "binary")
     : createHmac("sha256", pepper).update(key).digest("binary");
 }
 
-/** Tells a path, or another word of a request, as it may be told: without a key that was pasted into it. */
+/** Redacts keys in a path or another text of a request. */
 export type WithoutSecrets = (text: string) => string;
 
 const ownKey = /(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2}){30,}/g;
-/** A segment of a path, with what is encoded in it counted as one character. */
+/** A path segment. A percent-encoded byte counts as one character. */
 const segment = /(?:[^/%]|%[0-9A-Fa-f]{2}|%)+/g;
 
 /**
- * Creates a mask of keys, encoded or not. Keys that were made elsewhere have no
- * form of their own: where those are accepted, every segment that is long enough
- * for one is left out, unless it is a UUID.
+ * Creates a function that redacts keys, percent-encoded or not. Foreign keys
+ * have no fixed format: if they are enabled, every segment that is long enough
+ * is redacted unless it is a UUID.
  */
 export function createWithoutSecrets(foreignKeys: boolean): WithoutSecrets {
-  const withoutOwn: WithoutSecrets = (text) => text.replaceAll(ownKey, "…");
+  const redactOwnKeys: WithoutSecrets = (text) => text.replaceAll(ownKey, "…");
   return foreignKeys
-    ? (text) => withoutOwn(text.replaceAll(segment, (it) => (mayBeForeignKey(it) ? "…" : it)))
-    : withoutOwn;
+    ? (text) => redactOwnKeys(text.replaceAll(segment, (it) => (mayBeForeignKey(it) ? "…" : it)))
+    : redactOwnKeys;
 }

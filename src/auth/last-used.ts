@@ -2,26 +2,26 @@ import type { Use } from "../store/port/records.js";
 import type { ApplicationStore, Clock } from "../store/port/store.js";
 import type { Caller } from "./caller.js";
 
-/** How old the last use that is known may be before it is noted anew, in milliseconds. */
+/** A stored last use is updated only when it is older than this, in milliseconds. */
 const resolution = 60_000;
 
-/** How long a use waits at most to be written. */
+/** The flush interval in milliseconds. */
 const defaultInterval = 15_000;
 
-/** How many uses may wait; those beyond are passed over, and noted when the key is used again. */
-const mostWaiting = 50_000;
+/** The maximum number of pending uses. Further uses are dropped and recorded when the key is used again. */
+const maxPending = 50_000;
 
-/** How many are written at a time. */
+/** The number of uses per write. */
 const batchSize = 500;
 
 export interface Uses {
-  /** Notes that a key is used. It only looks at what the record tells, and writes nothing. */
+  /** Records the use of a key in memory. */
   note(caller: Caller): void;
 
-  /** How many are to be written. */
+  /** The number of pending uses. */
   readonly waiting: number;
 
-  /** Writes what waits, and stops; before all is written, once it is told to give up. */
+  /** Writes the pending uses and stops. Drops the rest when `giveUp` aborts. */
   close(giveUp?: AbortSignal): Promise<void>;
 }
 
@@ -32,17 +32,17 @@ interface UsesOptions {
 }
 
 /**
- * Keeps the time of last use of keys and applications, to about a minute. Most
- * uses come within a minute of one that is written, and cost a comparison.
- * The others wait to be written together. Where they cannot be, they are lost:
- * who uses a key will use it again.
+ * Tracks when keys and applications were last used, to about a minute. Most
+ * uses are within a minute of the stored one and cost one comparison. The
+ * others are written in batches. Failed writes are dropped: the next use of the
+ * key records it again.
  */
 export function createUses({ applications, clock, interval = defaultInterval }: UsesOptions): Uses {
   let byKey = new Map<string, Use>();
   let bySession = new Map<string, Use>();
   let writing: Promise<void> | undefined;
   let unwritten = 0;
-  let ending: AbortSignal | undefined;
+  let giveUpSignal: AbortSignal | undefined;
 
   function flush(): Promise<void> {
     writing ??= write().finally(() => {
@@ -55,7 +55,7 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
     const uses = [...byKey.values(), ...bySession.values()];
     byKey = new Map();
     bySession = new Map();
-    for (let at = 0; at < uses.length && !ending?.aborted; at += batchSize) {
+    for (let at = 0; at < uses.length && !giveUpSignal?.aborted; at += batchSize) {
       unwritten = uses.length - at;
       await applications.noteUses(uses.slice(at, at + batchSize)).catch(() => {});
     }
@@ -71,9 +71,9 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
       if (isRecent((key ?? application).lastUsedAt, now)) {
         return;
       }
-      const [waiting, id] = key ? [byKey, key.id] : [bySession, application.id];
-      if (!waiting.has(id) && waiting.size < mostWaiting) {
-        waiting.set(id, { applicationId: application.id, keyId: key?.id, at: now });
+      const [pending, id] = key ? [byKey, key.id] : [bySession, application.id];
+      if (!pending.has(id) && pending.size < maxPending) {
+        pending.set(id, { applicationId: application.id, keyId: key?.id, at: now });
       }
     },
 
@@ -82,7 +82,7 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
     },
 
     async close(giveUp) {
-      ending = giveUp;
+      giveUpSignal = giveUp;
       clearInterval(timer);
       await writing;
       await flush();

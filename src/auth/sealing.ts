@@ -3,52 +3,52 @@ import { invalidRequest } from "../errors.js";
 import type { Clock } from "../store/port/store.js";
 
 /**
- * Seals places in a list or a feed into texts for callers. A sealed place
- * cannot be read, which would tell how much happens in other tenants, nor made
- * up, and opens only for the tenant and the use that it was sealed for.
+ * Encrypts positions in a list or feed into opaque cursors. Callers cannot read
+ * them, which would reveal the activity of other tenants, or forge them. A
+ * cursor is valid only for its tenant and its purpose.
  */
 export interface SealedPlaces {
-  seal(tenantId: string, place: string): string;
+  seal(tenantId: string, position: string): string;
 
-  /** Answers the place, or throws what is wrong with the text. */
+  /** Returns the position. Throws if the cursor is not valid. */
   open(tenantId: string, text: string): string;
 }
 
 interface SealOptions {
-  /** Newest first. The first one seals, the others still open. */
+  /** Newest first. The first one encrypts; the others can still decrypt. */
   readonly peppers: readonly string[];
   readonly storeId: string;
   readonly clock: Clock;
 }
 
-/** What a text is used for, and how one that does not open is refused. */
+/** The purpose of a cursor, and the error messages for invalid ones. */
 interface SealUse {
-  /** Each purpose has keys of its own. */
+  /** Each purpose has its own encryption keys. */
   readonly purpose: string;
   readonly field: string;
-  /** What is wrong with a text that was not sealed for this. */
+  /** The message for a cursor that was not created for this purpose. */
   readonly refusal: string;
-  /** What to do with one that was sealed too long ago. */
+  /** How to proceed with a cursor that is too old. */
   readonly startAgain: string;
 }
 
-/** Creates the sealed places of one use. */
+/** Creates the cursors of one purpose. */
 export type SealPlaces = (use: SealUse) => SealedPlaces;
 
 const algorithm = "aes-256-gcm";
 const keySize = 32;
 const nonceSize = 12;
 const tagSize = 16;
-const momentSize = 6;
-/** Places are made equally long, or multiples of it: how many digits a number has would tell how large it is. */
-const placeSize = 48;
+const timestampSize = 6;
+/** Positions are padded to multiples of this size, because the number of digits would reveal their magnitude. */
+const blockSize = 48;
 
-/** How long what an older key sealed still opens, in milliseconds. */
+/** How long cursors of a replaced pepper stay valid, in milliseconds. */
 const olderKeyGrace = 24 * 3_600_000;
 
 /**
- * Creates what seals. Each pepper gives a key. Where it is the empty text, the
- * id of the store gives it, which all instances know and no caller does.
+ * Derives an encryption key from each pepper. If a pepper is empty, the key is
+ * derived from the store id, which all instances share and no caller sees.
  */
 export function createSealPlaces({ peppers, storeId, clock }: SealOptions): SealPlaces {
   return ({ purpose, field, refusal, startAgain }) => {
@@ -57,7 +57,7 @@ export function createSealPlaces({ peppers, storeId, clock }: SealOptions): Seal
     ) as [Buffer, ...Buffer[]];
 
     return {
-      seal: (tenantId, place) => seal(newest, tenantId, { place, at: clock() }),
+      seal: (tenantId, position) => seal(newest, tenantId, { position, at: clock() }),
 
       open(tenantId, text) {
         const bytes = Buffer.from(text, "base64url");
@@ -66,16 +66,16 @@ export function createSealPlaces({ peppers, storeId, clock }: SealOptions): Seal
         }
         const sealed = unseal(newest, tenantId, bytes);
         if (sealed) {
-          return sealed.place;
+          return sealed.position;
         }
         for (const key of older) {
           const sealed = unseal(key, tenantId, bytes);
           if (sealed && clock() - sealed.at <= olderKeyGrace) {
-            return sealed.place;
+            return sealed.position;
           }
           if (sealed) {
-            const why = "was made more than a day ago, with a key that was replaced since";
-            throw invalidRequest({ field, message: `${why}: ${startAgain}` });
+            const message = `was created more than a day ago with a replaced key: ${startAgain}`;
+            throw invalidRequest({ field, message });
           }
         }
         throw invalidRequest({ field, message: refusal });
@@ -84,26 +84,26 @@ export function createSealPlaces({ peppers, storeId, clock }: SealOptions): Seal
   };
 }
 
-/** A place, and the moment when it was sealed. */
-interface DatedPlace {
-  readonly place: string;
+/** A position and the time when it was encrypted. */
+interface DatedPosition {
+  readonly position: string;
   readonly at: number;
 }
 
-function seal(key: Buffer, tenantId: string, { place, at }: DatedPlace): string {
-  const moment = Buffer.alloc(momentSize);
-  moment.writeUIntBE(at, 0, momentSize);
-  const parts = Math.floor(place.length / placeSize) + 1;
-  const padded = place.padEnd(parts * placeSize, "\0");
+function seal(key: Buffer, tenantId: string, { position, at }: DatedPosition): string {
+  const timestamp = Buffer.alloc(timestampSize);
+  timestamp.writeUIntBE(at, 0, timestampSize);
+  const parts = Math.floor(position.length / blockSize) + 1;
+  const padded = position.padEnd(parts * blockSize, "\0");
   const nonce = randomBytes(nonceSize);
   const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagSize });
   cipher.setAAD(Buffer.from(tenantId));
-  const sealed = [cipher.update(moment), cipher.update(padded), cipher.final()];
+  const sealed = [cipher.update(timestamp), cipher.update(padded), cipher.final()];
   return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64url");
 }
 
-/** Answers `undefined` where another key sealed it, or it was changed. */
-function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPlace | undefined {
+/** Returns `undefined` if the cursor was encrypted with another key or altered. */
+function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPosition | undefined {
   const nonce = sealed.subarray(0, nonceSize);
   const tag = sealed.subarray(nonceSize, nonceSize + tagSize);
   try {
@@ -112,11 +112,11 @@ function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPlace | und
     const opened = decipher.update(sealed.subarray(nonceSize + tagSize));
     const content = Buffer.concat([opened, decipher.final()]);
     let end = content.length;
-    while (end > momentSize && content[end - 1] === 0) {
+    while (end > timestampSize && content[end - 1] === 0) {
       end--;
     }
-    const place = content.toString("utf8", momentSize, end);
-    return { place, at: content.readUIntBE(0, momentSize) };
+    const position = content.toString("utf8", timestampSize, end);
+    return { position, at: content.readUIntBE(0, timestampSize) };
   } catch {
     return undefined;
   }

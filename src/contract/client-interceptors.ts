@@ -5,40 +5,36 @@ import { defaultKeyHeader, idempotencyKeyHeader } from "./headers.js";
 import { problemOf } from "./problem-report.js";
 import type { ProblemCode } from "./problems.js";
 
-/** How often a call is sent again at most. */
-const mostRetries = 2;
+const maxRetries = 2;
 
-/** How long the first wait is at most, in milliseconds. The second is twice as long. */
-const firstWait = 200;
+/** The maximum first backoff in milliseconds. The second is twice as long. */
+const firstBackoff = 200;
 
-/** A longer time that the service asks for is left to the caller. */
-const longestDelay = 5_000;
+/** In milliseconds. If the service requests a longer delay, the caller must retry. */
+const maxDelay = 5_000;
 
-/** Said of a call whose connection broke, or whose service could not be reached. */
-const lostCodes: ReadonlySet<Code> = new Set([
+/** The codes of a broken connection or an unreachable service. */
+const connectionErrors: ReadonlySet<Code> = new Set([
   Code.Unavailable,
   Code.Aborted,
   Code.Canceled,
   Code.Unknown,
 ]);
 
-const stillUnderWay: ProblemCode = "idempotency_conflict";
-const tooSoon: ProblemCode = "rate_limited";
+const inProgress: ProblemCode = "idempotency_conflict";
+const rateLimited: ProblemCode = "rate_limited";
 
-/** Waits, unless the signal comes first. */
+/** Waits. Rejects if the signal aborts first. */
 type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>;
 
 /**
- * Sends calls again that got lost, where the service does their work once
- * however often they come: an application is made once, and its key, which is
- * told only in the answer, is not lost with the connection. Each such call
- * gets a random Idempotency-Key, unless it has one.
+ * Retries calls that are safe to repeat. Each gets a random Idempotency-Key
+ * unless it has one, so the service executes it once and returns the same
+ * response: a new key is not lost with its connection.
  *
- * It is sent again when the service cannot be reached, says that it cannot do
- * its work now or that the call came too soon after others, or the connection
- * breaks before the answer: twice at most,
- * after a short random time and no sooner than the service asks for, and only
- * while its deadline and its signal allow it.
+ * Retries at most twice, if the service is unreachable, unavailable or rate
+ * limits the call, or if the connection breaks. Waits with jitter, at least as
+ * long as the service requests, and stops when the call is aborted.
  */
 export function retryLost(wait: Wait = pause): Interceptor {
   return (next) => async (request) => {
@@ -52,7 +48,7 @@ export function retryLost(wait: Wait = pause): Interceptor {
       try {
         return await next(request);
       } catch (reason) {
-        const delay = retries < mostRetries ? delayAfter(reason, retries) : undefined;
+        const delay = retries < maxRetries ? delayAfter(reason, retries) : undefined;
         if (delay === undefined || request.signal.aborted) {
           throw reason;
         }
@@ -62,18 +58,18 @@ export function retryLost(wait: Wait = pause): Interceptor {
   };
 }
 
-/** After how many milliseconds it may help to send a call again; `undefined` where it does not. */
+/** The delay before the next retry in milliseconds. `undefined` if a retry cannot help. */
 function delayAfter(reason: unknown, retries: number): number | undefined {
   const error = ConnectError.from(reason);
   const { code, retryAfter = 0 } = problemOf(error);
-  const helps =
+  const isRetryable =
     code === undefined
-      ? lostCodes.has(error.code)
+      ? connectionErrors.has(error.code)
       : error.code === Code.Unavailable ||
-        code === tooSoon ||
-        (code === stillUnderWay && retryAfter > 0);
-  const delay = retryAfter + firstWait * 2 ** retries * (0.5 + Math.random() / 2);
-  return helps && delay <= longestDelay ? delay : undefined;
+        code === rateLimited ||
+        (code === inProgress && retryAfter > 0);
+  const delay = retryAfter + firstBackoff * 2 ** retries * (0.5 + Math.random() / 2);
+  return isRetryable && delay <= maxDelay ? delay : undefined;
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
@@ -90,31 +86,31 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Browsers make UUIDs only for pages that came by a safe way. */
+/** `crypto.randomUUID` is missing on pages that were not loaded over HTTPS. */
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 export interface ClientOptions {
-  /** Where the service is, for example `http://localhost:8080`. */
+  /** The URL of the service, for example `http://localhost:8080`. */
   readonly url: string;
-  /** The key to call with, or what answers it: it is asked before each call, so a key can be rotated. */
+  /** The key, or a function that returns it. The function runs before each call, so that the key can be rotated. */
   readonly key: string | (() => string | Promise<string>);
-  /** The header that carries the key, where the operator chose another one. */
+  /** The header for the key, if the operator configured another one. */
   readonly keyHeader?: string | undefined;
 }
 
-/** Puts the key on every call. */
+/** Adds the key to every call. */
 export function sendKey({ key, keyHeader = defaultKeyHeader }: ClientOptions): Interceptor {
   return (next) => async (request) => {
-    const present = typeof key === "string" ? key : await inTime(key, request.signal);
-    setKey(request.header, keyHeader, present);
+    const current = typeof key === "string" ? key : await inTime(key, request.signal);
+    setKey(request.header, keyHeader, current);
     return next(request);
   };
 }
 
-/** Whoever answers the key may take for ever: the call still ends when it is given up. */
+/** Gets the key. Rejects when the call is aborted, even if the function never settles. */
 export function inTime(key: () => string | Promise<string>, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -133,9 +129,9 @@ export function setKey(header: Headers, name: string, key: string): void {
   try {
     header.set(name, key);
   } catch {
-    // What was thrown tells the key.
+    // The original error contains the key.
     throw new ConnectError(
-      `The key cannot be sent in the header ${name}: one of them has characters that no header has.`,
+      `The key cannot be sent in the header ${name}: one of them has characters that headers cannot contain.`,
       Code.Unauthenticated,
     );
   }

@@ -1,50 +1,50 @@
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
-import { field as fieldRules, field as rulesOf } from "../../gen/buf/validate/validate_pb.js";
+import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { memoize } from "../lib/cache.js";
 
-/** The words that a field of the contract may hold, where these are few. */
+/** The allowed values of an enumerated string field. */
 export function choicesOf(field: DescField): readonly string[] {
-  const { type } = getOption(field, rulesOf);
+  const { type } = getOption(field, fieldRules);
   if (type.case !== "string" || type.value.in.length === 0) {
-    throw new Error(`${field.parent.typeName}.${field.name} holds more than a few words`);
+    throw new Error(`${field.parent.typeName}.${field.name} has no list of allowed values`);
   }
   return type.value.in;
 }
 
-/** How many characters a field of the contract may hold. */
+/** The maximum number of characters in a string field. */
 export function maxLengthOf(field: DescField): number | undefined {
-  const { type } = getOption(field, rulesOf);
+  const { type } = getOption(field, fieldRules);
   return type.case === "string" && type.value.maxLen > 0n ? Number(type.value.maxLen) : undefined;
 }
 
-/** A list in a message. */
+/** A list field of a message. */
 export interface ListField {
   readonly name: string;
   readonly localName: string;
-  /** All names that it may go by, in a message and in the JSON of one. */
+  /** Its names in messages and in JSON. */
   readonly names: readonly string[];
-  /** How many items it may have. */
   readonly most: number;
-  /** What its items are, where they are messages. */
+  /** The schema of its items, if they are messages. */
   readonly items: DescMessage | undefined;
 }
 
-/** The lists in messages of a schema. */
+/** The list fields of a message. */
 export const listFieldsOf = memoize<DescMessage, readonly ListField[]>((schema) =>
   schema.fields.flatMap((field) => {
     if (field.fieldKind !== "list") {
       return [];
     }
     const rules = getOption(field, fieldRules).type;
-    const most = rules.case === "repeated" ? Number(rules.value.maxItems) : 0;
+    const limit = rules.case === "repeated" ? Number(rules.value.maxItems) : 0;
+    const maxItems = limit || Number.POSITIVE_INFINITY;
     const items = field.listKind === "message" ? field.message : undefined;
     const { name, localName, jsonName } = field;
     const names = [...new Set([name, localName, jsonName])];
-    return [{ name, localName, names, most: most || Number.POSITIVE_INFINITY, items }];
+    return [{ name, localName, names, most: maxItems, items }];
   }),
 );
 
-/** The first list that is too long, in a message or in the JSON of one, to be refused before anyone looks at its items. */
+/** Finds the first list that is too long, in a message or its JSON, without reading the items of that list. */
 export function overlongListIn(
   schema: DescMessage,
   value: unknown,
@@ -53,15 +53,15 @@ export function overlongListIn(
   if (typeof value !== "object" || value === null) {
     return undefined;
   }
-  for (const { name, names, most, items } of listFieldsOf(schema)) {
+  for (const { name, names, most: maxItems, items } of listFieldsOf(schema)) {
     const field = path + name;
     const hasLists = items !== undefined && listFieldsOf(items).length > 0;
     for (const list of names.map((name) => (value as Record<string, unknown>)[name])) {
       if (!Array.isArray(list)) {
         continue;
       }
-      if (list.length > most) {
-        return { field, message: `must contain no more than ${most} items` };
+      if (list.length > maxItems) {
+        return { field, message: `must contain no more than ${maxItems} items` };
       }
       for (let at = 0; hasLists && at < list.length; at++) {
         const overlong = overlongListIn(items, list[at], `${field}[${at}].`);

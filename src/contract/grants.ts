@@ -17,24 +17,24 @@ export interface RuleRecord {
   readonly permissions: readonly string[];
 }
 
-/** What a key may do. */
+/** The permissions and rules of a key. */
 export interface Grants {
   readonly permissions: readonly string[];
   readonly rules: readonly RuleRecord[];
 }
 
-/** Where the keys of an application may be used from. An empty list means from everywhere. */
+/** The origins and networks from which the keys of an application may be used. An empty list allows all. */
 export interface Restrictions {
   readonly allowedOrigins: readonly string[];
   readonly allowedCidrs: readonly string[];
 }
 
-/** All that is permitted, be it by a rule or not, once each. */
+/** Every permission that is granted directly or by a rule, without duplicates. */
 export function heldPermissions({ permissions, rules }: Grants): string[] {
   return [...new Set([...permissions, ...rules.flatMap((rule) => rule.permissions)])];
 }
 
-/** Whether a permission is granted, directly or by a rule. The rules, which may be dear to read, are asked last. */
+/** Whether a permission is granted, directly or by a rule. Rules come last because they may be costly to read. */
 export function holds(grants: Grants, permission: string): boolean {
   return (
     grants.permissions.includes(permission) ||
@@ -42,7 +42,7 @@ export function holds(grants: Grants, permission: string): boolean {
   );
 }
 
-/** The fields of a rule that we know, and no others, always in the same order. */
+/** Copies only the known fields of a rule, always in the same order. */
 export function ruleFields(rule: RuleRecord): RuleRecord {
   return {
     description: rule.description,
@@ -58,7 +58,7 @@ export function ruleFields(rule: RuleRecord): RuleRecord {
   };
 }
 
-/** Whether the keys of an application may not be used from everywhere. */
+/** Whether an application limits the origins or networks of its keys. */
 export function isRestricted({ allowedOrigins, allowedCidrs }: Restrictions): boolean {
   return allowedOrigins.length > 0 || allowedCidrs.length > 0;
 }

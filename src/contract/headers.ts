@@ -1,14 +1,14 @@
-/** The header that carries the key, where the operator chose no other. */
+/** The default header for the key. Operators can configure another. */
 export const defaultKeyHeader = "SVC-API-KEY";
 
-/** The header, or metadata, by which a caller names a call that it may send again. */
+/** The header or metadata that makes a call safe to retry. */
 export const idempotencyKeyHeader = "Idempotency-Key";
 
-/** The header, or metadata, that marks an answer that was given before. */
+/** The header or metadata that marks a replayed response. */
 export const replayedHeader = "Idempotent-Replayed";
 
-/** What such a name may be: visible characters, and not too many of them. */
+/** Valid idempotency keys: 1 to 255 visible ASCII characters. */
 export const idempotencyKeyPattern = /^[!-~]{1,255}$/;
 
-/** A strong entity tag of visible characters, or the star that stands for whatever there is. */
+/** A strong entity tag of visible ASCII characters, or `*` for any version. */
 export const entityTagPattern = /^(?:\*|"([!#-~]+)")$/;

@@ -4,9 +4,9 @@ import { idFromBytes, isId } from "../lib/uuid.js";
 import type { ApplicationType } from "./grants.js";
 
 /**
- * Keys and nonces read `lk_<kind>_<id><secret><check>`. The id is that of the
- * application or session, so that finding it is one read by primary key; the
- * check lets a mistyped key be refused without any read.
+ * Keys and nonces have the form `lk_<kind>_<id><secret><check>`. The id is the
+ * primary key of the application or session. The check is a CRC-32, which
+ * detects a mistyped key without a read of the store.
  */
 export type KeyKind = "prv" | "pub" | "mgt" | "ses" | "non";
 
@@ -16,14 +16,14 @@ export interface ParsedKey {
   readonly id: string;
 }
 
-export const kinds = ["prv", "pub", "mgt", "ses", "non"] as const satisfies readonly KeyKind[];
+const kinds = ["prv", "pub", "mgt", "ses", "non"] as const satisfies readonly KeyKind[];
 
-export const idWidth = 22;
+const idWidth = 22;
 
-/** Digits that stand for more than 192 random bits. */
+/** 33 base-62 digits hold more than 192 random bits. */
 export const secretWidth = 33;
 
-export const checkWidth = 6;
+const checkWidth = 6;
 
 export const idStart = "lk_xxx_".length;
 
@@ -33,7 +33,7 @@ export const checkStart = secretStart + secretWidth;
 
 export const keyLength = checkStart + checkWidth;
 
-export const kindOfType: Readonly<Record<ApplicationType, KeyKind>> = {
+const kindOfType: Readonly<Record<ApplicationType, KeyKind>> = {
   private: "prv",
   public: "pub",
   management: "mgt",
@@ -44,17 +44,17 @@ export function kindFor(type: ApplicationType): KeyKind {
   return kindOfType[type];
 }
 
-/** What may be a key, or one without its beginning: the longest hash that is in use as a name has 40 digits. */
-export const keyLike = /lk_|[A-Za-z0-9]{41}/;
+/** Matches a key, also without its prefix. Shorter hexadecimal hashes, such as SHA-1, do not match. */
+const keyLike = /lk_|[A-Za-z0-9]{41}/;
 
-/** Whether there may be a key in what a caller calls something, which is then not to be told on. */
+/** Whether a caller's text may contain a key, so that it must not be logged or repeated. */
 export function mayHoldKey(text: string): boolean {
   return keyLike.test(text);
 }
 
-export const idBytes = Buffer.alloc(16);
+const idBytes = Buffer.alloc(16);
 
-/** Takes a key apart, or answers `undefined` where the text cannot be one. */
+/** Parses a key. Returns `undefined` if the text is not a well-formed key. */
 export function parseKey(text: string): ParsedKey | undefined {
   if (text.length !== keyLength || !text.startsWith("lk_") || text[idStart - 1] !== "_") {
     return undefined;
@@ -67,20 +67,20 @@ export function parseKey(text: string): ParsedKey | undefined {
   return isIntact ? { kind, id: idFromBytes(idBytes) } : undefined;
 }
 
-/** Whether something in a text looks like a key or a nonce. */
+/** Whether a text contains the prefix of a key or nonce. */
 export function holdsKey(text: string): boolean {
   return kinds.some((kind) => text.includes(`lk_${kind}_`));
 }
 
-/** The fewest characters of a key that was made elsewhere. */
+/** The minimum length of a foreign key: one that was created by another system. */
 export const fewestForeign = 16;
 
-/** Whether a word is long enough for a key that was made elsewhere, and does not have the form of our ids. */
+/** Whether a text is long enough for a foreign key and is not a UUID. */
 export function mayBeForeignKey(word: string): boolean {
   return word.length >= fewestForeign && !isId(word);
 }
 
-export function kindIn(text: string): KeyKind | undefined {
+function kindIn(text: string): KeyKind | undefined {
   for (const kind of kinds) {
     if (text.startsWith(kind, 3)) {
       return kind;

@@ -28,7 +28,7 @@ import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "./grants.js";
 
-/** The services of the contract. All that is said about a method stands in its proto. */
+/** The services of the contract. The options of each method are in its proto. */
 export const services: readonly DescService[] = [
   ApplicationService,
   SessionService,
@@ -36,15 +36,15 @@ export const services: readonly DescService[] = [
   EventService,
 ];
 
-/** The validation rules of our own that the protos use. */
+/** Our own validation rules, from `rules.proto`. */
 export const validationRules = createRegistry(file_latchkey_v1_rules);
 
-/** The permissions that this service itself defines. */
+/** The permissions that Latchkey defines. */
 export const ownPermissions: readonly Permission[] = services.flatMap((service) =>
   getOption(service, permissions),
 );
 
-/** The permissions of other services that this one has heard of. */
+/** The permissions of other services that the protos list. */
 export const otherPermissions: readonly Permission[] = services.flatMap((service) =>
   getOption(service, known_permissions),
 );
@@ -53,14 +53,14 @@ const ownByName = new Map(ownPermissions.map((permission) => [permission.name, p
 const ownNamespaces = new Set(ownPermissions.map(({ name }) => namespaceOf(name)));
 
 /**
- * Whether a permission is about this service. A name that is not defined yet
- * counts too where its first segment is ours: it may mean something later.
+ * Whether a permission is in a namespace of Latchkey. Undefined names count
+ * too, because a later version may define them.
  */
 export function isOwnPermission(name: string): boolean {
   return ownNamespaces.has(namespaceOf(name));
 }
 
-/** Whether an application of this type, or a session, may be given the permission. */
+/** Whether an application of this type, or a session, may hold the permission. */
 export function mayHold(holder: ApplicationType | "session", permission: string): boolean {
   const holders = ownByName.get(permission)?.holders ?? [];
   return holders.length === 0 || holders.includes(callerKinds[holder]);
@@ -73,30 +73,30 @@ export const callerKinds = {
   session: CallerKind.SESSION,
 } as const satisfies Record<ApplicationType | "session", CallerKind>;
 
-/** Who may call a method. A method that does not say so, or names a permission nobody declares, is a mistake. */
+/** The access option of a method. Throws if it is missing or names an undeclared permission. */
 export function accessOf(method: DescMethod): Access {
   const name = `${method.parent.typeName}.${method.name}`;
   if (!hasOption(method, access)) {
-    throw new Error(`${name} does not say who may call it: give it the option (access)`);
+    throw new Error(`${name} has no option (access): add it`);
   }
   const rule = getOption(method, access);
   if (rule.permission !== "" && !ownByName.has(rule.permission)) {
-    throw new Error(`${name} asks for ${rule.permission}, which no service declares`);
+    throw new Error(`${name} requires ${rule.permission}, which no service declares`);
   }
   return rule;
 }
 
-/** A method as the log and the trail call it. */
+/** The name of a method in the log and the audit log. */
 export function nameOfMethod({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** The path of a method over REST, with the names of its fields, if it has one. */
+/** The REST path template of a method, if it has one. */
 export function routeOf(method: DescMethod): string | undefined {
   return getOption(method, http).pattern.value;
 }
 
-/** The status of a successful answer over REST. */
+/** The status of a successful REST response. */
 export function statusOf(method: DescMethod): number {
   if (hasOption(method, http_status)) {
     return getOption(method, http_status);
@@ -104,24 +104,24 @@ export function statusOf(method: DescMethod): number {
   return method.output.typeName === EmptySchema.typeName ? 204 : 200;
 }
 
-/** Whether a repeated call of a method can be answered as the first one. */
+/** Whether the method supports an Idempotency-Key. */
 export function isReplayable(method: DescMethod): method is DescMethodUnary {
-  const says = getOption(method, replayable);
-  if (says && method.methodKind !== "unary") {
-    throw new Error(`${method} has a stream, which cannot be answered as before`);
+  const isReplayable = getOption(method, replayable);
+  if (isReplayable && method.methodKind !== "unary") {
+    throw new Error(`${method} is a stream, so it cannot be replayable`);
   }
-  return says;
+  return isReplayable;
 }
 
-/** The HTTP header that carries a field over REST, if one does. */
+/** The HTTP header that carries a field over REST, if any. */
 export function headerOf(field: DescField): string | undefined {
   return getOption(field, http_header) || undefined;
 }
 
-/** The headers that carry fields of requests over REST. */
+/** The headers that carry request fields over REST. */
 export const requestHeaders = headersOf(({ input }) => input);
 
-/** The headers that carry fields of answers over REST. */
+/** The headers that carry response fields over REST. */
 export const answerHeaders = headersOf(({ output }) => output);
 
 function headersOf(messageOf: (method: DescMethod) => DescMessage): readonly string[] {

@@ -5,21 +5,21 @@ import {
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
 
-/** What the service said about a call that it refused. */
+/** A refused call, as the service reported it. */
 export interface ProblemReport {
-  /** The stable word, for example `nonce_used`. Absent where the service was not reached. */
+  /** The stable code, for example `nonce_used`. Absent if the service was not reached. */
   readonly code?: string | undefined;
-  /** What happened and what to do about it, for people. */
+  /** What happened and how to fix it, for people. */
   readonly detail: string;
-  /** What an operator finds the call in the logs by. */
+  /** Identifies the call in the logs. */
   readonly requestId?: string | undefined;
-  /** What is wrong, by field. */
+  /** Validation errors by field. */
   readonly errors: Readonly<Record<string, readonly string[]>>;
   /** Milliseconds after which the same call may succeed. */
   readonly retryAfter?: number | undefined;
 }
 
-/** Reads what was thrown by a call, whichever protocol it went over. */
+/** Reads the error of a call over any protocol. */
 export function problemOf(thrown: unknown): ProblemReport {
   const error = ConnectError.from(thrown);
   const [info] = error.findDetails(ErrorInfoSchema);

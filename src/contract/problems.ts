@@ -1,13 +1,13 @@
 import { Code } from "@connectrpc/connect";
 
-/** A way to fail, as each protocol and a person see it. */
+/** An error as REST, gRPC and people see it. */
 export interface ProblemType {
   readonly status: number;
   readonly grpc: Code;
   readonly title: string;
 }
 
-/** Every way in which a call can fail, by its stable word. */
+/** Every error of the API by its stable code. */
 export const problemCatalogue = {
   invalid_request: {
     status: 400,
@@ -37,57 +37,57 @@ export const problemCatalogue = {
   application_not_found: {
     status: 404,
     grpc: Code.NotFound,
-    title: "There is no such application",
+    title: "Application not found",
   },
   key_not_found: {
     status: 404,
     grpc: Code.NotFound,
-    title: "There is no such key",
+    title: "Key not found",
   },
   session_not_found: {
     status: 404,
     grpc: Code.NotFound,
-    title: "There is no such session",
+    title: "Session not found",
   },
   nonce_not_found: {
     status: 404,
     grpc: Code.NotFound,
-    title: "There is no session for this nonce",
+    title: "Nonce not found",
   },
   service_not_found: {
     status: 404,
     grpc: Code.NotFound,
-    title: "There is no such service",
+    title: "Service not found",
   },
   path_not_found: {
     status: 404,
     grpc: Code.Unimplemented,
-    title: "There is nothing at this path",
+    title: "Not found",
   },
   method_not_allowed: {
     status: 405,
     grpc: Code.Unimplemented,
-    title: "The path does not know this method",
+    title: "Method not allowed",
   },
   request_timeout: {
     status: 408,
     grpc: Code.DeadlineExceeded,
-    title: "The request did not arrive in time",
+    title: "Request timeout",
   },
   nonce_used: {
     status: 409,
     grpc: Code.AlreadyExists,
-    title: "The nonce has been used",
+    title: "The nonce was already used",
   },
   too_many_keys: {
     status: 409,
     grpc: Code.FailedPrecondition,
-    title: "The application has as many keys as it may have",
+    title: "The application has too many keys",
   },
   last_manager: {
     status: 409,
     grpc: Code.FailedPrecondition,
-    title: "No other application could create and update applications",
+    title: "The tenant would lose its last manager",
   },
   idempotency_conflict: {
     status: 409,
@@ -102,52 +102,52 @@ export const problemCatalogue = {
   body_too_large: {
     status: 413,
     grpc: Code.ResourceExhausted,
-    title: "The body is too large",
+    title: "Body too large",
   },
   url_too_long: {
     status: 414,
     grpc: Code.ResourceExhausted,
-    title: "The URL is too long",
+    title: "URL too long",
   },
   unsupported_media_type: {
     status: 415,
     grpc: Code.InvalidArgument,
-    title: "The content type is not supported",
+    title: "Unsupported media type",
   },
   idempotency_key_reused: {
     status: 422,
     grpc: Code.InvalidArgument,
-    title: "The idempotency key belongs to another request",
+    title: "The idempotency key was used for another request",
   },
   rate_limited: {
     status: 429,
     grpc: Code.ResourceExhausted,
-    title: "Too many requests came",
+    title: "Too many requests",
   },
   session_quota_reached: {
     status: 429,
     grpc: Code.ResourceExhausted,
-    title: "The application has as many open sessions as it may have",
+    title: "Session quota reached",
   },
   too_many_streams: {
     status: 429,
     grpc: Code.ResourceExhausted,
-    title: "The caller has as many streams as it may have",
+    title: "Too many open streams",
   },
   headers_too_large: {
     status: 431,
     grpc: Code.ResourceExhausted,
-    title: "The headers are too large",
+    title: "Headers too large",
   },
   canceled: {
     status: 499,
     grpc: Code.Canceled,
-    title: "The caller went away",
+    title: "Request canceled",
   },
   unimplemented: {
     status: 501,
     grpc: Code.Unimplemented,
-    title: "This is not offered",
+    title: "Not implemented",
   },
   shutting_down: {
     status: 503,
@@ -157,61 +157,61 @@ export const problemCatalogue = {
   overloaded: {
     status: 503,
     grpc: Code.Unavailable,
-    title: "The service has too much to read",
+    title: "Service overloaded",
   },
   store_unavailable: {
     status: 503,
     grpc: Code.Unavailable,
-    title: "The store cannot be reached",
+    title: "Store unavailable",
   },
   deadline_exceeded: {
     status: 504,
     grpc: Code.DeadlineExceeded,
-    title: "The time for this request ran out",
+    title: "Deadline exceeded",
   },
   internal: {
     status: 500,
     grpc: Code.Internal,
-    title: "Something went wrong on our side",
+    title: "Internal error",
   },
 } as const satisfies Record<string, ProblemType>;
 
 export type ProblemCode = keyof typeof problemCatalogue;
 
-/** The type of a body that tells a problem, after RFC 9457. */
+/** The media type of error bodies (RFC 9457). */
 export const problemMediaType = "application/problem+json";
 
-/** The name of a problem in such a body. */
-export function problemUri(word: string): string {
-  return `urn:latchkey:problem:${word}`;
+/** The `type` of an error body. */
+export function problemUri(code: string): string {
+  return `urn:latchkey:problem:${code}`;
 }
 
-/** What is said to every key that is not good, by the service and by those who guard with it. */
+/** The response to every invalid key, from the service and from guards. */
 export function askForKey(keyHeader: string) {
   return {
     detail:
       `Send the key of an application or session in the ${keyHeader} header. ` +
-      "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.",
+      "The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
     headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"` },
   };
 }
 
-/** What is wrong with one field and what to do about it. */
+/** An invalid field and how to fix it. */
 export interface FieldViolation {
   /** The path of the field, for example `rules[0].priority`. */
   readonly field: string;
   readonly message: string;
 }
 
-export const longestText = 200;
+const maxTextLength = 200;
 
-/** A caller's own words, made fit to be told back: short, whole, and without a key that strayed into them. */
+/** Makes a caller's text safe to repeat in a response: short, well-formed, and without keys. */
 export function shorten(text: string): string {
-  const start = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  const start = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text;
   return start.toWellFormed().replaceAll(/lk_[a-z]{3}_[A-Za-z0-9]+/g, "lk_…");
 }
 
-/** A caller's own words within a sentence. */
+/** Quotes a caller's text in a sentence. */
 export function quote(text: string): string {
   return JSON.stringify(shorten(text));
 }

@@ -2,12 +2,12 @@ import type { ApplicationType, Grants } from "../contract/grants.js";
 import { mayHold } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 
-/** What an application of this type cannot have of the grants. Pages ask it too: it runs in browsers. */
+/** Returns the grants that an application of this type cannot have. The console uses it too, so it must run in browsers. */
 export function unsuitedGrants(type: ApplicationType, grants: Grants): FieldViolation[] {
   return [...missingContainers(type, grants), ...unsuitedPermissions(type, grants)];
 }
 
-/** The rules that lack the container that those of an application of this type have. */
+/** Returns the rules without a container, where this type of application requires one. */
 export function missingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
   const message = `is required in the rules of a ${type} application`;
   return rules.flatMap(({ container }, at) =>
@@ -24,8 +24,8 @@ function unsuitedPermissions(
   return [
     ...permissions.flatMap((permission, at) => unsuited(type, permission, `permissions[${at}]`)),
     ...rules.flatMap((rule, at) =>
-      rule.permissions.flatMap((permission, place) =>
-        unsuited(type, permission, `rules[${at}].permissions[${place}]`),
+      rule.permissions.flatMap((permission, index) =>
+        unsuited(type, permission, `rules[${at}].permissions[${index}]`),
       ),
     ),
   ];
@@ -34,5 +34,5 @@ function unsuitedPermissions(
 function unsuited(type: ApplicationType, permission: string, field: string): FieldViolation[] {
   return mayHold(type, permission)
     ? []
-    : [{ field, message: `${permission} cannot be given to a ${type} application` }];
+    : [{ field, message: `${permission} cannot be granted to a ${type} application: remove it` }];
 }

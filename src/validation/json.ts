@@ -5,20 +5,20 @@ const quote = 0x22;
 const comma = 0x2c;
 const backslash = 0x5c;
 
-/** Items of a list, or fields of an object: no message may have as many. */
-const mostMembers = 5_000;
+/** The maximum number of array items or object members. No valid message has as many. */
+const maxMembers = 5_000;
 
-/** What one look at the bytes of a JSON text tells. */
-interface JsonLook {
+/** Counts from one pass over the bytes of a JSON document. */
+interface JsonScan {
   readonly isAscii: boolean;
   readonly quotes: number;
-  /** How many brackets open, those in texts counted too. */
+  /** Opening brackets and braces, including those in strings. */
   readonly openings: number;
-  /** How many commas there are, those in texts counted too. */
+  /** Commas, including those in strings. */
   readonly commas: number;
 }
 
-export function lookAtJson(bytes: Uint8Array): JsonLook {
+export function lookAtJson(bytes: Uint8Array): JsonScan {
   let quotes = 0;
   let bits = 0;
   let openings = 0;
@@ -37,26 +37,23 @@ export function lookAtJson(bytes: Uint8Array): JsonLook {
   return { isAscii: bits < 0x80, quotes, openings, commas };
 }
 
-/** Whether a text surely is within the limits that {@link excessIn} looks for. */
-export function surelyHasNoExcess({ openings, commas }: JsonLook, levels: number): boolean {
-  return openings <= levels && commas < mostMembers;
+/** Whether the counts alone prove that a document is within the limits of {@link excessIn}. */
+export function surelyHasNoExcess({ openings, commas }: JsonScan, levels: number): boolean {
+  return openings <= levels && commas < maxMembers;
 }
 
-/**
- * What a text has too much of to be parsed, which may cost dear: brackets in
- * each other deeper than so many levels, or members between two of them.
- */
+/** Reports nesting deeper than `levels`, or too many members, before the document is parsed. */
 export function excessIn(bytes: Uint8Array, levels: number): string | undefined {
-  /** How many commas there are between the brackets that are open, by their level. */
+  /** The commas seen so far in each open bracket. */
   const commas: number[] = [];
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
     if (byte === quote) {
-      at = endOfText(bytes, at);
+      at = endOfString(bytes, at);
     } else if (byte === comma) {
       const count = (commas.pop() ?? 0) + 1;
-      if (count >= mostMembers) {
-        return `has a list or an object with more than ${mostMembers} members`;
+      if (count >= maxMembers) {
+        return `contains an array or object with more than ${maxMembers} members`;
       }
       commas.push(count);
     } else if (isOpening(byte)) {
@@ -70,8 +67,8 @@ export function excessIn(bytes: Uint8Array, levels: number): string | undefined 
   return undefined;
 }
 
-/** Where the quote is that ends the text which begins with the one here. */
-function endOfText(bytes: Uint8Array, start: number): number {
+/** The position of the closing quote of the string that starts at `start`. */
+function endOfString(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== quote) {
     at += bytes[at] === backslash ? 2 : 1;
@@ -79,7 +76,7 @@ function endOfText(bytes: Uint8Array, start: number): number {
   return at;
 }
 
-/** Square and curly ones differ in one bit. */
+/** Square brackets and curly braces differ in one bit. */
 function isOpening(byte: number): boolean {
   return (byte | 0x20) === 0x7b;
 }
@@ -88,22 +85,20 @@ function isClosing(byte: number): boolean {
   return (byte | 0x20) === 0x7d;
 }
 
-/** The text of bytes that are ASCII. */
 export function asciiText(bytes: Uint8Array): string {
   return asBuffer(bytes).toString("latin1");
 }
 
 /**
- * Whether a parsed text surely gave no name twice in an object. Of those the
- * parser keeps the last, so that there are fewer texts in the value than the
- * quotes around them tell. A quote within a text makes it unsure, as does a
- * value that is nested deeper than so many levels.
+ * Whether a parsed document certainly has no duplicate keys. `JSON.parse` keeps
+ * the last of them, so the value then has fewer strings than the document has
+ * pairs of quotes. Returns false if unsure: for escaped quotes and deep values.
  */
-export function surelyHasNoTwins({ quotes }: JsonLook, value: unknown, levels: number): boolean {
-  return 2 * textsIn(value, levels) === quotes;
+export function surelyHasNoTwins({ quotes }: JsonScan, value: unknown, levels: number): boolean {
+  return 2 * countStrings(value, levels) === quotes;
 }
 
-function textsIn(value: unknown, levels: number): number {
+function countStrings(value: unknown, levels: number): number {
   if (typeof value === "string") {
     return 1;
   }
@@ -116,11 +111,11 @@ function textsIn(value: unknown, levels: number): number {
   let count = 0;
   if (Array.isArray(value)) {
     for (const item of value) {
-      count += textsIn(item, levels - 1);
+      count += countStrings(item, levels - 1);
     }
   } else {
     for (const name in value) {
-      count += 1 + textsIn((value as Record<string, unknown>)[name], levels - 1);
+      count += 1 + countStrings((value as Record<string, unknown>)[name], levels - 1);
     }
   }
   return count;
@@ -129,20 +124,19 @@ function textsIn(value: unknown, levels: number): number {
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses a body of JSON more strictly than `JSON.parse`: text that is not
- * UTF-8, a name given twice in an object and deep nesting are refused, because
- * each of them can make two readers see two different requests; and so is what
- * would take long to parse.
+ * Parses a JSON body more strictly than `JSON.parse`. It refuses invalid UTF-8,
+ * duplicate keys and deep nesting, because two parsers may read them as two
+ * different requests. It also refuses documents that are slow to parse.
  */
-export function parseJson(bytes: Uint8Array, deepest: number): unknown {
-  const look = lookAtJson(bytes);
-  const excess = surelyHasNoExcess(look, deepest) ? undefined : excessIn(bytes, deepest);
+export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
+  const scan = lookAtJson(bytes);
+  const excess = surelyHasNoExcess(scan, maxDepth) ? undefined : excessIn(bytes, maxDepth);
   if (excess !== undefined) {
     throw invalidRequest({ field: "request", message: excess });
   }
-  const text = look.isAscii ? asciiText(bytes) : decode(bytes);
+  const text = scan.isAscii ? asciiText(bytes) : decode(bytes);
   const value = parse(text);
-  if (!surelyHasNoTwins(look, value, deepest)) {
+  if (!surelyHasNoTwins(scan, value, maxDepth)) {
     checkNames(text);
   }
   return value;
@@ -167,7 +161,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Strings, and the punctuation that matters, of a text that is known to be JSON. */
+/** Strings, keys and brackets of valid JSON. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g;
 
 function checkNames(text: string): void {
@@ -186,7 +180,7 @@ function checkNames(text: string): void {
 function checkName(names: Set<string> | undefined, literal: string): void {
   const name: string = literal.includes("\\") ? JSON.parse(literal) : literal.slice(1, -1);
   if (names?.has(name)) {
-    throw invalidRequest({ field: name, message: "is given twice: give it once" });
+    throw invalidRequest({ field: name, message: "is duplicated: send it once" });
   }
   names?.add(name);
 }

@@ -4,7 +4,7 @@ import { invalidRequest } from "../errors.js";
 import { readNetwork } from "../lib/networks.js";
 import { faultInOrigin } from "../lib/web-origin.js";
 
-/** Refuses restrictions that an application of this type cannot have, or that could never be met. */
+/** Throws if an application of this type cannot have the restrictions, or if one is invalid. */
 export function checkRestrictions(
   type: ApplicationType,
   { allowedOrigins, allowedCidrs }: Restrictions,
@@ -12,19 +12,19 @@ export function checkRestrictions(
   const violations = [
     ...(type !== "public" && allowedOrigins.length > 0 ? [unsuitedOrigins(type)] : []),
     ...allowedOrigins.flatMap((origin, at) =>
-      faultIn(`allowed_origins[${at}]`, origin, faultInOrigin),
+      violationOf(`allowed_origins[${at}]`, faultInOrigin(origin)),
     ),
-    ...allowedCidrs.flatMap((cidr, at) => faultIn(`allowed_cidrs[${at}]`, cidr, ofNetwork)),
+    ...allowedCidrs.flatMap((cidr, at) => violationOf(`allowed_cidrs[${at}]`, networkFault(cidr))),
   ];
   if (violations.length > 0) {
     throw invalidRequest(violations);
   }
 }
 
-/** Refuses a quota of an application that opens no sessions. */
+/** Throws if an application that cannot open sessions has a session quota. */
 export function checkSessionQuota(type: ApplicationType, quota: number | undefined): void {
   if (type !== "public" && quota !== undefined) {
-    const message = `cannot be given to a ${type} application, which opens no sessions: leave it out`;
+    const message = `is only for public applications: a ${type} application opens no sessions. Remove it`;
     throw invalidRequest({ field: "session_quota", message });
   }
 }
@@ -32,22 +32,15 @@ export function checkSessionQuota(type: ApplicationType, quota: number | undefin
 function unsuitedOrigins(type: ApplicationType): FieldViolation {
   return {
     field: "allowed_origins",
-    message:
-      `cannot be given to a ${type} application, whose keys no web page uses: ` +
-      "limit it by allowed_cidrs",
+    message: `is only for public applications: use allowed_cidrs for a ${type} application`,
   };
 }
 
-function faultIn(
-  field: string,
-  text: string,
-  faultOf: (text: string) => string | undefined,
-): FieldViolation[] {
-  const message = faultOf(text);
+function violationOf(field: string, message: string | undefined): FieldViolation[] {
   return message === undefined ? [] : [{ field, message }];
 }
 
-function ofNetwork(text: string): string | undefined {
+function networkFault(text: string): string | undefined {
   const network = readNetwork(text);
   return "fault" in network ? network.fault : undefined;
 }

@@ -3,37 +3,37 @@ import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 
-/** The last moment that a date with a four-digit year can tell. */
+/** The end of the year 9999, in milliseconds. RFC 3339 has four-digit years. */
 export const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** The first moment that a date with a four-digit year can tell. */
-const firstMoment = -62_135_596_800_000;
+/** The start of the year 1, in milliseconds. */
+const minTimestamp = -62_135_596_800_000;
 
-/** A moment as messages carry it. */
-export function toTimestamp(moment: number): Timestamp;
-export function toTimestamp(moment: number | undefined): Timestamp | undefined;
-export function toTimestamp(moment: number | undefined): Timestamp | undefined {
-  if (moment === undefined) {
+/** Converts milliseconds since the Unix epoch to a protobuf timestamp. */
+export function toTimestamp(ms: number): Timestamp;
+export function toTimestamp(ms: number | undefined): Timestamp | undefined;
+export function toTimestamp(ms: number | undefined): Timestamp | undefined {
+  if (ms === undefined) {
     return undefined;
   }
-  const seconds = Math.floor(moment / 1000);
+  const seconds = Math.floor(ms / 1000);
   return {
     $typeName: "google.protobuf.Timestamp",
     seconds: BigInt(seconds),
-    nanos: (moment - seconds * 1000) * 1_000_000,
+    nanos: (ms - seconds * 1000) * 1_000_000,
   };
 }
 
-/** Reads the moment in a field of a request, to the millisecond, or throws where it is none that a date can tell. */
+/** Converts a timestamp of a request to milliseconds. Throws if RFC 3339 cannot express it. */
 export function fromTimestamp({ seconds, nanos }: Timestamp, field: string): number {
-  const moment = Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
-  if (!(moment <= lastMoment && moment >= firstMoment && nanos >= 0 && nanos < 1_000_000_000)) {
-    throw invalidRequest({ field, message: "must be a moment before the year 10000" });
+  const ms = Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
+  if (!(ms <= lastMoment && ms >= minTimestamp && nanos >= 0 && nanos < 1_000_000_000)) {
+    throw invalidRequest({ field, message: "must be a date before the year 10000" });
   }
-  return moment;
+  return ms;
 }
 
-/** Reads the `expires_at` of a request, which must lie ahead and, where there is a limit, not too far. */
+/** Reads the `expires_at` of a request. Throws unless it is in the future and at most `longest` milliseconds away. */
 export async function readExpiry(
   timestamp: Timestamp | undefined,
   store: { now(): MaybePromise<number> },
@@ -42,18 +42,18 @@ export async function readExpiry(
   if (!timestamp) {
     return undefined;
   }
-  const moment = fromTimestamp(timestamp, "expires_at");
-  const present = await store.now();
-  if (moment <= present) {
+  const ms = fromTimestamp(timestamp, "expires_at");
+  const now = await store.now();
+  if (ms <= now) {
     throw invalidRequest(violation("must be in the future"));
   }
-  if (longest !== undefined && moment > present + longest) {
+  if (longest !== undefined && ms > now + longest) {
     throw invalidRequest(violation(`must be at most ${longest / 1000} seconds from now`));
   }
-  return moment;
+  return ms;
 }
 
-/** Reads a duration in whole milliseconds, whose limits the proto tells; a binary one may have odd parts. */
+/** Reads a duration in milliseconds. Binary messages can carry nanoseconds out of range, which the proto rules do not cover. */
 export function readDuration(duration: Duration, field: string): number {
   const { seconds, nanos } = duration;
   if (nanos < 0 || nanos >= 1_000_000_000) {

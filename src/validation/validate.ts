@@ -21,42 +21,40 @@ const never: Test = () => false;
 const quickCheckOf = memoize<DescMessage, Test>((schema) => createQuickCheck(schema) ?? never);
 const quickItemCheckOf = memoize<DescField, Test>((list) => createQuickItemCheck(list) ?? never);
 
-/** Throws all that breaks the rules written in the proto of a message, but for those of one id that is forgiven. */
+/** Throws if a message violates the rules in its proto, except the rule `ignoredRule`. */
 export function checkMessage<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
-  forgiven?: string,
+  ignoredRule?: string,
 ): void {
-  const fault = faultIn(schema, message, forgiven);
-  if (fault) {
-    throw fault;
+  const problem = faultIn(schema, message, ignoredRule);
+  if (problem) {
+    throw problem;
   }
 }
 
-/** All that breaks the rules written in the proto of a message, if anything does. */
+/** Returns the problem of a message that violates the rules in its proto. */
 export function faultIn<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
-  forgiven?: string,
+  ignoredRule?: string,
 ): Problem | undefined {
-  if (isSurelyValid(schema, message)) {
+  if (passesQuickCheck(schema, message)) {
     return undefined;
   }
-  const violations = violationsIn(schema, message, forgiven);
+  const violations = violationsIn(schema, message, ignoredRule);
   return violations.length > 0 ? invalidRequest(violations) : undefined;
 }
 
-/** Most messages keep the rules, which is told far quicker than what breaks them. */
-function isSurelyValid(schema: DescMessage, message: Message): boolean {
+/** Most messages are valid. The compiled check confirms that far faster than protovalidate. */
+function passesQuickCheck(schema: DescMessage, message: Message): boolean {
   return quickCheckOf(schema)(message);
 }
 
 /**
- * Throws what breaks the rules of a message that a caller sent, but for what is
- * beyond the most that is told. A list that is too long is refused first, then
- * lists that have more than `itemLimit` items together: each list has a limit
- * of its own, but the product of them is what it costs to tell what is wrong.
- * What takes long is done in parts, each in a turn of its own.
+ * Throws the first {@link mostViolations} violations of a request. Checks list
+ * lengths first, then the total number of items, because nested lists multiply
+ * the cost of validation. Slow validation yields to the event loop between parts.
  */
 export function checkRequest(
   schema: DescMessage,
@@ -68,10 +66,10 @@ export function checkRequest(
     throw invalidRequest(overlong);
   }
   if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > itemLimit) {
-    const detail = `has more than ${itemLimit} items in its lists and the lists in them together`;
-    throw invalidRequest({ field: "request", message: `${detail}: send fewer, or shorter, rules` });
+    const message = `has more than ${itemLimit} list items in total: send fewer or shorter rules`;
+    throw invalidRequest({ field: "request", message });
   }
-  if (!isSurelyValid(schema, message)) {
+  if (!passesQuickCheck(schema, message)) {
     return checkInParts(schema, message);
   }
 }
@@ -94,10 +92,10 @@ function itemsIn(schema: DescMessage, message: Message): number {
 
 type Lists = Record<string, readonly unknown[]>;
 
-/** A part of a message that can be validated by itself, and what of that is true of the whole. */
+/** A part of a message that is validated on its own. */
 interface Part {
   readonly message: Message;
-  /** The path of a violation in the whole message; nothing where it is none of this part. */
+  /** Maps a path in the part to the whole message. `undefined` if another part covers it. */
   pathOf(path: Path): Path | undefined;
 }
 
@@ -105,10 +103,10 @@ async function checkInParts(schema: DescMessage, message: Message): Promise<void
   const found: FieldViolation[] = [];
   for (const part of partsOf(schema, message)) {
     await yieldToEventLoop();
-    for (const { field, message } of findViolations(schema, part.message)) {
+    for (const { field, message, ruleId } of findViolations(schema, part.message)) {
       const path = part.pathOf(field);
       if (path) {
-        found.push(toFieldViolation({ field: path, message }));
+        found.push(toFieldViolation({ field: path, message, ruleId }));
       }
     }
     if (found.length > mostViolations) {
@@ -120,11 +118,11 @@ async function checkInParts(schema: DescMessage, message: Message): Promise<void
   }
 }
 
-/** First the message without the items of its lists of messages, then those of them that may break a rule. */
+/** First the message with shortened lists of messages, then each item that fails the quick check. */
 function* partsOf(schema: DescMessage, message: Message): Iterable<Part> {
   const lists = schema.fields.filter((field) => field.fieldKind === "list" && field.message);
   const itemsOf = ({ localName }: DescField) => (message as unknown as Lists)[localName] ?? [];
-  // One item is left of each, since rules of a message may tell an empty list from others.
+  // Keep one item of each list: rules of the message may depend on whether a list is empty.
   const shortened = lists.map((list) => [list.localName, itemsOf(list).slice(0, 1)]);
   yield {
     message: { ...message, ...Object.fromEntries(shortened) },
@@ -132,22 +130,22 @@ function* partsOf(schema: DescMessage, message: Message): Iterable<Part> {
       path.length > 1 && lists.some((list) => list === path[0]) ? undefined : path,
   };
   for (const list of lists) {
-    const isItemSurelyValid = quickItemCheckOf(list);
-    for (const [place, item] of itemsOf(list).entries()) {
-      if (!isItemSurelyValid(item)) {
-        yield partOf(schema, list, item, place);
+    const passesItemCheck = quickItemCheckOf(list);
+    for (const [index, item] of itemsOf(list).entries()) {
+      if (!passesItemCheck(item)) {
+        yield partOf(schema, list, item, index);
       }
     }
   }
 }
 
-/** One item of a list in a message that is empty otherwise: the item may have lists of its own. */
-function partOf(schema: DescMessage, list: DescField, item: unknown, place: number): Part {
+/** One list item in an otherwise empty message. */
+function partOf(schema: DescMessage, list: DescField, item: unknown, index: number): Part {
   return {
     message: { ...create(schema), [list.localName]: [item] } as Message,
     pathOf([field, inList, ...rest]) {
       return field === list && inList?.kind === "list_sub"
-        ? [field, { ...inList, index: place }, ...rest]
+        ? [field, { ...inList, index }, ...rest]
         : undefined;
     },
   };

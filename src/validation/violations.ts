@@ -1,32 +1,33 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { pathToString } from "@bufbuild/protobuf/reflect";
+import { type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
+import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { overlongListIn } from "../contract/fields.js";
 import { validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { memoize } from "../lib/cache.js";
+import { describeViolation } from "./violation-messages.js";
 
 let validator: Validator | undefined;
 
 /**
- * All that breaks the rules written in the proto of a message, but for those of
- * one id that is forgiven. Pages ask it too: it runs in browsers.
+ * Returns every violation of the rules in the proto of a message, except those
+ * of the rule `ignoredRule`. The console uses it too, so it must run in browsers.
  */
 export function violationsIn<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
-  forgiven?: string,
+  ignoredRule?: string,
 ): readonly FieldViolation[] {
   const overlong = overlongListIn(schema, message);
   if (overlong) {
     return [overlong];
   }
   return findViolations(schema, message)
-    .filter(({ ruleId }) => ruleId !== forgiven)
+    .filter(({ ruleId }) => ruleId !== ignoredRule)
     .map(toFieldViolation);
 }
 
-/** All that breaks the rules of a message, as the validator tells it. */
+/** Returns the violations as protovalidate reports them. */
 export function findViolations<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
@@ -39,22 +40,20 @@ export function findViolations<Desc extends DescMessage>(
   return result.violations ?? [];
 }
 
-export function toFieldViolation({
-  field,
-  message,
-}: Pick<Violation, "field" | "message">): FieldViolation {
-  return { field: pathToString(field) || "request", message };
+export function toFieldViolation(
+  violation: Pick<Violation, "field" | "message" | "ruleId">,
+): FieldViolation {
+  return describeViolation(violation, (field) => getOption(field, fieldRules));
 }
 
 const regExpOf = memoize((pattern: string) => {
-  // The one thing in our patterns that JavaScript spells in another way.
+  // RE2 and JavaScript spell this one escape differently.
   return new RegExp(pattern.replaceAll(String.raw`\x{`, String.raw`\u{`), "u");
 });
 
 /**
- * Tries a pattern of a rule by the engine that is there. The validator brings
- * one of its own, which takes a second to prepare for names in other alphabets,
- * and all calls would wait for it.
+ * Matches with the JavaScript engine. The one that protovalidate includes takes
+ * a second to compile Unicode classes and would block the event loop.
  */
 export function matchesPattern(pattern: string, text: string): boolean {
   return regExpOf(pattern).test(text);

@@ -17,14 +17,14 @@ import { anyCharacter } from "../support/any-character.js";
 import { startServer, type TestServer } from "../support/server.js";
 import { changed } from "../support/store.js";
 
-// An old pepper and a new one, as when they are rotated.
+// The new pepper and the old one, as during a rotation.
 const keyring = createKeyring(["new", "old"]);
 const oldKeyring = createKeyring(["old"]);
 
 let server: TestServer;
 let identify: Identify;
 let identifyMany: IdentifyMany;
-/** Keys of every kind, those that work and those that do not. */
+/** Valid and invalid keys of every kind. */
 let keys: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
@@ -93,12 +93,12 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
   return made;
 }
 
-/** Whom a key belongs to, in words. */
+/** Describes the owner of a key. */
 function told(caller: Caller | undefined): string | undefined {
   return caller && [caller.application.id, caller.session?.id].join("/");
 }
 
-it("those who come with keys that work are identified, and nobody else", async () => {
+it("identifies the owners of valid keys only", async () => {
   const found = await identifyMany(Object.values(keys));
   const names = Object.keys(keys).filter((_name, at) => found[at]);
   expect(names.sort()).toEqual(
@@ -106,7 +106,7 @@ it("those who come with keys that work are identified, and nobody else", async (
   );
 });
 
-it("many keys, whatever they are, have the owners that each has by itself", async () => {
+it("identifies many keys with the same owners as one by one", async () => {
   const known = fc.constantFrom(...Object.values(keys));
   const garbage = fc.oneof(fc.string({ unit: anyCharacter }), fc.constantFrom("lk_", "__proto__"));
   await fc.assert(
@@ -121,8 +121,8 @@ it("many keys, whatever they are, have the owners that each has by itself", asyn
   );
 });
 
-describe("what the store is asked", () => {
-  /** Identifies keys, and tells which ids the store was asked for in each read. */
+describe("store lookups", () => {
+  /** Identifies keys and returns the ids of each store read. */
   async function readsFor(asked: readonly string[]): Promise<string[][]> {
     const reads: string[][] = [];
     const { applications, sessions } = server.store;
@@ -144,7 +144,7 @@ describe("what the store is asked", () => {
     return reads;
   }
 
-  it("is one read of each kind, with each key once", async () => {
+  it("make one read per kind, with each key once", async () => {
     const { shop = "", till = "", pending = "", authorized = "" } = keys;
     const reads = await readsFor([shop, pending, till, shop, authorized, pending, shop]);
     expect(reads.map(([kind, ...ids]) => [kind, ids.length])).toEqual([
@@ -153,20 +153,20 @@ describe("what the store is asked", () => {
     ]);
   });
 
-  it("is nothing where no key can be anyone's: a nonce is none", async () => {
+  it("do not happen for malformed keys and nonces", async () => {
     const { "nonce of pending": nonce = "", "of a wrong check": mistyped = "" } = keys;
     expect(await readsFor([])).toEqual([]);
     expect(await readsFor([nonce, mistyped, "", "nonsense"])).toEqual([]);
   });
 
-  it("is both secrets of one id, of which one is right", async () => {
+  it("include an id once per secret, and accept the right secret only", async () => {
     const { shop = "", "another secret": wrong = "" } = keys;
     const found = await identifyMany([wrong, shop]);
     expect(found.map((caller) => caller?.application.name)).toEqual([undefined, "shop"]);
   });
 });
 
-it("a look-up that fails while others are waited for fails the whole, and nothing else", async () => {
+it("rejects once if one of several lookups fails", async () => {
   const { store } = server;
   const { findMany } = store.applications;
   const applications = {

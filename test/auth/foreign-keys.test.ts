@@ -11,7 +11,7 @@ import { engines, startServer, type TestServer } from "../support/server.js";
 
 const foreignKey = "sk_live_51H8vXbKq2mNpR7t";
 
-/** The hash that another system kept of its key. */
+/** The hash that another system stored for its key. */
 const hashOf = (key: string) => createHash("sha256").update(key).digest();
 
 function aForeignApplication(key: string, fields: Partial<ImportedApplication> = {}) {
@@ -24,7 +24,7 @@ function aForeignApplication(key: string, fields: Partial<ImportedApplication> =
   });
 }
 
-describe("the form of a key that was made elsewhere", () => {
+describe("the format of a foreign key", () => {
   const accepting = createKeyring([""], { foreignKeys: true });
   const visible = fc.string({
     unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
@@ -32,7 +32,7 @@ describe("the form of a key that was made elsewhere", () => {
     maxLength: 200,
   });
 
-  it("is 16 to 200 visible characters that do not begin as ours do", () => {
+  it("is 16 to 200 visible characters without our prefix", () => {
     fc.assert(
       fc.property(visible, (text) => {
         expect(accepting.acceptsForeign(text)).toBe(!text.startsWith("lk_"));
@@ -51,7 +51,7 @@ describe("the form of a key that was made elsewhere", () => {
     }
   });
 
-  it("is none where such keys are not accepted", () => {
+  it("is never accepted if foreign keys are disabled", () => {
     fc.assert(
       fc.property(visible, (text) => {
         expect(createKeyring().acceptsForeign(text)).toBe(false);
@@ -60,7 +60,7 @@ describe("the form of a key that was made elsewhere", () => {
   });
 });
 
-describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
+describe.each(engines)("foreign keys on %s", (engine) => {
   let server: TestServer;
   let refusing: TestServer;
   const application = aForeignApplication(foreignKey);
@@ -90,7 +90,7 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
 
   const check = (key: string) => ({ key, permission: "application:read" });
 
-  it("work like others, and are listed like others", async () => {
+  it("authenticate and are listed like others", async () => {
     const { status, body } = await get("/applications/key", foreignKey);
     expect(status).toBe(200);
     expect(body).toMatchObject({ id: application.id, name: application.name });
@@ -98,11 +98,11 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
     expect(keys.body).toMatchObject({ data: [{ id: must(application.keys[0]).id }] });
   });
 
-  it("do not work where FOREIGN_KEYS is not set, and nothing is looked up", async () => {
+  it("are refused without a lookup if FOREIGN_KEYS is not set", async () => {
     expect((await get("/applications/key", foreignKey, refusing)).status).toBe(401);
   });
 
-  it("are masked in paths, request ids and the log", async () => {
+  it("are redacted in paths, request ids and the log", async () => {
     const encoded = foreignKey.replaceAll("_", "%5F").replaceAll("1", "%31");
     const paths = [foreignKey, encoded, `nothing/${foreignKey}`, `applications/${foreignKey}/no`];
     for (const path of paths) {
@@ -124,7 +124,7 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
     expect(lines).not.toContain(encoded);
   });
 
-  it("leave UUIDs and short words alone where they are masked", async () => {
+  it("do not cause UUIDs and short words to be redacted", async () => {
     const id = newId(0);
     const headers = { "x-request-id": id };
     const answer = await fetch(`${server.url}/nothing/${id}/at-all`, { headers });
@@ -132,7 +132,7 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
     expect(JSON.stringify(server.logs)).toContain(`"path":"/nothing/${id}/at-all"`);
   });
 
-  it("can be asked about, one by one and many at once", async () => {
+  it("can be checked one by one and in batches", async () => {
     const one = await post("/access/check", foreignKey, check(foreignKey));
     expect(one.body).toMatchObject({ allowed: true, application_id: application.id });
     const unknown = "of nobody at all".replaceAll(" ", "-");
@@ -149,7 +149,7 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
     });
   });
 
-  it("are refused like others: of other spelling, disabled, or expired", async () => {
+  it("are refused if misspelled, disabled or expired", async () => {
     for (const key of [foreignKey.toUpperCase(), `${foreignKey}x`, foreignKey.slice(0, -1)]) {
       expect((await get("/applications/key", key)).status).toBe(401);
     }
@@ -171,7 +171,7 @@ describe.each(engines)("keys that were made elsewhere, on %s", (engine) => {
     expect(told.map(({ body }) => body.reason)).toEqual(["disabled", "expired"]);
   });
 
-  it("are replaced by one of ours, with a grace or without", async () => {
+  it("are replaced by our own keys, with or without a grace period", async () => {
     const key = "replaced-".repeat(3);
     const permissions = ["application:read", "application:update"];
     const own = aForeignApplication(key, { permissions });

@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-/** Has a tenant try the steps of a chain, and answers all that is held in it then. */
+/** Runs the steps of a chain in a tenant and returns everything that is held afterwards. */
 async function follow({ start, steps }: Chain): Promise<Grants[]> {
   const root = await server.createTenant();
   const ids: string[] = [];
@@ -74,7 +74,7 @@ async function follow({ start, steps }: Chain): Promise<Grants[]> {
 }
 
 describe("a chain of calls", () => {
-  it("reaches no permission of this service that was held nowhere", async () => {
+  it("never creates a permission of this service that nobody held", async () => {
     await fc.assert(
       fc.asyncProperty(chain, async (chain) => {
         const held = new Set(ownNamesIn(chain.start));
@@ -85,7 +85,7 @@ describe("a chain of calls", () => {
     );
   });
 
-  it("reaches no permission that was held nowhere, unless one gave freely at the start", async () => {
+  it("never creates a permission that nobody held, without a management application at the start", async () => {
     await fc.assert(
       fc.asyncProperty(chain, async (chain) => {
         fc.pre(!chain.start.some(givesFreely));

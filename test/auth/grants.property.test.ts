@@ -21,20 +21,20 @@ import {
 
 const transforms = ["redact", "mask", "reveal"];
 
-/** How much of a token is seen by grants; -1 for nothing. */
+/** How much of a token the grants show; -1 for nothing. */
 function sight(grants: Grants, permission: string, token: Token | undefined): number {
   const decision = decide(compileGrants(grants), permission, token, false);
   return decision.allowed ? transforms.indexOf(decision.transform) : -1;
 }
 
-/** The same for one who may give it on: a permission that is held directly can be given with any transform. */
+/** The same for a grantor: a directly granted permission can be granted with any transform. */
 function reach(grants: Grants, permission: string, token: Token | undefined): number {
   return grants.permissions.includes(permission)
     ? transforms.length - 1
     : sight(grants, permission, token);
 }
 
-/** Takes away what is not covered, until all is. */
+/** Removes grants until all are covered. */
 function coveredPart(own: Grants, given: Grants, current: Grants): Grants {
   const fields = new Set(uncoveredGrants(own, given, current).map(({ field }) => field));
   if (fields.size === 0) {
@@ -52,7 +52,7 @@ function coveredPart(own: Grants, given: Grants, current: Grants): Grants {
   return coveredPart(own, left, current);
 }
 
-/** Grants of two, and some of neither. */
+/** Grants of two holders, and some of neither. */
 const threeGrants = fc.tuple(anyGrants, anyGrants, anyGrants).chain(([own, current, others]) => {
   const rules = [...own.rules, ...current.rules, ...others.rules.slice(0, 3)];
   const given = fc.record({
@@ -64,8 +64,8 @@ const threeGrants = fc.tuple(anyGrants, anyGrants, anyGrants).chain(([own, curre
   return fc.record({ own: fc.constant(own), current: fc.constant(current), given });
 });
 
-describe("what grants cover", () => {
-  it("lets nobody see more than the giver, or than before", () => {
+describe("grant coverage", () => {
+  it("never shows more than the grantor sees, or than before", () => {
     fc.assert(
       fc.property(threeGrants, question, ({ own, current, given }, { permission, token }) => {
         const covered = coveredPart(own, given, current);
@@ -76,7 +76,7 @@ describe("what grants cover", () => {
     );
   });
 
-  it("is all of them, for the giver and for the one who has them", () => {
+  it("covers its own grants, for the grantor and for the holder", () => {
     fc.assert(
       fc.property(anyGrants, anyGrants, (grants, others) => {
         expect(uncoveredGrants(others, grants, grants)).toEqual([]);
@@ -90,7 +90,7 @@ describe("what grants cover", () => {
   });
 });
 
-/** Does the steps of a chain that are allowed, and answers all that there is then. */
+/** Runs the allowed steps of a chain and returns the result. */
 function follow({ start, steps }: Chain): { applications: Made[]; sessions: Grants[] } {
   const guard = createGrantGuard("held");
   const applications = [...start];
@@ -142,7 +142,7 @@ function toRecord(made: Made): ApplicationRecord {
 }
 
 describe("a chain of creates, updates and authorizations", () => {
-  it("reaches no permission of this service that was held nowhere", () => {
+  it("never creates a permission of this service that nobody held", () => {
     fc.assert(
       fc.property(chain, (chain) => {
         const { applications, sessions } = follow(chain);
@@ -155,7 +155,7 @@ describe("a chain of creates, updates and authorizations", () => {
     );
   });
 
-  it("reaches no permission that was held nowhere, unless one gave freely at the start", () => {
+  it("never creates a permission that nobody held, without a management application at the start", () => {
     fc.assert(
       fc.property(chain, (chain) => {
         fc.pre(!chain.start.some(givesFreely));
@@ -168,7 +168,7 @@ describe("a chain of creates, updates and authorizations", () => {
     );
   });
 
-  it("lets no application see what none saw, unless one gave freely at the start", () => {
+  it("never shows an application more than any saw, without a management application at the start", () => {
     const tokens = ["/a/", "/a/b/", "/c/", undefined].map((container) => ({ id: "x", container }));
     fc.assert(
       fc.property(chain, ({ start, steps }) => {

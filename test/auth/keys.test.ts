@@ -15,7 +15,7 @@ const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
 const id = fc.uuid();
 
 describe("base 62", () => {
-  /** The digits of a number, with something on either side that must stay as it is. */
+  /** The digits of a number, with bytes on either side that must not change. */
   function digitsOf(bytes: Uint8Array, width: number): string {
     const target = Buffer.from("-".repeat(width + 2));
     writeBase62(Buffer.from(bytes), target, 1, width + 1);
@@ -30,7 +30,7 @@ describe("base 62", () => {
     [24, 33],
   ] as const;
 
-  it.each(widths)("reads back every number of %i bytes that it wrote", (size, width) => {
+  it.each(widths)("round-trips every number of %i bytes", (size, width) => {
     const number = fc.uint8Array({ minLength: size, maxLength: size });
     fc.assert(
       fc.property(number, (bytes) => {
@@ -41,7 +41,7 @@ describe("base 62", () => {
     );
   });
 
-  it.each(widths)("writes numbers of %i bytes as any other way would", (size, width) => {
+  it.each(widths)("encodes numbers of %i bytes like a reference implementation", (size, width) => {
     const number = fc.uint8Array({ minLength: size, maxLength: size });
     const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const edges = [[new Uint8Array(size)], [new Uint8Array(size).fill(0xff)]] as [Uint8Array][];
@@ -66,7 +66,7 @@ describe("base 62", () => {
     expect(readDigits("000", 0, 6)).toBeLessThan(0);
   });
 
-  it("refuses a number that is too large, and what is no number", () => {
+  it("refuses a number that is too large, and text that is not a number", () => {
     const refuses = (text: string) => !readBase62(text, 0, text.length, Buffer.alloc(16));
     expect(refuses("z".repeat(22))).toBe(true);
     expect(refuses("7n42DGM5Tflk9n8mt7Fhc8")).toBe(true);
@@ -78,7 +78,7 @@ describe("base 62", () => {
 });
 
 describe("a key", () => {
-  it("has a secret in which every digit is as likely as any other", () => {
+  it("has a secret with uniformly distributed digits", () => {
     const counts = new Map<string, number>();
     const keys = 20_000;
     const one = newId(0);
@@ -88,7 +88,7 @@ describe("a key", () => {
       }
     }
     const expected = (keys * 33) / 62;
-    // Seven times the standard deviation: chance alone does not go there.
+    // Seven standard deviations, so chance alone cannot fail this.
     const tolerance = 7 * Math.sqrt(expected);
     expect(counts.size).toBe(62);
     for (const count of counts.values()) {
@@ -96,7 +96,7 @@ describe("a key", () => {
     }
   });
 
-  it("tells its kind and the id that it belongs to", () => {
+  it("contains its kind and the id of its owner", () => {
     fc.assert(
       fc.property(kind, id, (kind, id) => {
         expect(parseKey(makeKey(kind, id))).toEqual({ kind, id });
@@ -108,12 +108,12 @@ describe("a key", () => {
     expect(makeKey("mgt", newId(Date.now()))).toMatch(/^lk_mgt_[A-Za-z0-9]{61}$/);
   });
 
-  it("is a different one each time", () => {
+  it("is different each time", () => {
     const owner = newId(Date.now());
     expect(makeKey("prv", owner)).not.toBe(makeKey("prv", owner));
   });
 
-  it("is refused when any one character is mistyped", () => {
+  it("is refused with any one character mistyped", () => {
     fc.assert(
       fc.property(kind, id, fc.nat(67), fc.string({ minLength: 1, maxLength: 1 }), (...drawn) => {
         const [kind, id, at, typo] = drawn;
@@ -124,7 +124,7 @@ describe("a key", () => {
     );
   });
 
-  it("is never read out of other text", () => {
+  it("is never parsed from other text", () => {
     fc.assert(fc.property(fc.string(), (text) => parseKey(text) === undefined));
     expect(parseKey(makeKey("prv", newId(0)).slice(0, -1))).toBeUndefined();
     expect(parseKey(` ${makeKey("prv", newId(0))}`)).toBeUndefined();
@@ -134,7 +134,7 @@ describe("a key", () => {
 describe("a keyring", () => {
   const key = makeKey("prv", newId(Date.now()));
 
-  it("matches the key that was hashed and no other", () => {
+  it("matches only the key that was hashed", () => {
     const keyring = createKeyring();
     const stored = keyring.hash(key);
     expect(keyring.matches(key, stored)).toBe(true);
@@ -142,7 +142,7 @@ describe("a keyring", () => {
     expect(keyring.matches(key, new Uint8Array(0))).toBe(false);
   });
 
-  it("compares whole hashes in constant time, whether or not they are the same", () => {
+  it("compares whole hashes in constant time, equal or not", () => {
     const crypto = jest.requireActual<typeof import("node:crypto")>("node:crypto");
     const keyring = createKeyring();
     const [right, wrong] = [key, makeKey("prv", newId(Date.now()))].map(keyring.hash);
@@ -160,28 +160,28 @@ describe("a keyring", () => {
     }
   });
 
-  it("needs the pepper to match what was hashed with it", () => {
+  it("requires the pepper of the hash", () => {
     const stored = createKeyring(["salt of the earth"]).hash(key);
     expect(createKeyring(["salt of the earth"]).matches(key, stored)).toBe(true);
     expect(createKeyring(["another"]).matches(key, stored)).toBe(false);
     expect(createKeyring().matches(key, stored)).toBe(false);
   });
 
-  it("still matches hashes of the peppers that come later in the list", () => {
-    const bare = createKeyring().hash(key);
+  it("matches hashes of older peppers", () => {
+    const unpeppered = createKeyring().hash(key);
     const old = createKeyring(["old"]).hash(key);
     const rotated = createKeyring(["new", "old", ""]);
     expect(rotated.matches(key, old)).toBe(true);
-    expect(rotated.matches(key, bare)).toBe(true);
+    expect(rotated.matches(key, unpeppered)).toBe(true);
     expect(rotated.hash(key)).toEqual(createKeyring(["new"]).hash(key));
     expect(rotated.hashes(key)).toContainEqual(old);
   });
 });
 
-describe("a key that was handed out long ago", () => {
+describe("a key from an earlier release", () => {
   const key = "lk_prv_030oVeblwK671ZXTBBRdgQ1fgEi64Pa3W0y7iH6KCyncmGfPlcjZdoG3ZLAPP";
 
-  it("still tells its kind and its id", () => {
+  it("still contains its kind and its id", () => {
     expect(parseKey(key)).toEqual({ kind: "prv", id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a" });
   });
 
@@ -196,17 +196,17 @@ describe("a key that was handed out long ago", () => {
 });
 
 describe("an id", () => {
-  it("is a UUID of version 7 that sorts by the moment it was made", () => {
+  it("is a UUID of version 7 that sorts by creation time", () => {
     expect(newId(Date.now())).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
     expect(newId(1_000) < newId(1_001)).toBe(true);
   });
 
-  it("is a different one each time", () => {
+  it("is different each time", () => {
     const ids = Array.from({ length: 5_000 }, () => newId(0));
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("is the same after it was bytes, wherever among others", () => {
+  it("round-trips through bytes at any offset", () => {
     fc.assert(
       fc.property(id, fc.nat(9), (id, start) => {
         const bytes = Buffer.concat([Buffer.alloc(start, 0xff), idToBytes(id), Buffer.alloc(1)]);
@@ -218,7 +218,7 @@ describe("an id", () => {
 });
 
 describe("random bytes", () => {
-  it("are drawn once each, as many as are asked for", () => {
+  it("are used once each, as many as requested", () => {
     const drawn = Array.from({ length: 1_000 }, () => {
       const bytes = Buffer.alloc(24);
       drawRandom(bytes);
@@ -227,7 +227,7 @@ describe("random bytes", () => {
     expect(new Set(drawn).size).toBe(drawn.length);
   });
 
-  it("leave what is beside the target alone", () => {
+  it("do not change bytes outside the target", () => {
     const bytes = Buffer.alloc(48);
     drawRandom(bytes.subarray(12, 36));
     expect(bytes.subarray(0, 12).equals(Buffer.alloc(12))).toBe(true);
@@ -236,7 +236,7 @@ describe("random bytes", () => {
 });
 
 describe("malformed keys", () => {
-  /** A store that counts whatever is asked of it. */
+  /** A store that counts its calls. */
   function createCountingStore() {
     let asked = 0;
     const count = () => {
@@ -260,15 +260,15 @@ describe("malformed keys", () => {
     fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => key + more),
     fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => more + key),
     good.map((key) => key.toUpperCase()),
-    // A nonce is no key.
+    // A nonce is not a key.
     fc.constant("non").map((kind) => makeKey(kind as "non", newId(Date.now()))),
     fc.string(),
   );
 
-  describe("a key that cannot be one", () => {
+  describe("a malformed key", () => {
     it("never reaches the store", async () => {
       const { store, asked } = createCountingStore();
-      // Where keys that were made elsewhere are accepted, texts that may be such a key are looked up.
+      // If foreign keys are enabled, texts that may be one are looked up.
       const keyring = createKeyring();
       const identify = createIdentify(store, keyring, "held");
       const identifyMany = createIdentifyMany(store, keyring, "held");
@@ -285,7 +285,7 @@ describe("malformed keys", () => {
       );
     });
 
-    it("is told from one that can be", async () => {
+    it("is distinguished from a well-formed key", async () => {
       const { store, asked } = createCountingStore();
       await createIdentify(store, createKeyring(), "held")(makeKey("prv", newId(Date.now())));
       expect(asked()).toBe(1);

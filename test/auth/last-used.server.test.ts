@@ -11,7 +11,7 @@ const apis = {
   grpc: ({ port }: TestServer) => createGrpcApi(`127.0.0.1:${port}`),
 } as const;
 
-describe.each(engines)("when a key was last used, on store=%s", (engine) => {
+describe.each(engines)("last use of a key on store=%s", (engine) => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startServer(engine, { usesInterval: 20 });
@@ -34,7 +34,7 @@ describe.each(engines)("when a key was last used, on store=%s", (engine) => {
       return { api, root, backend, shop, lastUse, close: () => api.close() };
     }
 
-    it("is told of its application and of the key, and changes no version", async () => {
+    it("is shown for the application and the key, and changes no version", async () => {
       const { api, root, backend, lastUse, close } = await createTenant();
       expect(await lastUse(backend)).toBeUndefined();
       const { version } = await api
@@ -49,7 +49,7 @@ describe.each(engines)("when a key was last used, on store=%s", (engine) => {
       close();
     });
 
-    it("is told anew a minute later", async () => {
+    it("is updated a minute later", async () => {
       const { api, backend, lastUse, close } = await createTenant();
       await api.whoAmI(backend.key);
       await until(async () => (await lastUse(backend)) !== undefined);
@@ -60,7 +60,7 @@ describe.each(engines)("when a key was last used, on store=%s", (engine) => {
       close();
     });
 
-    it("counts a check that is made of the key, and the use of a session", async () => {
+    it("includes access checks of the key and uses of its sessions", async () => {
       const { api, root, backend, shop, lastUse, close } = await createTenant();
       await api.checkAccess(root.key, { key: backend.key, permission: "token:read" });
       await until(async () => (await lastUse(backend)) !== undefined);
@@ -78,8 +78,8 @@ describe.each(engines)("when a key was last used, on store=%s", (engine) => {
   });
 });
 
-describe.each(engines)("the uses that wait when a server stops, on store=%s", (engine) => {
-  it("are written before it ends", async () => {
+describe.each(engines)("pending uses at shutdown on store=%s", (engine) => {
+  it("are written before the server stops", async () => {
     const base = await startServer(engine);
     const server = await startServer(engine, { store: base.store });
     const { key, applicationId } = await server.createTenant();

@@ -7,7 +7,7 @@ import { until } from "../support/until.js";
 
 const minute = 60_000;
 const now = 100 * minute;
-/** So long that nothing is written but when it is asked for. */
+/** Long enough that nothing is written unless requested. */
 const never = 24 * 60 * minute;
 
 const opened: Uses[] = [];
@@ -19,7 +19,7 @@ function open(noteUses: (uses: readonly Use[]) => Promise<void>, interval = neve
   return uses;
 }
 
-/** Notes uses, and answers those that are written when it ends. */
+/** Records uses and returns those that are written at close. */
 async function written(...callers: Caller[]): Promise<readonly Use[]> {
   const found: Use[] = [];
   const uses = open(async (some) => void found.push(...some));
@@ -36,31 +36,31 @@ function caller(lastUsedAt?: number, ofSession = false): Caller {
 }
 
 describe("the use of a key", () => {
-  it("is written with the key and its application, the first time", async () => {
+  it("is written for the key and its application on first use", async () => {
     const one = caller();
     expect(await written(one)).toEqual([
       { applicationId: one.application.id, keyId: one.key?.id, at: now },
     ]);
   });
 
-  it("is written again once the last one that is known is a minute old, and no sooner", async () => {
+  it("is written again only when the stored one is a minute old", async () => {
     const [old, recent] = [caller(now - minute), caller(now - minute + 1)];
     expect(await written(old, recent)).toMatchObject([{ keyId: old.key?.id }]);
   });
 
-  it("of a session is that of its application", async () => {
+  it("of a session counts for its application", async () => {
     const session = caller(undefined, true);
     expect(await written(session)).toEqual([
       { applicationId: session.application.id, keyId: undefined, at: now },
     ]);
   });
 
-  it("is written once, however often the key is used meanwhile", async () => {
+  it("is written once for repeated uses", async () => {
     const one = caller();
     expect(await written(...Array.from({ length: 1_000 }, () => one))).toHaveLength(1);
   });
 
-  it("waits for others to be written with, in batches", async () => {
+  it("is written in batches", async () => {
     const sizes: number[] = [];
     const uses = open(async (some) => void sizes.push(some.length));
     for (let count = 0; count < 1_200; count++) {
@@ -71,7 +71,7 @@ describe("the use of a key", () => {
     expect(sizes).toEqual([500, 500, 200]);
   });
 
-  it("takes only so much memory: of too many the last are passed over", async () => {
+  it("is dropped when too many are pending", async () => {
     const found: Use[] = [];
     const uses = open(async (some) => void found.push(...some));
     for (let count = 0; count < 60_000; count++) {
@@ -81,7 +81,7 @@ describe("the use of a key", () => {
     expect(found).toHaveLength(50_000);
   });
 
-  it("is written after a while by itself", async () => {
+  it("is written at the flush interval", async () => {
     const found: Use[] = [];
     const uses = open(async (some) => void found.push(...some), 5);
     uses.note(caller());
@@ -89,7 +89,7 @@ describe("the use of a key", () => {
     expect(found).toHaveLength(1);
   });
 
-  it("stays unwritten where it is to end before all are written, which can be told", async () => {
+  it("is dropped if close is aborted, and reported as pending", async () => {
     const giveUp = new AbortController();
     const sizes: number[] = [];
     const uses = open(async (some) => {
@@ -104,7 +104,7 @@ describe("the use of a key", () => {
     expect(sizes).toEqual([500]);
   });
 
-  it("that cannot be written is lost, and nothing else is", async () => {
+  it("is dropped if its write fails, without affecting others", async () => {
     let isBroken = true;
     let asked = 0;
     const found: Use[] = [];

@@ -9,7 +9,7 @@ const day = 24 * 3_600_000;
 const older = "the older pepper of these";
 const newer = "the newer pepper of these";
 
-describe.each(engines)("after KEY_PEPPER was rotated on %s,", (engine: Engine) => {
+describe.each(engines)("after a rotation of KEY_PEPPER on %s", (engine: Engine) => {
   const read = useReaders();
   const started: { close(): unknown }[] = [];
 
@@ -31,14 +31,14 @@ describe.each(engines)("after KEY_PEPPER was rotated on %s,", (engine: Engine) =
     return api;
   }
 
-  /** Starts an instance, and another on the same data that has a newer pepper. */
+  /** Starts an instance, and another on the same data with a newer pepper. */
   async function rotate() {
     const before = await start(older);
     const { key } = await before.createTenant();
     return { before, after: await start(`${newer},${older}`, before.store), key };
   }
 
-  it("cursors from before work for a day, and are then refused with what to do", async () => {
+  it("accepts older cursors for a day, then refuses them with instructions", async () => {
     const { before, after, key } = await rotate();
     const headers = { "svc-api-key": key, "content-type": "application/json" };
     const body = JSON.stringify({ name: "shop", type: "public", permissions: ["token:create"] });
@@ -58,7 +58,7 @@ describe.each(engines)("after KEY_PEPPER was rotated on %s,", (engine: Engine) =
     }
   });
 
-  it("resume tokens from before work for a day, and are then refused with what to do", async () => {
+  it("accepts older resume tokens for a day, then refuses them with instructions", async () => {
     const { before, after, key } = await rotate();
     const [old, renewed] = [connect(before), connect(after)];
     for (const watch of ["watchEvents", "watchCredentials"] as const) {

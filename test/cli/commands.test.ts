@@ -288,7 +288,7 @@ describe("a command that fails prints one line and exits with a code for", () =>
       2,
       "--permission X: must be two or three",
     ],
-    ["an invalid key", ["whoami"], { LATCHKEY_KEY: "lk_mgt_wrong" }, 4, "is not one that works"],
+    ["an invalid key", ["whoami"], { LATCHKEY_KEY: "lk_mgt_wrong" }, 4, "is missing or not valid"],
     [
       "an unreachable service",
       ["whoami"],

@@ -412,7 +412,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     it("reports errors of the change stream", async () => {
       const powerless = await createApplication("private", [read]);
       for (const [key, code, reason] of [
-        ["lk_prv_nobody", Code.Unauthenticated, "it is not one that works"],
+        ["lk_prv_nobody", Code.Unauthenticated, "is missing or not valid"],
         [powerless.key, Code.PermissionDenied, "access:check"],
       ] as const) {
         const errors: ConnectError[] = [];

@@ -89,13 +89,13 @@ describeInBrowser("the page that says why", (browser) => {
     await ask("token:read", "/pcix/");
     await verdict().getByText("Denied: no rule matches").waitFor();
     await verdict()
-      .getByText(/The rules of the private application "Web shop" .* are not about this token/)
+      .getByText(/The rules of the private application "Web shop" .* do not match this token/)
       .waitFor();
     await expectSoon(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pcix/",
       "Does not match\ndoes not list token:read",
       "Does not match\ncontainer /pci/ does not cover /pcix/",
-      "Does not match\ntoken:read is not granted on everything",
+      "Does not match\ntoken:read is not granted directly",
     ]);
     await ask("report:run");
     await verdict().getByText("Denied: permission missing").waitFor();
@@ -105,7 +105,7 @@ describeInBrowser("the page that says why", (browser) => {
     await ask("token:create");
     await verdict().getByText("Allowed, mask").waitFor();
     await verdict().getByText("The permission token:create on everything decides.").waitFor();
-    expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted on everything");
+    expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted directly");
     await expectSoon(() => shown().innerText(), "•••• 4242");
     await page.getByLabel("Its mask").fill("");
     await expectSoon(() => shown().innerText(), "nothing");

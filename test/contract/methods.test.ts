@@ -34,7 +34,7 @@ const methods = services.flatMap((service) => service.methods);
 
 describe("the contract", () => {
   it.each(methods.map((method) => [method.name, method] as const))(
-    "says of %s who may call it, and where REST finds it unless it streams",
+    "declares the access of %s, and its REST path unless it streams",
     (_name, method) => {
       expect(hasOption(method, access)).toBe(true);
       expect(() => accessOf(method)).not.toThrow();
@@ -42,7 +42,7 @@ describe("the contract", () => {
     },
   );
 
-  it("lets any key call what tells about the key itself and the catalogue, and nothing else", () => {
+  it("allows every key to call only WhoAmI and ListPermissions", () => {
     const open = methods.filter((method) => {
       const { permission, callers } = accessOf(method);
       return permission === "" && callers.length === 0;
@@ -50,20 +50,20 @@ describe("the contract", () => {
     expect(open.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
   });
 
-  it("stops a server whose method does not say who may call it", () => {
+  it("refuses to start with a method without an access option", () => {
     expect(() => accessOf(Health.method.check)).toThrow(
-      "grpc.health.v1.Health.Check does not say who may call it",
+      "grpc.health.v1.Health.Check has no option (access)",
     );
   });
 
-  it("stops a server that cannot read or write a field of its requests", () => {
+  it("refuses to start with an unsupported field type", () => {
     const [request] = methods.map(({ input }) => input);
     const odd = { ...(request as DescMessage), fields: [oddField()] };
     expect(() => createDecoder(odd, [], true)).toThrow("a type that REST does not support");
     expect(() => createEncoder(odd)).toThrow("a type that REST does not support");
   });
 
-  it("binds no two methods to one verb and path", () => {
+  it("binds each verb and path to one method", () => {
     const bindings = methods.flatMap((method) => readBinding(method) ?? []);
     const places = bindings.map(({ verb, segments }) => JSON.stringify([verb, segments]));
     expect(new Set(places).size).toBe(bindings.length);
@@ -71,7 +71,7 @@ describe("the contract", () => {
 });
 
 describe("the permissions of this service", () => {
-  it("are declared once each, with what they allow", () => {
+  it("are declared once each, with a description", () => {
     expect(ownPermissions.map(({ name }) => name)).toEqual([
       "application:create",
       "application:read",
@@ -85,7 +85,7 @@ describe("the permissions of this service", () => {
     expect(ownPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
   });
 
-  it("that change applications, or tell about any key, session or deed, are not for public ones", () => {
+  it("that change applications or read keys, sessions or events are not for public applications", () => {
     const closed = ownPermissions.filter(({ name }) => !mayHold("public", name));
     expect(closed.map(({ name }) => name)).toEqual([
       "application:create",
@@ -110,7 +110,7 @@ describe("the permissions of this service", () => {
     ]);
   });
 
-  it("include names in their namespace that mean nothing yet", () => {
+  it("include undefined names in their namespace", () => {
     expect(isOwnPermission("application:purge")).toBe(true);
     expect(isOwnPermission("application:read:all")).toBe(true);
     expect(isOwnPermission("access:grant")).toBe(true);
@@ -118,7 +118,7 @@ describe("the permissions of this service", () => {
     expect(isOwnPermission("token:read")).toBe(false);
   });
 
-  it("are none of those that it only knows, which anyone may hold", () => {
+  it("exclude the listed permissions of other services, which every type may hold", () => {
     const names = otherPermissions.map(({ name }) => name);
     expect(names).toEqual(["token:create", "token:read", "token:use"]);
     expect(names.filter(isOwnPermission)).toEqual([]);
@@ -127,20 +127,20 @@ describe("the permissions of this service", () => {
   });
 });
 
-describe("the form of a subject's key", () => {
+describe("the format of a subject's key", () => {
   const validator = createValidator({ registry: validationRules });
   const isTaken = (key: string) => {
     const request = create(CheckAccessRequestSchema, { key, permission: "token:read" });
     return validator.validate(CheckAccessRequestSchema, request).kind === "valid";
   };
 
-  it.each(["prv", "pub", "mgt", "ses"] as const)("is that of every key of kind %s", (kind) => {
+  it.each(["prv", "pub", "mgt", "ses"] as const)("matches keys of kind %s", (kind) => {
     for (let i = 0; i < 20; i++) {
       expect(isTaken(makeKey(kind, newId(Date.now())))).toBe(true);
     }
   });
 
-  it("is not that of a nonce, nor of a key with more or less to it", () => {
+  it("does not match a nonce or a key of another length", () => {
     const key = makeKey("prv", newId(0));
     const others = [
       makeKey("non", newId(0)),
@@ -154,7 +154,7 @@ describe("the form of a subject's key", () => {
     expect(others.filter(isTaken)).toEqual([]);
   });
 
-  it("may be any that was made elsewhere and can be looked up", () => {
+  it("matches foreign keys", () => {
     const keyring = createKeyring([""], { foreignKeys: true });
     const texts = ["a".repeat(15), "a".repeat(16), "a".repeat(200), "a".repeat(201)];
     const odd = [`lk_${"a".repeat(20)}`, `${"a".repeat(20)} b`, `LK_${"~!".repeat(20)}`];
@@ -164,7 +164,7 @@ describe("the form of a subject's key", () => {
   });
 });
 
-/** An enum, which no message of REST has. */
+/** An enum, which REST messages do not support. */
 function oddField(): DescField {
   const registry = createRegistry(Health.file);
   const response = registry.getMessage("grpc.health.v1.HealthCheckResponse");

@@ -23,9 +23,9 @@ function testClient(name: string, title: string, invalid: string): void {
         `Created ${title}.`,
         "Its key may read tokens in /pci/: mask.",
         "Its key may not read tokens in /pii/: no_rule_matches.",
-        `${invalid}: type: must be in list [private, public, management]`,
+        `${invalid}: type: must be one of private, public, management`,
         "  reason: invalid_request",
-        "  type: must be in list [private, public, management]",
+        "  type: must be one of private, public, management",
         "What happened to it: application.created.",
         `Deleted ${title}.`,
       ]);

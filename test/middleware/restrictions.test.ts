@@ -51,7 +51,7 @@ describe("a restricted origin over REST", () => {
         403,
         "origin_not_allowed",
       );
-      expect(detail).toContain(`from the origin ${shown}. Ask for your origin to be added`);
+      expect(detail).toContain(`from the origin ${shown}. Add your origin to the allowed_origins`);
       expect(detail).not.toContain(origin);
     }
   });

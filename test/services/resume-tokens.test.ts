@@ -147,7 +147,7 @@ describe("a pepper that seals resume tokens and cursors", () => {
         expect(() => open(opening, text)).not.toThrow();
         now += 1;
         expect(messageOf(() => open(opening, text))).toMatch(
-          /^(start|resume_token) was made more than a day ago, with a key that was replaced since: /,
+          /^(start|resume_token) was created more than a day ago with a replaced key: /,
         );
       }
     },

@@ -104,7 +104,7 @@ const codes = {
 
 const unauthenticatedDetail =
   "Send the key of an application or session in the SVC-API-KEY header. " +
-  "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.";
+  "The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.";
 
 /** The behavior of the middleware for every framework. */
 export function describeMiddleware(name: string, { protocol, address, start }: Middleware): void {

@@ -67,7 +67,7 @@ interface Operation {
   readonly "x-callers"?: readonly string[];
 }
 
-/** The document with every reference to an answer replaced by the answer. */
+/** The document with every response reference resolved. */
 const paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> = JSON.parse(
   JSON.stringify(openapi.paths),
   (_, value) => {
@@ -91,13 +91,13 @@ const forbidden = [...application, "responses", "403", "content", "application/p
 const answer = ["responses", "200", "content", "application/json"];
 
 describe("the OpenAPI document", () => {
-  it("has nothing that a strict linter finds", () => {
+  it("passes a strict linter", () => {
     expect(lint(openapi)).toEqual([]);
   });
 
-  // Whether the linter still finds something is tried by the full suite.
+  // The full suite checks that the linter still reports errors.
   if (isFullSuite) {
-    it("has much that a strict linter finds when it is broken", () => {
+    it("fails the linter when it is broken", () => {
       const broken: [rule: string, place: string[], value: unknown][] = [
         ["struct", ["servers"], "/"],
         ["info-license", ["info", "license"], undefined],
@@ -131,14 +131,14 @@ describe("the OpenAPI document", () => {
     });
   }
 
-  it("describes the methods that have a path, the probes and itself, and nothing else", () => {
+  it("describes the methods with a path, the probes and itself, and nothing else", () => {
     const names = methods.map(({ method }) => method.localName);
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
       [...names, "getHealth", "getReadiness", "getOpenapi"].sort(),
     );
   });
 
-  it("names the key's header in one place", () => {
+  it("names the header of the key in one place", () => {
     expect(openapi.components.securitySchemes.apiKey).toMatchObject({
       type: "apiKey",
       in: "header",
@@ -147,7 +147,7 @@ describe("the OpenAPI document", () => {
     expect(JSON.stringify(openapi).match(/svc-api-key/gi)).toHaveLength(1);
   });
 
-  it("asks for a key everywhere but at the probes", () => {
+  it("requires a key everywhere except for the probes", () => {
     const open = operations.filter(({ security }) => security?.length === 0);
     expect(open.map(({ operationId }) => operationId)).toEqual([
       "getHealth",
@@ -157,7 +157,7 @@ describe("the OpenAPI document", () => {
     expect(openapi.security).toEqual([{ apiKey: [] }]);
   });
 
-  it("shows a key only where one is made, and where one is asked about", () => {
+  it("includes a key only in operations that create or check one", () => {
     const showing = (part: (operation: Operation) => unknown) =>
       methods
         .filter(({ operation }) => /lk_(prv|pub|mgt|ses)_/.test(JSON.stringify(part(operation))))
@@ -174,7 +174,7 @@ describe("the OpenAPI document", () => {
   });
 });
 
-it("every operation of the OpenAPI document lists 414 and 431", () => {
+it("lists 414 and 431 for every operation of the OpenAPI document", () => {
   for (const [path, verbs] of Object.entries(paths)) {
     for (const [verb, { responses }] of Object.entries(verbs)) {
       expect([path, verb, Object.keys(responses)]).toEqual([
@@ -189,17 +189,17 @@ it("every operation of the OpenAPI document lists 414 and 431", () => {
 describe("a duration in the OpenAPI document", () => {
   const { grace_period } = openapi.components.schemas.RegenerateApplicationKeyRequest.properties;
 
-  it("is a text with an example, whose limits are told in words", () => {
+  it("is a string with an example and a description of its limits", () => {
     expect(grace_period).toMatchObject({ type: "string", examples: ["3600s"] });
     expect(grace_period.description).toContain("Must be at most 2592000s.");
     expect(grace_period.description).toContain("Must be at least 1s, or 0s to end the key");
   });
 
-  it.each(["0s", "1.5s", "2592000s", "0.000000001s"])("is %j by its pattern", (text) => {
+  it.each(["0s", "1.5s", "2592000s", "0.000000001s"])("matches %j", (text) => {
     expect(text).toMatch(new RegExp(grace_period.pattern));
   });
 
-  it.each(["", "1", "-1s", "1.s", ".5s", "1m", "PT1H", "1s "])("is not %j", (text) => {
+  it.each(["", "1", "-1s", "1.s", ".5s", "1m", "PT1H", "1s "])("does not match %j", (text) => {
     expect(text).not.toMatch(new RegExp(grace_period.pattern));
   });
 });
@@ -217,7 +217,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     }
   });
 
-  it("takes an example request that the service accepts", () => {
+  it("has an example request that the service accepts", () => {
     const parameters = (operation.parameters ?? []).filter(({ required }) => required);
     const request = {
       ...operation.requestBody?.content["application/json"]?.example,
@@ -228,7 +228,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     expect(validator.validate(method.input, message).error).toBeUndefined();
   });
 
-  it("asks for a body only where the service needs one", () => {
+  it("requires a body only if the service does", () => {
     const { requestBody, parameters = [] } = operation;
     const path = parameters.filter((parameter) => parameter.in === "path");
     const bare = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
@@ -237,7 +237,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     expect(requestBody?.required ?? false).toBe(requestBody !== undefined && !!result.error);
   });
 
-  it("answers with an example that the service could have written", () => {
+  it("has an example response that matches its message", () => {
     const isEmpty = method.output.typeName === EmptySchema.typeName;
     const [status, answer] = success ?? [];
     expect(Number(status)).toBe(getOption(method, http_status) || (isEmpty ? 204 : 200));
@@ -253,7 +253,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     }
   });
 
-  it("has the fields that headers carry there and nowhere else", () => {
+  it("puts header fields into headers only", () => {
     const carried = ({ fields }: DescMessage) =>
       fields.filter((field) => hasOption(field, http_header));
     for (const field of carried(method.input)) {
@@ -268,7 +268,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     }
   });
 
-  it("takes an Idempotency-Key where a call can be sent again, and nowhere else", () => {
+  it("accepts an Idempotency-Key only for replayable methods", () => {
     const isReplayable = getOption(method, replayable);
     const parameter = operation.parameters?.find(({ name }) => name === "Idempotency-Key");
     expect(parameter).toEqual(
@@ -277,7 +277,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     expect("Idempotent-Replayed" in (success?.[1].headers ?? {})).toBe(isReplayable);
   });
 
-  it("lists the errors that can occur", () => {
+  it("lists its errors", () => {
     const statuses = Object.keys(operation.responses).filter((status) => status >= "400");
     const own = getOption(method, errors).map(
       (code) => new Problem(code as ProblemCode, "").status,
@@ -291,12 +291,12 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
 });
 
 describe.each(operations)("the description of $operationId", (operation) => {
-  it("tells what it does and who may call it", () => {
+  it("describes the operation and its access", () => {
     expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
     expect(operation.description).toMatch(
       operation.security
         ? /Needs no key\.$/
-        : /(Needs (the key of|the permission) .*|Any key that works will do)\.$/,
+        : /(Requires (the key of|the permission) .*|Any valid key is accepted)\.$/,
     );
   });
 
@@ -305,7 +305,7 @@ describe.each(operations)("the description of $operationId", (operation) => {
       expect({ name, description }).toEqual({ name, description: expect.stringMatching(/\.$/) });
       const examples = [example ?? [], schema.examples ?? schema.items?.examples ?? []].flat();
       expect({ name, examples }).not.toEqual({ name, examples: [] });
-      // What an explorer fills in by itself.
+      // API explorers fill these in by default.
       expect({ name, hasOwn: example !== undefined }).toEqual({ name, hasOwn: required });
     }
     if (operation.requestBody) {
@@ -313,13 +313,13 @@ describe.each(operations)("the description of $operationId", (operation) => {
     }
   });
 
-  it("asks in its example for no moment, which would be past one day", () => {
+  it("has no timestamp in its example request, because it would become outdated", () => {
     const { parameters = [], requestBody } = operation;
     const filledIn = [parameters.map(({ example }) => example), requestBody?.content ?? {}];
     expect(JSON.stringify(filledIn)).not.toMatch(/\d{4}-\d\d-\d\dT/);
   });
 
-  it("has an example of every answer, and tells when it comes", () => {
+  it("describes every response with an example", () => {
     const statuses = Object.keys(operation.responses);
     expect(statuses.filter((status) => status < "300")).toHaveLength(1);
     expect(statuses.filter((status) => status >= "400")).not.toHaveLength(0);
@@ -333,14 +333,14 @@ describe.each(operations)("the description of $operationId", (operation) => {
   });
 });
 
-describe.each(operations)("the answers of $operationId", ({ responses }) => {
-  it("carry the request's id", () => {
+describe.each(operations)("the responses of $operationId", ({ responses }) => {
+  it("carry the request id", () => {
     for (const { headers } of Object.values(responses)) {
       expect(headers).toHaveProperty("X-Request-Id");
     }
   });
 
-  it("are problems as the catalogue has them where they are errors", () => {
+  it("match the error catalogue", () => {
     for (const [status, { content, headers }] of Object.entries(responses)) {
       if (status < "400") {
         continue;
@@ -364,14 +364,14 @@ describe.each(operations)("the answers of $operationId", ({ responses }) => {
   });
 });
 
-/** The one example of a body, or the several that it has. */
+/** All examples of a body. */
 function examplesOf({ example, examples = {} }: Media = {}): Record<string, JsonValue>[] {
   const all = [example ?? [], ...Object.values(examples).map(({ value }) => value)].flat();
   expect(all).not.toHaveLength(0);
   return all;
 }
 
-/** Runs the linter in a process of its own: it is made of ES modules, which jest does not load. */
+/** Runs the linter in a separate process, because jest does not load ES modules. */
 function lint(document: unknown): { rule: string; message: string }[] {
   const { stdout, stderr } = spawnSync(
     process.execPath,
@@ -384,7 +384,7 @@ function lint(document: unknown): { rule: string; message: string }[] {
   return JSON.parse(stdout);
 }
 
-/** A copy of an object with another value at some place in it. */
+/** Copies an object with another value at a path. */
 function change<T extends object>(whole: T, [name = "", ...below]: string[], value: unknown): T {
   const part = (whole as Record<string, object>)[name] ?? {};
   const changed = below.length > 0 ? change(part, below, value) : value;

@@ -11,7 +11,7 @@ const html = readFileSync("gen/proto.html", "utf8");
 const methods = services.flatMap((service) => service.methods);
 const messages = [...reachable(methods.flatMap(({ input, output }) => [input, output]))];
 
-/** What stands under a heading, up to the next one. */
+/** The text between a heading and the next one. */
 function sectionOf(name: string): string {
   const [, section, another] = markdown.split(new RegExp(`^#+ ${name}$`, "m"));
   expect({ name, isThereOnce: section !== undefined && another === undefined }).toEqual({
@@ -22,48 +22,52 @@ function sectionOf(name: string): string {
 }
 
 describe("the proto reference", () => {
-  it.each(services)("has the permissions of $name", (service) => {
+  it.each(services)("lists the permissions of $name", (service) => {
     const own = service.methods.map((method) => getOption(method, access).permission);
     for (const permission of own.filter(Boolean)) {
       expect(sectionOf(service.name)).toContain(`- \`${permission}\`: `);
     }
   });
 
-  it.each(methods)("tells all of $name", (method) => {
+  it.each(methods)("describes $name completely", (method) => {
     const section = sectionOf(method.name);
     expect(section).toContain(`/${method.parent.typeName}/${method.name}\``);
     const { permission } = getOption(method, access);
     expect(section).toContain(permission ? `the permission \`${permission}\`` : "");
-    expect(section).toMatch(/^(Needs .*|Any key that works will do)\.$/m);
+    expect(section).toMatch(/^(Requires .*|Any valid key is accepted)\.$/m);
     expect(section.includes("Idempotency-Key")).toBe(getOption(method, replayable));
     for (const code of getOption(method, errors)) {
       expect(section).toContain(`\`${code}\``);
     }
     const path = hasOption(method, http) ? getOption(method, http).pattern.value : "none";
     expect(/\*\*REST\*\*: (?:`[A-Z]+ )?([^`\n]*)/.exec(section)?.[1]).toBe(path);
-    expect(/\*\*Takes\*\*: a stream of/.test(section)).toBe(method.methodKind === "bidi_streaming");
-    expect(/\*\*Answers\*\*: a stream of/.test(section)).toBe(method.methodKind !== "unary");
+    expect(/\*\*Request\*\*: a stream of/.test(section)).toBe(
+      method.methodKind === "bidi_streaming",
+    );
+    expect(/\*\*Response\*\*: a stream of/.test(section)).toBe(method.methodKind !== "unary");
     const shown = [method.input, method.output].filter(({ fields }) => fields.length > 0);
     expect(section.match(/^```json$/gm) ?? []).toHaveLength(shown.length);
   });
 
-  it.each(messages)("has every field of $name", (message) => {
+  it.each(messages)("lists every field of $name", (message) => {
     const section = sectionOf(message.name);
     for (const field of message.fields) {
       expect(section).toContain(`| \`${field.name}\` | ${field.number} | ${typeOf(field)}`);
     }
   });
 
-  it("puts rules into words", () => {
+  it("describes validation rules in sentences", () => {
     const [name, , permissions] = rowsOf("CreateApplicationRequest");
     expect(name).toContain("| Required. At most 200 characters. Must be one line of text");
-    expect(permissions).toContain("| At most 50 items. No item comes twice. Each: At most 100 ch");
+    expect(permissions).toContain(
+      "| At most 50 items. No duplicates. Each: At most 100 characters.",
+    );
     expect(rowsOf("AccessRuleCondition")[1]).toContain("One of `starts_with` or `equals`.");
     expect(rowsOf("ListSessionsRequest")[2]).toContain("Must be at least 1 and at most 100.");
-    expect(sectionOf("TokenReference")).toContain("Give the id of the token, its container,");
+    expect(sectionOf("TokenReference")).toContain("Send the id of the token, its container,");
   });
 
-  it("explains every error that methods state", () => {
+  it("describes every error of the methods", () => {
     for (const code of methods.flatMap((method) => getOption(method, errors))) {
       const { status } = problemCatalogue[code as keyof typeof problemCatalogue];
       expect(sectionOf("Errors")).toMatch(
@@ -72,7 +76,7 @@ describe("the proto reference", () => {
     }
   });
 
-  it("links to nothing that is not there, as Markdown and as a page", () => {
+  it("has no broken links, in Markdown and in HTML", () => {
     const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, text = ""]) =>
       text.toLowerCase().replaceAll(" ", "-"),
     );
@@ -92,7 +96,7 @@ function rowsOf(name: string): string[] {
     .filter((line) => line.startsWith("| `"));
 }
 
-/** How the type of a field begins: what it is a list of, and the link to a message. */
+/** The start of a field's type: `repeated` for a list, and the link to a message. */
 function typeOf({ fieldKind, message }: DescField): string {
   const label = fieldKind === "list" ? "repeated " : "";
   return message && isOurs(message)

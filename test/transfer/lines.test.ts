@@ -183,7 +183,7 @@ describe("a line that is not as it should be", () => {
       { permissions: ["READ"] },
       "application.permissions[0]: must be two or three",
     ],
-    ["no grants", { permissions: [] }, "application: permissions or rules must be non-empty"],
+    ["no grants", { permissions: [] }, "application: permissions and rules are both empty"],
     [
       "a rule without a container",
       { rules: [{ priority: 1, transform: "mask", permissions: ["token:read"] }] },
@@ -225,7 +225,7 @@ describe("a line that is not as it should be", () => {
     expect(faultOf('{"application":')).toContain("is not valid JSON");
     expect(faultOf("{}")).toContain("must have one member");
     expect(faultOf({ ...application(), ...session() })).toContain("must have one member");
-    expect(faultOf('{"end":{},"end":{}}')).toContain("is given twice");
+    expect(faultOf('{"end":{},"end":{}}')).toContain("is duplicated");
   });
 });
 

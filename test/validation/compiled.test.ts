@@ -78,7 +78,7 @@ function isSure(schema: DescMessage, init: object): boolean {
 }
 
 describe("the quick check", () => {
-  it.each(requests)("understands all rules of %s", (schema) => {
+  it.each(requests)("supports all rules of %s", (schema) => {
     expect(createQuickCheck(schema)).toBeDefined();
   });
 
@@ -120,12 +120,12 @@ describe("the quick check", () => {
     [StreamCheckAccessRequestSchema, { correlationId: "", check }],
     [ListPermissionsRequestSchema, { type: "public" }],
     [WatchCredentialsRequestSchema, { heartbeatMs: 50 }],
-  ])("is sure of a good %s", (schema, init) => {
+  ])("accepts a valid %s", (schema, init) => {
     expect(isSure(schema, init)).toBe(true);
     expect(isValid(schema, create(schema, init as Init))).toBe(true);
   });
 
-  it("agrees with the validator on the container of a condition", () => {
+  it("agrees with protovalidate on the container of a condition", () => {
     const path = fc.array(fc.constantFrom("a", "/", ".", ".."), { minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(path, fc.constantFrom("equals", "starts_with"), (parts, operator) => {
@@ -137,13 +137,13 @@ describe("the quick check", () => {
     );
   });
 
-  it("leaves characters to the validator that only newer tables may know", () => {
+  it("leaves characters of newer Unicode versions to protovalidate", () => {
     expect(
       isSure(CreateApplicationRequestSchema, { name: "\u{1fae8}", type: "private", ...grants }),
     ).toBe(false);
   });
 
-  it.each(requests)("is sure of no %s that the validator refuses", (schema) => {
+  it.each(requests)("accepts no %s that protovalidate refuses", (schema) => {
     const quickCheck = createQuickCheck(schema);
     fc.assert(
       fc.property(nearlyGood(schema), (init) => {
@@ -214,7 +214,7 @@ describe("single rules", () => {
 
   const duration = fc.record({
     seconds: fc.oneof(fc.bigInt({ min: -2n, max: 2n }), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)),
-    // Also what no duration should have: another sign, or a second and more.
+    // Includes invalid durations: mixed signs, or a second and more of nanoseconds.
     nanos: fc.oneof(fc.integer({ min: -1, max: 1 }), fc.integer()),
   });
   const durationRules = fc.record(
@@ -259,7 +259,7 @@ describe("single rules", () => {
     ["gte", "1s", ["1s", "1.000000001s", "2s"]],
     ["lt", "1s", ["-1s", "0s", "0.999999999s"]],
     ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
-  ])("are sure of durations that are %s %s: %j", (kind, bound, sure) => {
+  ])("accept durations that are %s %s: %j", (kind, bound, sure) => {
     const value = fromJson(DurationRulesSchema, { [kind]: bound });
     const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
     const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
@@ -326,11 +326,11 @@ describe("single rules", () => {
     ["has(this.value))"],
     ["this.matches('a')"],
     [""],
-  ])("that are not understood are left to the validator: %s", (expression) => {
+  ])("leave unsupported expressions to protovalidate: %s", (expression) => {
     expect(createQuickCheck(schemaOf(fields.optionalString, {}, [expression]))).toBeUndefined();
   });
 
-  it("that ignore messages with lists, which may be too long, are left to the validator", () => {
+  it("leave ignored messages with lists to protovalidate, because the lists may be too long", () => {
     const itemsWith = (ignore: Ignore) =>
       schemaOf(fields.messages, {
         type: { case: "repeated", value: { items: { ignore } } },
@@ -339,11 +339,11 @@ describe("single rules", () => {
     expect(createQuickCheck(itemsWith(Ignore.UNSPECIFIED))).toBeDefined();
   });
 
-  it("of a message that can contain itself are left to the validator", () => {
+  it("leave recursive messages to protovalidate", () => {
     expect(createQuickCheck(recursiveSchema)).toBeUndefined();
   });
 
-  it("that are ours but not asked for are left to the validator", () => {
+  it("leave disabled custom rules to protovalidate", () => {
     const value = create(StringRulesSchema);
     setExtension(value, permission_name, false);
     expect(
@@ -351,7 +351,7 @@ describe("single rules", () => {
     ).toBeUndefined();
   });
 
-  it("of a duration that our copy does not know are left to the validator", () => {
+  it("leave unknown duration rules to protovalidate", () => {
     const value = create(DurationRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
     expect(
@@ -359,7 +359,7 @@ describe("single rules", () => {
     ).toBeUndefined();
   });
 
-  it("that our copy of their schema does not know are left to the validator", () => {
+  it("leave unknown rules to protovalidate", () => {
     const value = create(StringRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
     expect(
@@ -387,7 +387,7 @@ describe("patterns", () => {
   }
 
   it.each(ownRules.map(({ name }, at) => [name, at] as const))(
-    "of %s mean the same for every character up to U+00FF",
+    "of %s have the same meaning for every character up to U+00FF",
     (_, at) => {
       for (let code = 0; code <= 0xff; code++) {
         const character = String.fromCharCode(code);
@@ -428,18 +428,18 @@ describe("patterns", () => {
     ["(a"],
     ["\\Qa\\E"],
     ["[^\\p{Greek}]"],
-  ])("that may mean something else are not understood: %s", (pattern) => {
+  ])("with a different meaning in JavaScript are not supported: %s", (pattern) => {
     expect(() => readPattern(pattern)).toThrow();
   });
 
-  it("that match less than they should are not understood where their contrary is asked for", () => {
+  it("that are inexact are not supported in a negation", () => {
     expect(() => readExpression(String.raw`!this.matches(r'[^\p{Cc}]')`, "string")).toThrow();
     expect(() => readExpression("!this.matches('[^a]')", "string")).not.toThrow();
   });
 
-  // One that tries all ways to read these would not come to an end.
+  // A backtracking match of these would not terminate.
   it.each(ownRules.map(({ name }, at) => [name, at] as const))(
-    "of %s are done with texts that can be read in many ways",
+    "of %s do not backtrack on ambiguous text",
     (_, at) => {
       const parts = ["a", "a:", ":a", "/a", "a/", "/", ".", "./", "../", "\n", " ", "-", "lk_prv_"];
       for (const part of parts) {
@@ -451,7 +451,7 @@ describe("patterns", () => {
     },
   );
 
-  it("are not tried on a text that is very long", () => {
+  it("are not matched against very long text", () => {
     const schema = schemaOf(fields.string, {
       type: { case: "string", value: { pattern: "^(a|b)*$" } },
     });
@@ -476,7 +476,7 @@ function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrar
   );
 }
 
-/** What rules of text turn on: borders of the tables, things unseen, halves of characters. */
+/** Edge cases of text rules: category boundaries, invisible characters, lone surrogates. */
 const hostilePart = fc.constantFrom(
   ..."aZ09:_-/. \n\t\u0000\u001f\u007f\u0085\u00a0\u00ad\u00ff\u0100\u0600\u180e\u200b\u2028\u2029",
   ..."\u202a\u202e\u2066\u2069\u206a\ufeff\ud7ff\ue000\uffff",
@@ -493,7 +493,7 @@ const hostilePart = fc.constantFrom(
 );
 const hostileText = fc.array(hostilePart, { maxLength: 6 }).map((parts) => parts.join(""));
 
-/** Values at the border of what the rules of a message allow. */
+/** Values at the limits of the rules of a message. */
 function nearlyGood(schema: DescMessage): fc.Arbitrary<object> {
   const entries = schema.fields.map((field) => [field.localName, nearlyGoodValue(field)]);
   const most = fc.record(Object.fromEntries(entries));

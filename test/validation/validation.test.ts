@@ -2,14 +2,20 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
-import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
+import {
+  CreateApplicationRequestSchema,
+  ListApplicationsRequestSchema,
+  RegenerateApplicationKeyRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import { services } from "../../src/contract/methods.js";
 import { Problem } from "../../src/errors.js";
 import { checkMessage, checkRequest } from "../../src/validation/validate.js";
 import { violationsIn } from "../../src/validation/violations.js";
 import { times } from "../contract/store/fixtures.js";
 import { turnsUntil } from "../support/turns-until.js";
 
-function complaintsOf(request: object): readonly { field: string; message: string }[] {
+function violationsOf(request: object): readonly { field: string; message: string }[] {
   const message = create(CreateApplicationRequestSchema, request);
   try {
     checkMessage(CreateApplicationRequestSchema, message);
@@ -25,41 +31,99 @@ function complaintsOf(request: object): readonly { field: string; message: strin
 const good = { name: "a", type: "private", permissions: ["token:read"] };
 
 describe("validation", () => {
-  it("lets pass what keeps the rules", () => {
-    expect(complaintsOf(good)).toEqual([]);
+  it("accepts a valid request", () => {
+    expect(violationsOf(good)).toEqual([]);
   });
 
-  it("refuses a list that is too long without a look at its items", () => {
+  it("refuses a list that is too long without reading its items", () => {
     const rules = Array.from({ length: 1_001 }, () => ({}));
-    expect(complaintsOf({ ...good, rules })).toEqual([
+    expect(violationsOf({ ...good, rules })).toEqual([
       { field: "rules", message: "must contain no more than 1000 items" },
     ]);
   });
 
-  it("refuses a list within a list that is too long", () => {
+  it("refuses a nested list that is too long", () => {
     const permissions = Array.from({ length: 51 }, (_, at) => `token:read${at}`);
     const rule = { priority: 1, container: "/", transform: "mask" };
     const rules = [
       { ...rule, permissions: ["token:read"] },
       { ...rule, permissions },
     ];
-    expect(complaintsOf({ ...good, rules })).toEqual([
+    expect(violationsOf({ ...good, rules })).toEqual([
       { field: "rules[1].permissions", message: "must contain no more than 50 items" },
     ]);
   });
 
   it.each([
-    ["\u200b", "nothing that can be seen"],
-    ["a\u202eb", "a change of direction"],
+    ["\u200b", "no visible character"],
+    ["a\u202eb", "a direction override"],
     ["a\u0007b", "a control character"],
-    ["a\u2028b", "a second line"],
-    ["\ud83d", "half of a character"],
-  ])("refuses the name %j, which has %s", (name) => {
-    expect(complaintsOf({ ...good, name })).toHaveLength(1);
+    ["a\u2028b", "a line separator"],
+    ["\ud83d", "a lone surrogate"],
+  ])("refuses the name %j with %s", (name) => {
+    expect(violationsOf({ ...good, name })).toHaveLength(1);
   });
 
-  it.each(["नमस्ते", "👩‍👩‍👧", "Łódź", "a b"])("takes the name %s", (name) => {
-    expect(complaintsOf({ ...good, name })).toEqual([]);
+  it.each(["नमस्ते", "👩‍👩‍👧", "Łódź", "a b"])("accepts the name %s", (name) => {
+    expect(violationsOf({ ...good, name })).toEqual([]);
+  });
+});
+
+describe("a validation message", () => {
+  const rule = { priority: 1, container: "/", transform: "mask", permissions: ["token:read"] };
+  it.each<[field: string, message: string, request: object]>([
+    ["name", "is required", { name: "" }],
+    ["name", "must be at most 200 characters", { name: "x".repeat(201) }],
+    ["type", "must be one of private, public, management", { type: "" }],
+    ["type", "must be one of private, public, management", { type: "none" }],
+    ["permissions", "must not contain duplicates", { permissions: ["a:b", "a:b"] }],
+    ["session_quota", "must be between 1 and 1000000", { sessionQuota: 0 }],
+    ["rules[0].priority", "must be at least 1", { rules: [{ ...rule, priority: 0 }] }],
+    ["rules[0].priority", "must be at least 1", { rules: [{ ...rule, priority: -1 }] }],
+    ["rules[0].container", "must not be empty", { rules: [{ ...rule, container: "" }] }],
+    [
+      "rules[0].transform",
+      "must be one of redact, mask, reveal",
+      { rules: [{ ...rule, transform: "" }] },
+    ],
+    [
+      "rules[0].permissions",
+      "must contain at least 1 item",
+      { rules: [{ ...rule, permissions: [] }] },
+    ],
+  ])("of %s reads %j", (field, message, request) => {
+    expect(violationsOf({ ...good, ...request })).toContainEqual({ field, message });
+  });
+
+  it("is plain for durations, field masks and items of lists", () => {
+    const id = "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a";
+    const gracePeriod = { seconds: 2_592_001n };
+    const regenerate = create(RegenerateApplicationKeyRequestSchema, { id, gracePeriod });
+    expect(violationsIn(RegenerateApplicationKeyRequestSchema, regenerate)).toEqual([
+      { field: "grace_period", message: "must be at most 2592000s" },
+    ]);
+    const updateMask = { paths: ["name"] };
+    const update = create(UpdateApplicationRequestSchema, { ...good, id, updateMask });
+    expect(violationsIn(UpdateApplicationRequestSchema, update)).toEqual([
+      {
+        field: "update_mask",
+        message: "must contain only allowed_origins, allowed_cidrs, session_quota",
+      },
+    ]);
+    const list = create(ListApplicationsRequestSchema, { id: ["7"] });
+    expect(violationsIn(ListApplicationsRequestSchema, list)).toEqual([
+      { field: "id[0]", message: "must be a valid UUID" },
+    ]);
+  });
+
+  it("never is protovalidate's own text", () => {
+    const violations = services.flatMap(({ methods }) =>
+      methods.flatMap(({ input }) => violationsIn(input, create(input))),
+    );
+    expect(violations.length).toBeGreaterThan(10);
+    for (const { message } of violations) {
+      expect(message).not.toMatch(/\bvalue is|in list|item\(s\)|greater than|less than|regex/);
+    }
   });
 });
 
@@ -74,7 +138,7 @@ describe("validation of a request", () => {
       10_000,
     );
 
-  /** What is told of a request that is refused. */
+  /** The problem of a refused request. */
   async function refusalOf(init: Init): Promise<Problem | undefined> {
     return check(init).then(
       () => undefined,
@@ -82,10 +146,10 @@ describe("validation of a request", () => {
     );
   }
 
-  /** Characters that are two units each: only the validator knows that they are not too many. */
+  /** Two UTF-16 units per character, so the quick check cannot tell that the length is valid. */
   const unsure = { ...rule, description: "😀".repeat(400) };
 
-  it("tells what the validator tells of the whole, whichever items of a list are bad", async () => {
+  it("reports the violations that protovalidate reports for the whole message", async () => {
     const anyRule = fc.oneof(
       fc.constant(rule),
       fc.constant(unsure),
@@ -110,18 +174,18 @@ describe("validation of a request", () => {
         const init = request as unknown as Init;
         const message = create(CreateApplicationRequestSchema, init);
         const all = violationsIn(CreateApplicationRequestSchema, message);
-        const told = (await refusalOf(init))?.violations ?? [];
+        const reported = (await refusalOf(init))?.violations ?? [];
         if (all.length <= 10) {
-          expect([...told].sort(byField)).toEqual([...all].sort(byField));
+          expect([...reported].sort(byField)).toEqual([...all].sort(byField));
         } else {
-          expect(told).toHaveLength(10);
-          expect(all).toEqual(expect.arrayContaining([...told]));
+          expect(reported).toHaveLength(10);
+          expect(all).toEqual(expect.arrayContaining([...reported]));
         }
       }),
     );
   });
 
-  it("stops at the first ten violations, and says that there are more", async () => {
+  it("stops after ten violations and reports that there are more", async () => {
     let looked = 0;
     const get = () => {
       looked++;
@@ -140,7 +204,7 @@ describe("validation of a request", () => {
     expect(looked).toBeLessThan(200);
   });
 
-  it("refuses a list that is too long without a look at its items", () => {
+  it("refuses a list that is too long without reading its items", () => {
     const message = create(CreateApplicationRequestSchema, good as Init);
     const untouchable = new Proxy({}, { get: () => expect("an item").toBe("not looked at") });
     Object.assign(message, { rules: times(1_001, () => untouchable) });
@@ -149,7 +213,7 @@ describe("validation of a request", () => {
     );
   });
 
-  it("lets others have turns of the event loop, and shares them with others like it", async () => {
+  it("yields to the event loop and to other validations", async () => {
     const large = { ...good, rules: times(500, () => unsure) } as Init;
     const one = await turnsUntil(check(large));
     expect(one).toBeGreaterThan(50);

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Facts } from "./facts.js";
 import { listOf } from "./prose.js";
 
-/** Who may call a method, in a sentence. */
+/** Describes who may call a method. */
 export function accessOf(facts: Facts, method: DescMethod): string {
   const { permission, callers } = facts.access(method);
   const needs: string[] = [];
@@ -11,13 +11,13 @@ export function accessOf(facts: Facts, method: DescMethod): string {
   }
   if (permission) {
     const holders = listOf(holdersOf(facts, method, permission).map(inPlural), "conjunction");
-    const only = holders && `, which only ${holders} can be given`;
+    const only = holders && `, which only ${holders} can hold`;
     needs.push(`the permission \`${permission}\`${only}`);
   }
-  return needs.length > 0 ? `Needs ${needs.join(" and ")}.` : "Any key that works will do.";
+  return needs.length > 0 ? `Requires ${needs.join(" and ")}.` : "Any valid key is accepted.";
 }
 
-/** The kinds of caller that can get in: those let in, less those that cannot hold the permission. */
+/** The kinds of caller that are allowed and can hold the permission. */
 export function callersOf(facts: Facts, method: DescMethod): string[] {
   const { permission, callers } = facts.access(method);
   const holders = permission ? holdersOf(facts, method, permission) : [];
@@ -28,7 +28,7 @@ export function callersOf(facts: Facts, method: DescMethod): string[] {
   );
 }
 
-/** What the service says to a caller that may not call a method. */
+/** An example of the error for a caller that may not call the method. */
 export function refusalOf(facts: Facts, method: DescMethod): string {
   const { permission, callers } = facts.access(method);
   const kind = facts.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
@@ -38,11 +38,11 @@ export function refusalOf(facts: Facts, method: DescMethod): string {
     : `This needs the permission ${permission}, and ${caller} does not hold it.`;
 }
 
-/** The kinds of caller that may hold a permission; empty means every kind. */
+/** The kinds of caller that may hold a permission. Empty means every kind. */
 function holdersOf(facts: Facts, method: DescMethod, permission: string): readonly string[] {
   const declared = facts.permissions(method.parent).find(({ name }) => name === permission);
   if (!declared) {
-    throw new Error(`${method} asks for ${permission}, which its service does not declare`);
+    throw new Error(`${method} requires ${permission}, which its service does not declare`);
   }
   return declared.holders;
 }

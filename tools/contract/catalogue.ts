@@ -1,173 +1,172 @@
 import type { Code } from "@connectrpc/connect";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 
-/** One way to fail, as the document tells it. */
+/** An error as the references describe it. */
 export interface ProblemType {
   readonly status: number;
   readonly grpc: Code;
   readonly title: string;
-  /** When it happens. */
+  /** The cause. */
   readonly when: string;
-  /** What the caller is told, for example. */
+  /** An example of its detail. */
   readonly detail: string;
-  /** The headers that come with it, besides those of every answer. */
+  /** Its headers, besides those of every response. */
   readonly headers?: readonly string[];
 }
 
-type Story = Omit<ProblemType, "status" | "grpc" | "title">;
+type Description = Omit<ProblemType, "status" | "grpc" | "title">;
 
-/** What there is to tell of the errors that callers of methods meet, besides what the service knows of them. */
-const stories: Partial<Record<ProblemCode, Story>> = {
+/** The documentation of the errors that methods can return. */
+const descriptions: Partial<Record<ProblemCode, Description>> = {
   invalid_request: {
-    when: "The request cannot be read, or breaks a rule: `errors` says which, by field.",
+    when: "The request cannot be read or is not valid. `errors` lists the violations by field.",
     detail: "The request cannot be read.",
   },
   unauthenticated: {
-    when: "The key is missing, or it is not one that works. The answer is the same for all of them.",
+    when: "The key is missing or not valid. The response does not reveal why.",
     detail:
       "Send the key of an application or session. " +
-      "The key is missing, or it is not one that works: mistyped, replaced, expired, disabled or deleted.",
+      "The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
     headers: ["WWW-Authenticate"],
   },
   permission_denied: {
-    when: "The key works, but does not allow this.",
+    when: "The key is valid but does not allow this.",
     detail: "The key does not allow this.",
   },
   origin_not_allowed: {
-    when: "The key works, but not from this origin.",
+    when: "The key is valid but may not be used from this origin.",
     detail:
       'The key may not be used from the origin "https://shop.example.net". ' +
-      "Ask for your origin to be added to the allowed_origins of its application.",
+      "Add your origin to the allowed_origins of the application.",
   },
   address_not_allowed: {
-    when: "The key works, but not from this address.",
+    when: "The key is valid but may not be used from this address.",
     detail:
       "The key may not be used from the address 198.51.100.7. " +
-      "Ask for it to be added to the allowed_cidrs of its application.",
+      "Add it to the allowed_cidrs of the application.",
   },
   application_not_found: {
-    when: "There is no such application in the tenant of the key.",
+    when: "The tenant of the key has no such application.",
     detail:
-      "There is no application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. " +
+      "No application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. " +
       "It may have expired or been deleted.",
   },
   key_not_found: {
-    when: "The application has no such key that works.",
+    when: "The application has no valid key with this id.",
     detail:
-      "The application has no key 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d that works. " +
-      "It may have ended: list its keys.",
+      "The application has no valid key 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d. " +
+      "The key may have expired or been revoked: list the keys of the application.",
   },
   too_many_keys: {
-    when: "The application has as many keys that work as it may have.",
+    when: "The application already has the maximum number of valid keys.",
     detail:
-      "The application has 3 keys that work, which is the most. " +
-      "End one of them first, or regenerate without a grace period to end all of them.",
+      "The application already has 3 valid keys, the maximum. " +
+      "Revoke one first, or regenerate without a grace period to revoke all of them.",
   },
   last_manager: {
     when:
       "The tenant would be left without an enabled application that can create and update " +
       "applications.",
     detail:
-      "No other enabled application of the tenant can create and update applications, so this " +
-      "one cannot be disabled, deleted or deprived of application:create or application:update. " +
-      "Create or enable another one that holds both first.",
+      "This is the last enabled application of the tenant that holds application:create and " +
+      "application:update, so it cannot be disabled, deleted or lose either permission. " +
+      "First create or enable another application that holds both.",
   },
   idempotency_conflict: {
     when:
-      "Another call with the same `Idempotency-Key` is just being answered, or the first one was " +
-      "made with another key of the application.",
+      "Another call with the same `Idempotency-Key` is in progress, or the first call used " +
+      "another key of the application.",
     detail:
-      "Another call with this Idempotency-Key is just being answered, and this one did nothing. " +
-      "Send it again soon to get the same answer.",
+      "Another call with this Idempotency-Key is in progress, and this call changed nothing. " +
+      "Retry soon to get the same response.",
     headers: ["Retry-After"],
   },
   idempotency_key_reused: {
-    when: "The `Idempotency-Key` was used for a request that is not the same.",
+    when: "The `Idempotency-Key` was used for a different request.",
     detail:
-      "This Idempotency-Key was used for a request that is not the same as this one. " +
-      "Nothing was done. Send a new Idempotency-Key with each request that is not a repetition.",
+      "This Idempotency-Key was used for a different request. " +
+      "Nothing was changed. Use a new Idempotency-Key for each new request.",
   },
   version_mismatch: {
-    when: "The application has changed since the version that was given.",
+    when: "The application has changed since the version in the request.",
     detail:
-      "The application has changed since you read it: it is at version 18 now. " +
-      "Nothing was done. Get it again, and decide anew.",
+      "The application has changed since you read it: its current version is 18. " +
+      "Nothing was changed. Read it again before you retry.",
   },
   session_not_found: {
-    when: "There is no such session in the tenant of the key.",
+    when: "The tenant of the key has no such session.",
     detail:
-      "There is no session 0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f in the tenant of your key. " +
-      "It may have expired or been ended.",
+      "No session 0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f in the tenant of your key. " +
+      "It may have expired or been revoked.",
   },
   nonce_not_found: {
     when: "The nonce is unknown, or its session has expired.",
     detail:
-      "The nonce belongs to no session that is open in the tenant of your key. " +
+      "No open session in the tenant of your key has this nonce. " +
       "The session may have expired: open a new one.",
   },
   nonce_used: {
-    when: "The nonce has been used.",
+    when: "The nonce was already used.",
     detail:
-      "The session of this nonce is already authorized. A nonce works once: open a new session.",
+      "The session of this nonce is already authorized. A nonce can be used once: open a new session.",
   },
   body_too_large: {
-    when: "The body is larger than the service takes.",
-    detail: "The body may have at most 1048576 bytes. Send less.",
+    when: "The body is too large.",
+    detail: "The body may be at most 1048576 bytes. Send a smaller body.",
   },
   url_too_long: {
-    when: "The path with its query is longer than the service takes.",
-    detail: "The path with its query may have at most 8192 bytes. Send less.",
+    when: "The path and query are too long.",
+    detail: "The path and query may be at most 8192 bytes. Shorten the URL.",
   },
   headers_too_large: {
-    when: "The headers are larger, or more, than the service takes.",
-    detail: "The headers may have at most 16384 bytes. Send less.",
+    when: "There are too many headers, or they are too large.",
+    detail: "The headers may be at most 16384 bytes. Send fewer or shorter headers.",
   },
   unsupported_media_type: {
-    when: "The body is not said to be JSON.",
+    when: "The content type of the body is not `application/json`.",
     detail: "Send the body as application/json.",
   },
   rate_limited: {
     when:
-      "Too many calls or checks came with the key, or too many wrong keys from the address. " +
-      "Try again after the time given.",
-    detail: "Too many calls or checks came with this key. Try again in 1 s.",
+      "Too many calls or checks with the key, or too many invalid keys from the address. " +
+      "Retry after `Retry-After`.",
+    detail: "Too many calls or checks came with this key. Retry in 1 s.",
     headers: ["Retry-After", "X-RateLimit-Reset"],
   },
   session_quota_reached: {
     when:
-      "The application has as many open sessions as it may have. " +
-      "Try again after the time given, when the first of them expires, or revoke some.",
+      "The application has reached its quota of open sessions. " +
+      "Retry after `Retry-After`, when the first of them expires, or revoke some.",
     detail:
-      "The application has 10000 open sessions, which is the most. " +
-      "Try again in 180 s, when one expires, or ask for some to be revoked or for a higher quota.",
+      "The application has reached its quota of 10000 open sessions. " +
+      "Retry in 180 s, revoke open sessions, or raise the session_quota of the application.",
     headers: ["Retry-After"],
   },
   too_many_streams: {
-    when: "The caller has as many streams open as it may have.",
+    when: "The caller has the maximum number of open streams.",
     detail:
-      "You have 1000 streams open at this instance, which is the most. " +
-      "End one of them first, or let several readers share one.",
+      "You have 1000 open streams on this instance, the maximum. " +
+      "Close one first, or share one stream between several readers.",
   },
   shutting_down: {
-    when: "The instance stops while the stream is open. Open it again.",
-    detail: "This instance of the service is shutting down. Call again, to reach another.",
+    when: "The instance is shutting down and closed the stream. Reconnect.",
+    detail: "This instance is shutting down. Reconnect to reach another instance.",
     headers: ["Retry-After"],
   },
   internal: {
-    when: "Something went wrong that is not the caller's fault.",
+    when: "An internal error, not caused by the caller.",
     detail:
-      "The request failed and nothing is known to be wrong with it. " +
-      "Tell the operator its request id.",
+      "The request failed because of an internal error. Report its request id to the operator.",
   },
   overloaded: {
-    when: "More is being sent than can be held. Nothing was done. Try again after the time given.",
+    when: "The instance is overloaded. Nothing was changed. Retry after `Retry-After`.",
     detail:
-      "More is being sent to this instance than it can hold, and nothing was done. Try again soon.",
+      "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
     headers: ["Retry-After"],
   },
   store_unavailable: {
-    when: "The store cannot be reached now. Try again after the time given.",
-    detail: "The store cannot be reached now. Try again soon.",
+    when: "The store is unavailable. Retry after `Retry-After`.",
+    detail: "The store is unavailable. Retry soon.",
     headers: ["Retry-After"],
   },
   deadline_exceeded: {
@@ -177,11 +176,11 @@ const stories: Partial<Record<ProblemCode, Story>> = {
   },
 };
 
-/** An error by its stable word. */
+/** Returns an error by its code. */
 export function problemType(code: string): ProblemType {
-  const story = stories[code as ProblemCode];
-  if (!story) {
-    throw new Error(`there is no error ${code} in the catalogue`);
+  const description = descriptions[code as ProblemCode];
+  if (!description) {
+    throw new Error(`the error ${code} is not documented`);
   }
-  return { ...problemCatalogue[code as ProblemCode], ...story };
+  return { ...problemCatalogue[code as ProblemCode], ...description };
 }

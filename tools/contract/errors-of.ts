@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { callersOf } from "./access.js";
 import type { Facts } from "./facts.js";
 
-/** The errors that a method states itself, and those that come with what it takes. */
+/** The errors of a method's own options, and those of idempotency keys. */
 export function ownErrorsOf(facts: Facts, method: DescMethod): string[] {
   return [
     ...facts.errors(method),
@@ -10,7 +10,7 @@ export function ownErrorsOf(facts: Facts, method: DescMethod): string[] {
   ];
 }
 
-/** The errors by which a caller is turned away whatever it asks. */
+/** The errors of authentication and authorization. */
 export function refusalsOf(facts: Facts, method: DescMethod): string[] {
   const isOpen = callersOf(facts, method).length === facts.callerKinds.length;
   return [

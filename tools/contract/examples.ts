@@ -5,15 +5,15 @@ import { isValid, type Validate } from "./validate.js";
 
 /** Composes examples of messages from the examples in the rules of their fields. */
 export interface Examples {
-  /** A message that keeps all its rules, as a caller may send it. */
+  /** A valid request. */
   request(message: DescMessage): JsonObject;
-  /** A message as the service answers it, less the fields at these paths. */
-  answer(message: DescMessage, leftOut: readonly string[]): JsonObject;
+  /** A response without the fields at these paths. */
+  response(message: DescMessage, leftOut: readonly string[]): JsonObject;
 }
 
 interface Mode {
-  readonly isAnswer: boolean;
-  /** The paths of fields to leave out, from the message at hand. */
+  readonly isResponse: boolean;
+  /** The paths of the omitted fields, relative to the message. */
   readonly leftOut: readonly string[];
 }
 
@@ -24,13 +24,13 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
         return example;
       }
     }
-    throw new Error(`the examples of the fields of ${message} break its rules`);
+    throw new Error(`no combination of the field examples of ${message} is valid`);
   }
 
-  /** All fields of a message together, then all but one or two: its rules may forbid some together. */
+  /** All fields of a message, then all but one or two, because rules may exclude some combinations. */
   function* candidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
     const fields = message.fields.filter(
-      (field) => !mode.leftOut.includes(field.name) && (mode.isAnswer || !isPassing(field)),
+      (field) => !mode.leftOut.includes(field.name) && (mode.isResponse || !goesStale(field)),
     );
     for (const absent of upToTwo(fields.toReversed())) {
       yield* combine(fields, absent, mode);
@@ -51,8 +51,8 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
         for (const value of values(field, mode)) {
           yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
         }
-      } else if (mode.isAnswer && field.fieldKind === "list") {
-        // Answers write empty lists.
+      } else if (mode.isResponse && field.fieldKind === "list") {
+        // Responses include empty lists.
         yield { [field.name]: [], ...rest };
       } else {
         yield rest;
@@ -66,8 +66,8 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
       yield example;
     } else if (field.message) {
       const within = { ...mode, leftOut: below(field, mode.leftOut) };
-      if (mode.isAnswer) {
-        // What is in an answer has no rules but its own: to try all its forms would take for ever.
+      if (mode.isResponse) {
+        // Rules of responses do not span messages, so one valid form is enough.
         yield firstValid(field.message, within);
       } else {
         yield* candidates(field.message, within);
@@ -78,22 +78,22 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   }
 
   return {
-    request: (message) => firstValid(message, { isAnswer: false, leftOut: [] }),
-    answer: (message, leftOut) => {
+    request: (message) => firstValid(message, { isResponse: false, leftOut: [] }),
+    response: (message, leftOut) => {
       for (const path of leftOut) {
         assertField(message, path);
       }
-      return firstValid(message, { isAnswer: true, leftOut });
+      return firstValid(message, { isResponse: true, leftOut });
     },
   };
 }
 
-/** Whether an example of the field would be wrong one day: moments are asked for that lie ahead. */
-function isPassing({ message }: DescField): boolean {
+/** Whether an example would become invalid: requests need times in the future. */
+function goesStale({ message }: DescField): boolean {
   return message?.typeName === "google.protobuf.Timestamp";
 }
 
-/** The sets of none, one and two of these, the small ones first. */
+/** All subsets of at most two items, the smallest first. */
 function upToTwo<T>(items: readonly T[]): T[][] {
   const pairs = items.flatMap((one, at) => items.slice(at + 1).map((other) => [one, other]));
   return [[], ...items.map((item) => [item]), ...pairs];
@@ -109,7 +109,7 @@ function assertField(message: DescMessage, path: string): void {
   for (const name of path.split(".")) {
     const field: DescField | undefined = parent?.fields.find((field) => field.name === name);
     if (!field) {
-      throw new Error(`${message} has no field ${path} to leave out`);
+      throw new Error(`${message} has no field ${path} to omit`);
     }
     parent = field.message;
   }

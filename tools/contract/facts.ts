@@ -13,43 +13,43 @@ import {
 import { parseTemplate } from "../../src/transport/rest/router.js";
 import type { FieldRules, Rule } from "./rules.js";
 
-/** The package of the contract, beside which there are declarations of others. */
+/** The package of the contract. Other packages are dependencies. */
 export const contractPackage = "latchkey.v1";
 
-/** What the options of the protos say about the things that carry them. */
+/** Reads the options of the protos. */
 export interface Facts {
   readonly registry: Registry;
-  /** Every kind of caller, by its name in lower case. */
+  /** Every kind of caller, in lower case. */
   readonly callerKinds: readonly string[];
 
   http(method: DescMethod): HttpBinding | undefined;
   access(method: DescMethod): Access;
-  /** The status of a successful answer, where the method states one. */
+  /** The status of a successful response, if the method sets one. */
   httpStatus(method: DescMethod): number | undefined;
   errors(method: DescMethod): readonly string[];
   leavesOut(method: DescMethod): readonly string[];
   isReplayable(method: DescMethod): boolean;
   permissions(service: DescService): readonly Permission[];
 
-  /** The header that carries a field, if one does. */
+  /** The header that carries a field, if any. */
   header(field: DescField): string | undefined;
   messageRules(message: DescMessage): readonly Rule[];
   fieldRules(field: DescField): FieldRules;
-  /** What those of the rules mean that are our own extensions. */
+  /** The CEL rules of our own extensions. */
   predefinedRules(rules: object): readonly Rule[];
 }
 
 export interface HttpBinding {
   readonly verb: "get" | "put" | "post" | "delete";
   readonly path: string;
-  /** The request fields that stand in the path. */
+  /** The request fields in the path. */
   readonly pathFields: readonly string[];
   readonly hasBody: boolean;
 }
 
 export interface Access {
   readonly permission: string | undefined;
-  /** Empty lets in every kind. */
+  /** Empty allows every kind. */
   readonly callers: readonly string[];
 }
 
@@ -66,7 +66,7 @@ type Carrier = DescMethod | DescService | DescMessage | DescField | DescExtensio
 export function createFacts(files: readonly DescFile[]): Facts {
   const registry = createRegistry(...files);
 
-  /** Reads an option as JSON, where all that is unset is absent. */
+  /** Reads an option as JSON, without unset fields. */
   function read<T>(carrier: Carrier, option: string): T | undefined {
     const { options } = carrier.proto;
     const schema = options && registry.getMessage(options.$typeName);
@@ -121,7 +121,7 @@ function bindingOf(method: DescMethod, rule: Record<string, string>): HttpBindin
   const verb = verbs.find((name) => rule[name] !== undefined);
   const path = verb && rule[verb];
   if (!verb || !path) {
-    throw new Error(`${method} has an http rule that this plugin cannot read`);
+    throw new Error(`${method} has an unsupported http rule`);
   }
   const pathFields = parseTemplate(path).flatMap((part) => ("field" in part ? part.field : []));
   return { verb, path, pathFields, hasBody: rule.body === "*" };

@@ -7,7 +7,7 @@ interface Limits {
   readonly lte?: number | string;
 }
 
-/** Between which values a number or a duration must lie, in a sentence. */
+/** Describes the bounds of a number or duration. */
 export function limitsOf({ gt, gte, lt, lte }: Limits): string {
   const limits = Object.entries({
     "more than": gt,

@@ -2,11 +2,11 @@ import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
 import type { Rule } from "./rules.js";
 
-/** The comment of a declaration: a line for each paragraph. */
+/** The comment of a declaration, with each paragraph on one line. */
 export function commentOf(desc: Exclude<AnyDesc, DescFile>): string {
   const comment = getComments(desc).leading;
   if (!comment) {
-    throw new Error(`${desc} has no comment to describe it with`);
+    throw new Error(`${desc} has no comment`);
   }
   return comment
     .split(/\n\s*\n/)
@@ -14,13 +14,13 @@ export function commentOf(desc: Exclude<AnyDesc, DescFile>): string {
     .join("\n\n");
 }
 
-/** Takes the first sentence off a text, without its full stop. */
+/** Splits off the first sentence, without its full stop. */
 export function splitSummary(text: string): [summary: string, rest: string] {
   const end = text.search(/\.(\s|$)/);
   return [text.slice(0, end), text.slice(end + 1).trim()];
 }
 
-/** What rules tell those who break them, as sentences. */
+/** The messages of rules as sentences. */
 export function sentencesOf(rules: readonly Rule[]): string[] {
   return rules.map(({ message }) => `${message[0]?.toUpperCase()}${message.slice(1)}.`);
 }

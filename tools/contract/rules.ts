@@ -1,13 +1,13 @@
-/** A rule in CEL, with what is told to people who break it. */
+/** A CEL rule and its error message. */
 export interface Rule {
   readonly message: string;
   readonly expression: string;
 }
 
 /**
- * The protovalidate rules of a field or of the items of a list, as the JSON
- * mapping writes them: 64-bit numbers are text, and rules of our own stand
- * under `[their.full.name]`.
+ * The protovalidate rules of a field or of the items of a list, in protobuf
+ * JSON: 64-bit numbers are strings, and the keys of our own rules are
+ * `[their.full.name]`.
  */
 export interface FieldRules {
   readonly required?: boolean;

@@ -1,14 +1,19 @@
-import { type DescMessage, fromJson, type JsonObject } from "@bufbuild/protobuf";
-import { pathToString } from "@bufbuild/protobuf/reflect";
+import { type DescMessage, fromJson, getOption, type JsonObject } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
+import { describeViolation, type RulesOf } from "../../src/validation/violation-messages.js";
 import type { Facts } from "./facts.js";
 
-/** What is wrong with a message, by the path of the field: nothing, or what the service says of it. */
+/** Returns the validation errors of a message by field. */
 export type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
 
-/** Uses the validator of the service, so that examples hold what it holds and speak as it speaks. */
+/** Uses the validator and the messages of the service, so that examples match its responses. */
 export function createValidate({ registry }: Facts): Validate {
   const validator = createValidator({ registry });
+  const option = registry.getExtension("buf.validate.field");
+  if (!option) {
+    throw new Error("the protos do not import buf/validate/validate.proto");
+  }
+  const rulesOf = ((field) => getOption(field, option)) as RulesOf;
   return (message, json) => {
     const result = validator.validate(message, fromJson(message, json));
     if (result.kind === "error") {
@@ -16,8 +21,8 @@ export function createValidate({ registry }: Facts): Validate {
     }
     const errors: Record<string, string[]> = {};
     for (const violation of result.violations ?? []) {
-      const path = pathToString(violation.field) || "request";
-      errors[path] = [...(errors[path] ?? []), violation.message];
+      const { field, message } = describeViolation(violation, rulesOf);
+      errors[field] = [...(errors[field] ?? []), message];
     }
     return errors;
   };

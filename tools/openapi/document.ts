@@ -12,7 +12,7 @@ import { createProbes, probesTag } from "./probes.js";
 import { createProblems, problemSchema } from "./problems.js";
 import { createSchemas } from "./schemas.js";
 
-/** Builds the document of every method of the contract that is bound to a REST path. */
+/** Builds the OpenAPI document of every method with a REST path. */
 export function createDocument({ files, allFiles }: Schema): Json {
   const facts = createFacts(allFiles);
   const schemas = createSchemas(facts);
@@ -54,7 +54,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
         apiKey: {
           type: "apiKey",
           in: "header",
-          // The only place in the document that names the header: operators can choose another.
+          // The only place that names the header, because operators can configure another.
           name: defaultKeyHeader,
           description: "The key of an application or of a session.",
         },
@@ -66,7 +66,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
   };
 }
 
-/** What a service is about, in the plural. */
+/** The resource of a service in the plural. */
 function tagOf({ name }: DescService): string {
   return name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
 }

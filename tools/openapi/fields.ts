@@ -1,20 +1,20 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { durationPattern } from "../../src/transport/codec/time.js";
 import type { Facts } from "../contract/facts.js";
-import { moment } from "../contract/field-example.js";
+import { formatTimestamp } from "../contract/field-example.js";
 import { limitsOf } from "../contract/limits.js";
 import { commentOf, paragraphs, sentencesOf } from "../contract/prose.js";
 import type { FieldRules, Int32Rules, Rule, StringRules } from "../contract/rules.js";
 import type { Json } from "./json.js";
 
-/** Names the schema of a message, for use where a field holds one. */
+/** Returns a reference to the schema of a message. */
 type ReferTo = (message: DescMessage) => Json;
 
 /** The JSON schema of a field: its type and its rules. */
 export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): Json {
   const rules = facts.fieldRules(field);
   if (field.fieldKind !== "list") {
-    const description = paragraphs(commentOf(field), ...toldOnly(facts, rules));
+    const description = paragraphs(commentOf(field), ...proseRules(facts, rules));
     return { ...valueSchema(facts, field, rules, referTo), description };
   }
   const items = rules.repeated?.items ?? {};
@@ -26,15 +26,15 @@ export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): J
     uniqueItems: rules.repeated?.unique,
     items: {
       ...valueSchema(facts, field, items, referTo),
-      description: paragraphs(...toldOnly(facts, items)),
+      description: paragraphs(...proseRules(facts, items)),
     },
   };
 }
 
-/** The schema of one value: that of the field, or of one item of it. */
+/** The schema of a field, or of one item of a list. */
 function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo: ReferTo): Json {
   if (field.message?.typeName === "google.protobuf.Timestamp") {
-    return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(moment) };
+    return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(formatTimestamp) };
   }
   if (field.message?.typeName === "google.protobuf.Duration") {
     return { type: "string", pattern: durationPattern.source, examples: rules.duration?.example };
@@ -50,7 +50,7 @@ function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo:
     case ScalarType.BOOL:
       return { type: "boolean", examples: rules.bool?.example };
     default:
-      throw new Error(`${field} is of a type that this plugin has no JSON schema for yet`);
+      throw new Error(`${field} has a type that this plugin does not support`);
   }
 }
 
@@ -60,7 +60,7 @@ function stringSchema(facts: Facts, rules: StringRules, required: boolean): Json
     type: "string",
     format: rules.uuid ? "uuid" : undefined,
     enum: rules.in,
-    // A text that is required is not empty: that is what protovalidate checks.
+    // protovalidate refuses an empty string in a required field.
     minLength: count(rules.min_len) ?? (required && isFree ? 1 : undefined),
     maxLength: count(rules.max_len),
     pattern: rules.pattern ?? facts.predefinedRules(rules).map(patternOf).find(Boolean),
@@ -80,15 +80,14 @@ function int32Schema(rules: Int32Rules): Json {
   };
 }
 
-/** What JSON schema can only tell in words: rules that are written in CEL, and how long a time is. */
-function toldOnly(facts: Facts, { cel = [], string = {}, duration = {} }: FieldRules): string[] {
+/** Rules that JSON Schema cannot express: CEL rules and the bounds of durations. */
+function proseRules(facts: Facts, { cel = [], string = {}, duration = {} }: FieldRules): string[] {
   return [...sentencesOf([...cel, ...facts.predefinedRules(string)]), limitsOf(duration)];
 }
 
 /**
- * The pattern that a rule of our own checks with, where every dialect of
- * regular expressions reads it alike: not those with character classes of
- * Unicode, over which code generators stumble.
+ * The regular expression of one of our own rules, if all dialects agree on it.
+ * Unicode classes are left out, because code generators fail on them.
  */
 function patternOf({ expression }: Rule): string | undefined {
   const pattern = /this\.matches\('([^']*)'\)$/.exec(expression)?.[1];

@@ -4,14 +4,14 @@ import type { Facts } from "../contract/facts.js";
 import { commentOf, paragraphs } from "../contract/prose.js";
 import { type Json, refer } from "./json.js";
 
-/** Describes the fields that headers carry, as entity tags. */
+/** Describes the fields that are sent as entity tags in headers. */
 export interface HeaderFields {
-  /** The headers that answers share. */
+  /** The shared response headers. */
   readonly components: Readonly<Record<string, Json>>;
-  /** The header of a request that carries a field. */
+  /** The request header of a field. */
   parameter(field: DescField, header: string): Json;
-  /** The headers that carry fields of an answer. */
-  ofAnswer(message: DescMessage): Json;
+  /** The response headers of the fields of a message. */
+  ofResponse(message: DescMessage): Json;
 }
 
 export function createHeaderFields(facts: Facts): HeaderFields {
@@ -28,12 +28,12 @@ export function createHeaderFields(facts: Facts): HeaderFields {
       required: false,
       description: paragraphs(
         commentOf(field),
-        "Send one entity tag as an `ETag` header had it, in its double quotes. `*` is as if absent.",
+        "Send one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
       ),
       schema: { type: "string", pattern: entityTagPattern.source, examples: tagsOf(field) },
     }),
 
-    ofAnswer: ({ fields }) =>
+    ofResponse: ({ fields }) =>
       Object.fromEntries(
         fields.flatMap((field) => {
           const header = facts.header(field);

@@ -10,44 +10,44 @@ export const exampleRequestId = "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520";
 export const headers: Readonly<Record<string, Json>> = {
   "X-Request-Id": {
     description:
-      "The id of the request, under which the operator finds it in the logs: " +
-      "the one that the caller sent in this header, or a new one.",
+      "The id of the request in the logs: the one that the caller sent in this header, or a new one.",
     required: true,
     schema: { type: "string" },
     example: exampleRequestId,
   },
   "WWW-Authenticate": {
-    description: "How to authenticate, with the name of the header that takes the key.",
+    description: "How to authenticate, with the name of the header for the key.",
     required: true,
     schema: { type: "string" },
     example: 'ApiKey realm="latchkey"',
   },
   "Retry-After": {
-    description: "After how many seconds to try again, where that helps.",
+    description: "The delay in seconds before a retry, where a retry can help.",
     schema: { type: "integer", minimum: 0 },
     example: 1,
   },
   "X-RateLimit-Reset": {
-    description: "The moment from which the call may be tried again, in seconds since 1970.",
+    description: "The Unix time in seconds after which the call can be retried.",
     required: true,
     schema: { type: "integer", minimum: 0 },
     example: 1_800_000_001,
   },
   [replayedHeader]: {
-    description: "Whether the answer is that of an earlier call with the same `Idempotency-Key`.",
+    description:
+      "Present if this is the response of an earlier call with the same `Idempotency-Key`.",
     schema: { type: "string", enum: ["true"] },
     example: "true",
   },
 };
 
-/** The header by which a caller names a call that it may send again. */
+/** The request header that makes a call safe to retry. */
 export const idempotencyKeyParameter: Json = {
   name: idempotencyKeyHeader,
   in: "header",
   required: false,
   description:
-    "A random text of the caller's own, such as a UUID. A call that succeeded is not made again " +
-    "when it comes with the same text within 24 hours: it is answered as it was then.",
+    "A random value, such as a UUID. If a call with the same value succeeded within the last 24 " +
+    "hours, the service returns its response again and changes nothing.",
   schema: {
     type: "string",
     pattern: idempotencyKeyPattern.source,
@@ -55,7 +55,7 @@ export const idempotencyKeyParameter: Json = {
   },
 };
 
-/** The headers of an answer: its own, and those of every answer. */
+/** The headers of a response: those of every response, and its own. */
 export function headersOf(own: readonly string[] = []): Json {
   return Object.fromEntries(["X-Request-Id", ...own].map((name) => [name, refer("headers", name)]));
 }

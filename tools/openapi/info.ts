@@ -1,22 +1,22 @@
 import type { Json } from "./json.js";
 
 const description = `
-Latchkey keeps the API keys of your applications and says what each key may do. For browsers and mobile
-apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until your
-backend gives them some.
+Latchkey manages the API keys of your applications and decides what each key may do. For browsers and
+mobile apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until
+your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a
+credential.
 
-**Keys.** Every call carries the key of an application or a session in a header. The key decides the
-tenant: nothing of other tenants can be seen or touched with it.
+**Keys.** Every call carries the key of an application or session in a header. The key determines the
+tenant: it gives no access to other tenants.
 
-**JSON.** Dates are RFC 3339, written in UTC with milliseconds, and read with any offset. An optional
-field that is absent may also be sent as \`null\`. A field or parameter that is not described here is
-refused, so that a slip of the pen cannot go unnoticed.
+**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. An
+absent optional field can also be sent as \`null\`. Unknown fields and parameters are refused.
 
-**Errors.** Every error has a body of type \`application/problem+json\` (RFC 9457). Programs go by its
-\`code\`, which does not change; people read its \`detail\`. Its \`request_id\`, which every answer also
-carries as the header \`X-Request-Id\`, is what an operator needs to find the request in the logs.
+**Errors.** Every error has a body of type \`application/problem+json\` (RFC 9457). Programs should read
+its \`code\`, whose meaning never changes; \`detail\` is for people. The \`request_id\` identifies the
+request in the logs. Every response also has it in the \`X-Request-Id\` header.
 
-**Other protocols.** The same methods are served over gRPC, gRPC-Web and Connect on the same port.
+**Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port.
 `;
 
 export const info: Json = {
@@ -24,6 +24,6 @@ export const info: Json = {
   summary: "API keys with permissions and access rules, and short-lived sessions.",
   description: description.trim().replace(/(?<!\n)\n(?!\n)/g, " "),
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-  // The version of the interface. A breaking change gets paths of its own beside these.
+  // The version of the API. A breaking change would get new paths.
   version: "1",
 };

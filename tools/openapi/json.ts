@@ -1,4 +1,4 @@
-/** A part of the document. What is `undefined` in it is not written. */
+/** A part of the document. Members that are `undefined` are not written. */
 export type Json = { readonly [name: string]: unknown };
 
 export function refer(section: "headers" | "responses" | "schemas", name: string): Json {

@@ -1,4 +1,4 @@
-/** Lints the OpenAPI document on standard input. Writes what is wrong with it as JSON. */
+/** Lints the OpenAPI document on standard input and writes the findings as JSON. */
 import { readFileSync } from "node:fs";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 

@@ -7,14 +7,14 @@ import {
 } from "@bufbuild/protobuf";
 import { isValid, type Validate } from "../contract/validate.js";
 
-/** What the service says of a request with one mistake in it, where its fields can be mistaken. */
-export function findMistake(
+/** Returns the validation errors of a request with one invalid field, if a field can be invalid. */
+export function exampleErrors(
   message: DescMessage,
   example: JsonObject,
   validate: Validate,
 ): Record<string, string[]> | undefined {
   for (const field of message.fields) {
-    for (const value of wrongValues(field)) {
+    for (const value of invalidValues(field)) {
       const errors = validate(message, { ...example, [field.name]: value });
       if (!isValid(errors)) {
         return errors;
@@ -24,13 +24,13 @@ export function findMistake(
   return undefined;
 }
 
-/** Values at which rules commonly take offence. */
-function wrongValues(field: DescField): JsonValue[] {
-  const scalars = wrongScalars(field.scalar);
+/** Values that most rules refuse. */
+function invalidValues(field: DescField): JsonValue[] {
+  const scalars = invalidScalars(field.scalar);
   return field.fieldKind === "list" ? [...scalars.map((scalar) => [scalar]), []] : scalars;
 }
 
-function wrongScalars(scalar: ScalarType | undefined): (string | number)[] {
+function invalidScalars(scalar: ScalarType | undefined): (string | number)[] {
   switch (scalar) {
     case ScalarType.STRING:
       return ["?", ""];

@@ -10,7 +10,7 @@ import { createValidate, isValid } from "../contract/validate.js";
 import type { HeaderFields } from "./header-fields.js";
 import { headersOf, idempotencyKeyParameter } from "./headers.js";
 import type { Json } from "./json.js";
-import { findMistake } from "./mistakes.js";
+import { exampleErrors } from "./mistakes.js";
 import type { Occurrence, Problems } from "./problems.js";
 import { isRequired, type Schemas } from "./schemas.js";
 
@@ -45,13 +45,13 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
         description: commentOf(field),
         ...(field.fieldKind === "list" && { style: "form", explode: true }),
         schema: schemas.parameter(field),
-        // The others have theirs in their schema: a first try needs none of them.
+        // Optional parameters have their examples in the schema, so "try it" sends none of them.
         example: required ? example[field.name] : undefined,
       };
     });
   }
 
-  /** The body is the message less the fields in the path and in headers. */
+  /** The fields of the message that are not in the path or in headers. */
   function bodyFieldsOf({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
     return fields.filter(
       (field) =>
@@ -62,7 +62,7 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
     );
   }
 
-  /** The body of a request; where no fields are left for it, there is none. */
+  /** The request body. `undefined` if it has no fields. */
   function bodyOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json | undefined {
     const fields = bodyFieldsOf(input, http);
     if (fields.length === 0) {
@@ -71,7 +71,7 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
     const body = Object.fromEntries(fields.map(({ name }) => [name, example[name]]));
     const path = Object.fromEntries(http.pathFields.map((name) => [name, example[name] ?? null]));
     return {
-      // No body at all is an empty one.
+      // An absent body counts as an empty one.
       required: !isValid(validate(input, path)),
       content: {
         "application/json": { schema: schemas.request(input, fields), example: body },
@@ -84,7 +84,7 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
     const status = facts.httpStatus(method);
     const headers = headersOf(facts.isReplayable(method) ? [replayedHeader] : []);
     if (output.typeName === "google.protobuf.Empty") {
-      return { [status ?? 204]: { description: "Done: there is no body.", headers } };
+      return { [status ?? 204]: { description: "Success, without a body.", headers } };
     }
     const leftOut = facts.leavesOut(method);
     const without = listOf(
@@ -94,11 +94,11 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
     return {
       [status ?? 200]: {
         description: commentOf(output) + (without && ` Without ${without}.`),
-        headers: { ...headers, ...headerFields.ofAnswer(output) },
+        headers: { ...headers, ...headerFields.ofResponse(output) },
         content: {
           "application/json": {
-            schema: schemas.answer(output),
-            example: examples.answer(output, leftOut),
+            schema: schemas.response(output),
+            example: examples.response(output, leftOut),
           },
         },
       },
@@ -120,9 +120,9 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
       "store_unavailable",
       "deadline_exceeded",
     ];
-    const mistake = findMistake(method.input, example, validate) ?? unknownParameter;
+    const errors = exampleErrors(method.input, example, validate) ?? unknownParameter;
     const own: Record<string, Occurrence> = {
-      invalid_request: { detail: detailOf(mistake), errors: mistake },
+      invalid_request: { detail: detailOf(errors), errors },
       permission_denied: { detail: refusalOf(facts, method) },
     };
     return problems.responses(codes, own);
@@ -154,7 +154,7 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
   };
 }
 
-/** The mistake that can be made where there is nothing to say. */
+/** The example for a request without fields. */
 const unknownParameter = { page: ["is not a parameter of this path"] };
 
 function detailOf(errors: Readonly<Record<string, readonly string[]>>): string {

@@ -4,10 +4,10 @@ import type { Problems } from "./problems.js";
 
 export const probesTag: Json = {
   name: "Operations",
-  description: "For those who run the service and those who explore it. No key is needed.",
+  description: "For operators and tools. They need no key.",
 };
 
-/** What the server answers besides the contract. It is not in the protos, because it is plain HTTP. */
+/** The paths that are plain HTTP and not in the protos. */
 export function createProbes(problems: Problems): Json {
   const probe = (operation: Probe): Json => ({
     get: {
@@ -18,7 +18,7 @@ export function createProbes(problems: Problems): Json {
       security: [],
       responses: {
         200: {
-          description: operation.answer,
+          description: operation.response,
           headers: headersOf(),
           content: {
             "application/json": { schema: operation.schema, example: operation.example },
@@ -36,18 +36,18 @@ export function createProbes(problems: Problems): Json {
   return {
     "/healthz": probe({
       operationId: "getHealth",
-      summary: "Tells whether the process is alive",
-      description: "Restart the process where this does not answer. The store is not asked.",
-      answer: "The process is alive.",
+      summary: "Liveness probe",
+      description: "Restart the process if this does not respond. It does not query the store.",
+      response: "The process is alive.",
       schema: statusSchema("ok"),
       example: { status: "ok" },
       errors: [],
     }),
     "/readyz": probe({
       operationId: "getReadiness",
-      summary: "Tells whether the service can do its work",
-      description: "Send it calls only while this answers 200. The store is asked.",
-      answer: "The service can do its work.",
+      summary: "Readiness probe",
+      description: "Send calls to the instance only while this returns 200. It queries the store.",
+      response: "The service is ready.",
       schema: statusSchema("ready"),
       example: { status: "ready" },
       errors: ["store_unavailable"],
@@ -55,8 +55,9 @@ export function createProbes(problems: Problems): Json {
     "/openapi.json": probe({
       operationId: "getOpenapi",
       summary: "Gets this document",
-      description: "It is made from the same descriptors that the service routes and validates by.",
-      answer: "An OpenAPI document.",
+      description:
+        "It is generated from the descriptors that the service uses for routing and validation.",
+      response: "An OpenAPI document.",
       schema: {
         type: "object",
         properties: { openapi: { type: "string", examples: ["3.1.0"] } },
@@ -73,11 +74,11 @@ interface Probe {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
-  /** What a successful answer is. */
-  readonly answer: string;
+  /** Describes the successful response. */
+  readonly response: string;
   readonly schema: Json;
   readonly example: Json;
-  /** The codes of the errors that it has besides those of any request. */
+  /** The error codes besides those of every request. */
   readonly errors: readonly string[];
 }
 

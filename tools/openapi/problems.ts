@@ -3,16 +3,16 @@ import { type ProblemType, problemType } from "../contract/catalogue.js";
 import { exampleRequestId, headersOf } from "./headers.js";
 import { type Json, refer } from "./json.js";
 
-/** What an operation says of an error in its own words. */
+/** An example of an error that is specific to an operation. */
 export interface Occurrence {
   readonly detail: string;
   readonly errors?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 export interface Problems {
-  /** The answers that operations share. */
+  /** The shared error responses. */
   readonly components: Readonly<Record<string, Json>>;
-  /** The error answers of an operation by status, from the codes of its errors. */
+  /** The error responses of an operation by status. */
   responses(codes: readonly string[], own?: Readonly<Record<string, Occurrence>>): Json;
 }
 
@@ -61,7 +61,7 @@ function response(code: string, type: ProblemType, occurrence?: Occurrence): Jso
   };
 }
 
-/** An answer that tells one of several errors of the same status. */
+/** A response with one of several errors of the same status. */
 function oneOf(codes: readonly string[], own: Readonly<Record<string, Occurrence>>): Json {
   const types = codes.map((code) => [code, problemType(code)] as const);
   const examples = types.map(([code, type]) => [
@@ -93,50 +93,50 @@ function exampleOf(code: string, type: ProblemType, { detail, errors }: Occurren
   };
 }
 
-/** The body of every error, after RFC 9457. */
+/** The body of every error (RFC 9457). */
 export const problemSchema: Json = {
   type: "object",
-  description: "What went wrong, after RFC 9457, and what to do about it.",
+  description: "An error and how to fix it (RFC 9457).",
   properties: {
     type: {
       type: "string",
       format: "uri-reference",
-      description: "A name for this kind of problem.",
+      description: "The URI of the error type.",
       examples: [problemUri("nonce_used")],
     },
     title: {
       type: "string",
-      description: "This kind of problem in a few words.",
-      examples: ["The nonce has been used"],
+      description: "A short summary of the error type.",
+      examples: ["The nonce was already used"],
     },
     status: {
       type: "integer",
       format: "int32",
       minimum: 400,
       maximum: 599,
-      description: "The HTTP status of the answer.",
+      description: "The HTTP status of the response.",
       examples: [409],
     },
     detail: {
       type: "string",
-      description: "What happened this time and what to do about it, for people.",
-      examples: ["A nonce works once: open a new session."],
+      description: "What happened and how to fix it, for people.",
+      examples: ["A nonce can be used once: open a new session."],
     },
     code: {
       type: "string",
-      description: "This kind of problem in a word that does not change, for programs.",
+      description: "The stable code of the error type, for programs.",
       examples: ["nonce_used"],
     },
     request_id: {
       type: "string",
-      description: "The id of the request, under which the operator finds it in the logs.",
+      description: "The id of the request in the logs.",
       examples: [exampleRequestId],
     },
     errors: {
       type: "object",
-      description: "What is wrong with the fields of the request, by the path of each.",
+      description: "The validation errors of the request by field path.",
       additionalProperties: { type: "array", minItems: 1, items: { type: "string" } },
-      examples: [{ "rules[0].priority": ["must be greater than or equal to 1"] }],
+      examples: [{ "rules[0].priority": ["must be at least 1"] }],
     },
   },
   required: ["type", "title", "status", "detail", "code", "request_id"],

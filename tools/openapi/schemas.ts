@@ -5,20 +5,20 @@ import { commentOf, paragraphs, sentencesOf } from "../contract/prose.js";
 import { fieldSchema } from "./fields.js";
 import { type Json, refer } from "./json.js";
 
-/** Collects the schemas of messages, and names them in the document. */
+/** Collects the schemas of messages. */
 export interface Schemas {
   readonly components: Readonly<Record<string, Json>>;
-  /** The schema of a request body: a message with some of its fields. */
+  /** The schema of a request body with some of the fields of a message. */
   request(message: DescMessage, fields: readonly DescField[]): Json;
-  answer(message: DescMessage): Json;
+  response(message: DescMessage): Json;
   /** The schema of a field that is a parameter. */
   parameter(field: DescField): Json;
 }
 
 /**
- * A message that occurs on both ways has two schemas: what may be left out of
- * a request is always there in an answer, and what is unknown is refused in a
- * request but may come to be in an answer.
+ * A message that is used in requests and responses has two schemas. Responses
+ * include fields that are optional in requests, and may gain new fields, while
+ * requests with unknown fields are refused.
  */
 export function createSchemas(facts: Facts): Schemas {
   const components: Record<string, Json> = {};
@@ -44,12 +44,12 @@ export function createSchemas(facts: Facts): Schemas {
     return {
       type: "object",
       description: commentOf(message),
-      properties: properties(message.fields, answer),
-      required: names(message.fields.filter((field) => isAlwaysThere(facts, field))),
+      properties: properties(message.fields, response),
+      required: names(message.fields.filter((field) => isAlwaysPresent(facts, field))),
     };
   }
 
-  function answer(message: DescMessage): Json {
+  function response(message: DescMessage): Json {
     return define(message.name, () => output(message));
   }
 
@@ -62,7 +62,7 @@ export function createSchemas(facts: Facts): Schemas {
   return {
     components,
     request: (message, fields) => define(message.name, () => input(message, fields)),
-    answer,
+    response,
     parameter: (field) => {
       const { description: _, ...schema } = fieldSchema(facts, field, () => {
         throw new Error(`${field} is a message and cannot be a parameter`);
@@ -77,8 +77,8 @@ export function isRequired(facts: Facts, field: DescField): boolean {
   return required === true || Number(repeated?.min_items ?? 0) > 0;
 }
 
-/** Answers leave out only fields that know whether they are set. */
-function isAlwaysThere(facts: Facts, field: DescField): boolean {
+/** Responses omit only fields with explicit presence. */
+function isAlwaysPresent(facts: Facts, field: DescField): boolean {
   return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(facts, field);
 }
 

@@ -1,6 +1,6 @@
 /**
- * A part of the reference, before it is Markdown or HTML. Its texts are
- * written in a little Markdown: `code`, **strong** and [links](#to-somewhere).
+ * A part of the reference, independent of Markdown and HTML. Its text may
+ * contain inline Markdown: `code`, **strong** and [links](#anchor).
  */
 export type Block =
   | { readonly kind: "heading"; readonly level: 1 | 2 | 3; readonly text: string }
@@ -24,7 +24,7 @@ export function prose(text: string): Block[] {
     .map((part) => ({ kind: "paragraph", text: part }));
 }
 
-/** Where a link to a heading leads, as those who show Markdown name it. */
+/** The anchor of a heading, as Markdown renderers generate it. */
 export function anchorOf(text: string): string {
   return text
     .toLowerCase()

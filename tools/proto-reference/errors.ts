@@ -10,7 +10,7 @@ const beforeTheCall = ["invalid_request", "body_too_large", "rate_limited", "ove
 const duringTheCall = ["store_unavailable", "deadline_exceeded", "internal"];
 const ofStreams = ["too_many_streams", "shutting_down"];
 
-/** Every error that methods have, with the methods that have it. */
+/** Lists every error with the methods that return it. */
 export function describeErrors(facts: Facts, methods: readonly DescMethod[]): Block {
   const byCode = new Map<string, DescMethod[]>();
   for (const method of methods) {
@@ -20,7 +20,7 @@ export function describeErrors(facts: Facts, methods: readonly DescMethod[]): Bl
   }
   return {
     kind: "table",
-    head: ["Code", "gRPC", "REST", "When", "Where"],
+    head: ["Code", "gRPC", "REST", "Cause", "Methods"],
     rows: Array.from(byCode, ([code, having]) => {
       const { status, grpc, when } = problemType(code);
       return [codeOf(code), grpcName(grpc), String(status), when, whereOf(having, methods)];
@@ -46,14 +46,14 @@ function whereOf(having: readonly DescMethod[], methods: readonly DescMethod[]):
     return "every stream";
   }
   const others = methods.filter((method) => !having.includes(method));
-  return others.length < having.length ? `all but ${namesOf(others)}` : namesOf(having);
+  return others.length < having.length ? `all except ${namesOf(others)}` : namesOf(having);
 }
 
 function namesOf(methods: readonly DescMethod[]): string {
   return methods.map(({ name }) => linkTo(name)).join(", ");
 }
 
-/** The name of a code as gRPC spells it. */
+/** The gRPC spelling of a code. */
 function grpcName(code: Code): string {
   return (Code[code] ?? "").replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }

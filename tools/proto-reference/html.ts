@@ -1,6 +1,6 @@
 import { anchorOf, type Block } from "./blocks.js";
 
-/** The body of a page, without anything around it. */
+/** Renders the body of a page. */
 export function toHtml(blocks: readonly Block[]): string {
   return `${blocks.map(htmlOf).join("\n")}\n`;
 }
@@ -31,7 +31,7 @@ function htmlOf(block: Block): string {
   }
 }
 
-/** Cells know their column's name, for screens on which there is no room for columns. */
+/** Cells carry the name of their column for the layout on narrow screens. */
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const top = head.map((text) => element("th", inline(text), ' scope="col"')).join("");
   const body = rows.map((cells) =>
@@ -48,7 +48,7 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
 
 const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)]+)\)/g;
 
-/** The little Markdown of a text as HTML. */
+/** Renders inline Markdown. */
 function inline(text: string): string {
   let html = "";
   let done = 0;

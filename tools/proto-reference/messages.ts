@@ -6,32 +6,32 @@ import { commentOf, sentencesOf } from "../contract/prose.js";
 import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
 import { rulesInWords } from "./rules-in-words.js";
 
-/** The messages that methods take and answer, with all that is in them, by name. */
+/** Describes the request and response messages of all methods, sorted by name. */
 export function describeMessages(facts: Facts, services: readonly DescService[]): Block[] {
   const methods = services.flatMap((service) => service.methods);
-  const taken = reachable(methods.map(({ input }) => input));
-  const answered = reachable(methods.map(({ output }) => output));
-  return [...new Set([...taken, ...answered])]
+  const requests = reachable(methods.map(({ input }) => input));
+  const responses = reachable(methods.map(({ output }) => output));
+  return [...new Set([...requests, ...responses])]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((message) => describeMessage(facts, message, taken.has(message)));
+    .flatMap((message) => describeMessage(facts, message, requests.has(message)));
 }
 
-function describeMessage(facts: Facts, message: DescMessage, isTaken: boolean): Block[] {
+function describeMessage(facts: Facts, message: DescMessage, isRequest: boolean): Block[] {
   return [
     heading(3, message.name),
     ...prose(commentOf(message)),
     ...prose(sentencesOf(facts.messageRules(message)).join(" ")),
-    ...(message.fields.length > 0 ? [fieldsOf(facts, message, isTaken)] : []),
+    ...(message.fields.length > 0 ? [fieldsOf(facts, message, isRequest)] : []),
   ];
 }
 
-function fieldsOf(facts: Facts, { fields }: DescMessage, isTaken: boolean): Block {
+function fieldsOf(facts: Facts, { fields }: DescMessage, isRequest: boolean): Block {
   return {
     kind: "table",
-    head: ["Field", "No.", "Type", "What it is", "Rules", "Example"],
+    head: ["Field", "No.", "Type", "Description", "Rules", "Example"],
     rows: fields.map((field) => {
       const rules = facts.fieldRules(field);
-      const presence = rules.required ? [isTaken ? "Required." : "Always there."] : [];
+      const presence = rules.required ? [isRequest ? "Required." : "Always present."] : [];
       const example = exampleIn(rules);
       return [
         codeOf(field.name),
@@ -51,17 +51,17 @@ function typeOf(field: DescField): string {
     return label + referTo(field.message);
   }
   if (field.scalar === undefined) {
-    throw new Error(`${field} is of a type that this plugin has no words for yet`);
+    throw new Error(`${field} has a type that this plugin does not support`);
   }
   return label + codeOf(ScalarType[field.scalar].toLowerCase());
 }
 
-/** Messages always know whether they are set; of others it has to be said. */
+/** Message fields always have explicit presence, so only other fields are marked. */
 function presenceOf({ message, presence }: DescField): string {
   return !message && presence === FeatureSet_FieldPresence.EXPLICIT ? "optional " : "";
 }
 
-/** Names a message: with a link, where it is one of ours. */
+/** Names a message, with a link if it is part of the contract. */
 export function referTo(message: DescMessage): string {
   return isOurs(message) ? linkTo(message.name) : codeOf(message.typeName);
 }

@@ -8,29 +8,29 @@ import { commentOf, listOf } from "../contract/prose.js";
 import { type Block, codeOf, type Fact, heading, prose } from "./blocks.js";
 import { referTo } from "./messages.js";
 
-/** What a method does, who may call it and how, with an example. */
+/** Describes a method, its access and its messages, with examples. */
 export function describeMethod(facts: Facts, examples: Examples, method: DescMethod): Block[] {
   return [
     heading(3, method.name),
     ...prose(commentOf(method)),
     ...prose(accessOf(facts, method)),
     { kind: "facts", facts: factsOf(facts, method) },
-    ...exampleOf("A request", examples.request(method.input)),
-    ...exampleOf("An answer", examples.answer(method.output, facts.leavesOut(method))),
+    ...exampleOf("Example request", examples.request(method.input)),
+    ...exampleOf("Example response", examples.response(method.output, facts.leavesOut(method))),
   ];
 }
 
 function factsOf(facts: Facts, method: DescMethod): Fact[] {
   const own = ownErrorsOf(facts, method).map(codeOf);
-  const everyones = `those of [every ${isStream(method) ? "stream" : "call"}](#errors)`;
+  const common = `the errors of [every ${isStream(method) ? "stream" : "call"}](#errors)`;
   return [
     ["Path", codeOf(`/${method.parent.typeName}/${method.name}`)],
     ["REST", restOf(facts, method)],
-    ["Takes", shapeOf(method, "input")],
-    ["Answers", shapeOf(method, "output") + withoutOf(facts, method)],
+    ["Request", shapeOf(method, "input")],
+    ["Response", shapeOf(method, "output") + withoutOf(facts, method)],
     ["Callers", listOf(callersOf(facts, method), "conjunction")],
-    ...againOf(facts, method),
-    ["Errors", listOf([...own, everyones], "conjunction")],
+    ...retryOf(facts, method),
+    ["Errors", listOf([...own, common], "conjunction")],
   ];
 }
 
@@ -55,20 +55,20 @@ function restOf(facts: Facts, method: DescMethod): string {
     return "none";
   }
   const status = facts.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
-  return `${codeOf(`${http.verb.toUpperCase()} ${http.path}`)}, answered with ${status}`;
+  return `${codeOf(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
 }
 
-/** Whether a call can be sent again by those who do not know whether it was made. */
-function againOf(facts: Facts, method: DescMethod): Fact[] {
+/** Whether a call is safe to retry. */
+function retryOf(facts: Facts, method: DescMethod): Fact[] {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
   const texts = [
-    method.idempotency === NO_SIDE_EFFECTS ? "changes nothing" : "",
-    method.idempotency === IDEMPOTENT ? "made twice it does no more than made once" : "",
+    method.idempotency === NO_SIDE_EFFECTS ? "safe: the call changes nothing" : "",
+    method.idempotency === IDEMPOTENT ? "safe: the call is idempotent" : "",
     facts.isReplayable(method)
-      ? "with the same `Idempotency-Key` it is answered as the first time"
+      ? "safe with the same `Idempotency-Key`: the service returns the first response again"
       : "",
   ].filter((text) => text !== "");
-  return texts.length > 0 ? [["Sent again", texts.join("; ")]] : [];
+  return texts.length > 0 ? [["Retries", texts.join("; ")]] : [];
 }
 
 function isEmpty({ output }: DescMethod): boolean {

@@ -11,20 +11,20 @@ import { describeMessages } from "./messages.js";
 import { describeMethod, isStream } from "./methods.js";
 
 const introduction = `
-Every service, method, message and error of the contract, made from the comments and options of \`proto/latchkey/v1\`.
+Every service, method, message and error of the API, generated from the comments and options in \`proto/latchkey/v1\`.
 
-A call goes to the path of its method, over gRPC, gRPC-Web or Connect, with the key in the header \`${defaultKeyHeader}\` unless the operator chose another. Methods that have a REST path are reached there as well. Examples are in JSON, with the names of the protos.
+Call a method at its path over gRPC, gRPC-Web or Connect, with the key in the \`${defaultKeyHeader}\` header unless the operator configured another. Some methods also have a REST path. Examples are in JSON with the field names of the protos. A *token* is a vaulted data item of your systems, not a credential.
 
-Beside these the server has \`grpc.health.v1.Health\` and reflection (\`grpc.reflection.v1\` and \`v1alpha\`), which need no key.
+The server also offers \`grpc.health.v1.Health\` and reflection (\`grpc.reflection.v1\` and \`v1alpha\`), which need no key.
 `.trim();
 
-const ofErrors =
-  "An error over gRPC and Connect carries its code in capitals as the `reason` of a `google.rpc.ErrorInfo`. Every error has a request id, under which the operator finds the call in the logs.";
+const errorsIntroduction =
+  "Over gRPC and Connect, the `reason` of `google.rpc.ErrorInfo` is the code in capitals. Every error has a request id, which identifies the call in the logs.";
 
-const ofMessages =
-  "Of the types from elsewhere, a `google.protobuf.Timestamp` is written in JSON as `2030-01-31T12:00:00.000Z`, a `google.protobuf.Duration` in seconds as `3600s`, a `google.protobuf.FieldMask` as the names of fields in lowerCamelCase with commas between them, and `google.protobuf.Empty` has no fields.";
+const messagesIntroduction =
+  "In JSON, a `google.protobuf.Timestamp` is written as `2030-01-31T12:00:00.000Z`, a `google.protobuf.Duration` in seconds as `3600s`, and a `google.protobuf.FieldMask` as field names in lowerCamelCase, separated by commas. `google.protobuf.Empty` has no fields.";
 
-/** The whole contract in words. */
+/** Builds the reference of the whole contract. */
 export function createReference({ files, allFiles }: Schema): Block[] {
   const facts = createFacts(allFiles);
   const examples = createExamples(facts, createValidate(facts));
@@ -42,10 +42,10 @@ export function createReference({ files, allFiles }: Schema): Block[] {
       ...service.methods.flatMap((method) => describeMethod(facts, examples, method)),
     ]),
     heading(2, "Messages"),
-    ...prose(ofMessages),
+    ...prose(messagesIntroduction),
     ...describeMessages(facts, services),
     heading(2, "Errors"),
-    ...prose(ofErrors),
+    ...prose(errorsIntroduction),
     describeErrors(facts, methods),
   ];
 }
@@ -53,11 +53,11 @@ export function createReference({ files, allFiles }: Schema): Block[] {
 function overviewOf(facts: Facts, methods: readonly DescMethod[]): Block {
   return {
     kind: "table",
-    head: ["Method", "What it does", "REST"],
+    head: ["Method", "Description", "REST"],
     rows: methods.map((method) => {
       const http = facts.http(method);
       return [
-        linkTo(method.name) + (isStream(method) ? " (a stream)" : ""),
+        linkTo(method.name) + (isStream(method) ? " (stream)" : ""),
         `${splitSummary(commentOf(method))[0]}.`,
         http ? codeOf(`${http.verb.toUpperCase()} ${http.path}`) : "",
       ];

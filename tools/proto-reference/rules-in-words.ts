@@ -5,7 +5,7 @@ import { listOf, sentencesOf } from "../contract/prose.js";
 import type { FieldRules, RepeatedRules, StringRules } from "../contract/rules.js";
 import { codeOf } from "./blocks.js";
 
-/** What a field must be, in sentences. */
+/** Describes the rules of a field in sentences. */
 export function rulesInWords(facts: Facts, field: DescField): string[] {
   const rules = facts.fieldRules(field);
   const header = facts.header(field);
@@ -14,7 +14,7 @@ export function rulesInWords(facts: Facts, field: DescField): string[] {
     ...itemRules(rules.repeated ?? {}),
     ...valueRules(facts, rules),
     ...(item.length > 0 ? [`Each: ${item.join(" ")}`] : []),
-    header ? `Over REST in the header ${codeOf(header)}, in double quotes.` : "",
+    header ? `Over REST, sent in the ${codeOf(header)} header, in double quotes.` : "",
   ].filter((text) => text !== "");
 }
 
@@ -27,7 +27,7 @@ function valueRules(
   return [
     string.uuid ? "A UUID." : "",
     choices.length > 0 ? `One of ${listOf(choices, "disjunction")}.` : "",
-    paths.length > 0 ? `May name ${listOf(paths, "conjunction")}.` : "",
+    paths.length > 0 ? `May contain ${listOf(paths, "conjunction")}.` : "",
     lengthOf(string),
     string.pattern ? `Matches ${codeOf(string.pattern)}.` : "",
     limitsOf(int32),
@@ -41,15 +41,15 @@ function lengthOf({ min_len, max_len }: StringRules): string {
 }
 
 function itemRules({ min_items, max_items, unique }: RepeatedRules): string[] {
-  return [counted(min_items, max_items, "item"), unique ? "No item comes twice." : ""];
+  return [counted(min_items, max_items, "item"), unique ? "No duplicates." : ""];
 }
 
-function counted(least: string | undefined, most: string | undefined, what: string): string {
-  if (least === undefined && most === undefined) {
+function counted(min: string | undefined, max: string | undefined, unit: string): string {
+  if (min === undefined && max === undefined) {
     return "";
   }
-  if (least === undefined) {
-    return `At most ${most} ${what}s.`;
+  if (min === undefined) {
+    return `At most ${max} ${unit}s.`;
   }
-  return most === undefined ? `At least ${least} ${what}s.` : `${least} to ${most} ${what}s.`;
+  return max === undefined ? `At least ${min} ${unit}s.` : `${min} to ${max} ${unit}s.`;
 }

@@ -12,55 +12,55 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/access_rule.proto.
  */
 export const file_latchkey_v1_access_rule: GenFile = /*@__PURE__*/
-  fileDesc("Ch1sYXRjaGtleS92MS9hY2Nlc3NfcnVsZS5wcm90bxILbGF0Y2hrZXkudjEimgQKCkFjY2Vzc1J1bGUSQgoLZGVzY3JpcHRpb24YASABKAlCKLpIJXIjmLUYARj0A5ICGUNhcmRzIG1heSBiZSByZWFkLCBtYXNrZWRIAIgBARIeCghwcmlvcml0eRgCIAEoBUIMukgJyAEBGgRAASgBEjIKCWNvbnRhaW5lchgDIAEoCUIaukgXchWQtRgBoLUYARABGPQDkgIFL3BjaS9IAYgBARI+Cgpjb25kaXRpb25zGAQgAygLMiAubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUNvbmRpdGlvbkIIukgFkgECEDISOAoJdHJhbnNmb3JtGAUgASgJQiW6SCLIAQFyHVIGcmVkYWN0UgRtYXNrUgZyZXZlYWySAgRtYXNrEjgKC3Blcm1pc3Npb25zGAYgAygJQiO6SCCSAR0IARAyGAEiFXITiLUYARhkkgIKdG9rZW46cmVhZDqhAbpInQEamgEKI2FjY2Vzc19ydWxlLmNvbnRhaW5lcl9vcl9jb25kaXRpb25zEj1jb250YWluZXIgYW5kIGNvbmRpdGlvbnMgZXhjbHVkZSBlYWNoIG90aGVyOiBnaXZlIG9uZSBvZiB0aGVtGjQhKGhhcyh0aGlzLmNvbnRhaW5lcikgJiYgdGhpcy5jb25kaXRpb25zLnNpemUoKSA+IDApQg4KDF9kZXNjcmlwdGlvbkIMCgpfY29udGFpbmVyIpMEChNBY2Nlc3NSdWxlQ29uZGl0aW9uEjYKCWF0dHJpYnV0ZRgBIAEoCUIjukggyAEBchtSAmlkUgljb250YWluZXKSAgljb250YWluZXISPQoIb3BlcmF0b3IYAiABKAlCK7pIKMgBAXIjUgtzdGFydHNfd2l0aFIGZXF1YWxzkgILc3RhcnRzX3dpdGgSMgoFdmFsdWUYAyABKAlCI7pIIMgBAXIbkLUYARj0A5ICES9wY2kvY3VzdG9tZXItNDIvOtACukjMAhrJAgokYWNjZXNzX3J1bGVfY29uZGl0aW9uLmNvbnRhaW5lcl9wYXRoEmRubyB0b2tlbiBjYW4gYmUgaW4gc3VjaCBhIGNvbnRhaW5lcjogZ2l2ZSBhIHBhdGggc3VjaCBhcyAvcGNpL2hpZ2gvLCB3aXRob3V0IGVtcHR5LCAuIG9yIC4uIHNlZ21lbnRzGroBdGhpcy5hdHRyaWJ1dGUgIT0gJ2NvbnRhaW5lcicgfHwgdGhpcy52YWx1ZS5tYXRjaGVzKCdeLz8oW14vXSsvKSpbXi9dKiQnKSAmJiAhdGhpcy52YWx1ZS5tYXRjaGVzKCcoXnwvKVsuXXsxLDJ9LycpICYmICh0aGlzLm9wZXJhdG9yICE9ICdlcXVhbHMnIHx8ICF0aGlzLnZhbHVlLm1hdGNoZXMoJyhefC8pWy5dezEsMn0kJykpYgZwcm90bzM", [file_buf_validate_validate, file_latchkey_v1_rules]);
+  fileDesc("Ch1sYXRjaGtleS92MS9hY2Nlc3NfcnVsZS5wcm90bxILbGF0Y2hrZXkudjEimgQKCkFjY2Vzc1J1bGUSQgoLZGVzY3JpcHRpb24YASABKAlCKLpIJXIjmLUYARj0A5ICGUNhcmRzIG1heSBiZSByZWFkLCBtYXNrZWRIAIgBARIeCghwcmlvcml0eRgCIAEoBUIMukgJyAEBGgRAASgBEjIKCWNvbnRhaW5lchgDIAEoCUIaukgXchWQtRgBoLUYARABGPQDkgIFL3BjaS9IAYgBARI+Cgpjb25kaXRpb25zGAQgAygLMiAubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUNvbmRpdGlvbkIIukgFkgECEDISOAoJdHJhbnNmb3JtGAUgASgJQiW6SCLIAQFyHVIGcmVkYWN0UgRtYXNrUgZyZXZlYWySAgRtYXNrEjgKC3Blcm1pc3Npb25zGAYgAygJQiO6SCCSAR0IARAyGAEiFXITiLUYARhkkgIKdG9rZW46cmVhZDqhAbpInQEamgEKI2FjY2Vzc19ydWxlLmNvbnRhaW5lcl9vcl9jb25kaXRpb25zEj1jb250YWluZXIgYW5kIGNvbmRpdGlvbnMgY2Fubm90IGJlIGNvbWJpbmVkOiBzZW5kIG9uZSBvZiB0aGVtGjQhKGhhcyh0aGlzLmNvbnRhaW5lcikgJiYgdGhpcy5jb25kaXRpb25zLnNpemUoKSA+IDApQg4KDF9kZXNjcmlwdGlvbkIMCgpfY29udGFpbmVyIoEEChNBY2Nlc3NSdWxlQ29uZGl0aW9uEjYKCWF0dHJpYnV0ZRgBIAEoCUIjukggyAEBchtSAmlkUgljb250YWluZXKSAgljb250YWluZXISPQoIb3BlcmF0b3IYAiABKAlCK7pIKMgBAXIjUgtzdGFydHNfd2l0aFIGZXF1YWxzkgILc3RhcnRzX3dpdGgSMgoFdmFsdWUYAyABKAlCI7pIIMgBAXIbkLUYARj0A5ICES9wY2kvY3VzdG9tZXItNDIvOr4Cuki6Ahq3AgokYWNjZXNzX3J1bGVfY29uZGl0aW9uLmNvbnRhaW5lcl9wYXRoElJ2YWx1ZSBtdXN0IGJlIGEgY29udGFpbmVyIHBhdGggc3VjaCBhcyAvcGNpL2hpZ2gvLCB3aXRob3V0IGVtcHR5LCAuIG9yIC4uIHNlZ21lbnRzGroBdGhpcy5hdHRyaWJ1dGUgIT0gJ2NvbnRhaW5lcicgfHwgdGhpcy52YWx1ZS5tYXRjaGVzKCdeLz8oW14vXSsvKSpbXi9dKiQnKSAmJiAhdGhpcy52YWx1ZS5tYXRjaGVzKCcoXnwvKVsuXXsxLDJ9LycpICYmICh0aGlzLm9wZXJhdG9yICE9ICdlcXVhbHMnIHx8ICF0aGlzLnZhbHVlLm1hdGNoZXMoJyhefC8pWy5dezEsMn0kJykpYgZwcm90bzM", [file_buf_validate_validate, file_latchkey_v1_rules]);
 
 /**
- * A grant on some of the tokens: which ones, what may be done with them, and
- * how much of them is shown.
+ * A grant on some tokens: which tokens, which permissions, and how much of the
+ * data is shown. A token is a vaulted data item, not a credential.
  *
- * Rules are tried in ascending priority. The first one that matches the token
- * and lists the permission decides.
+ * Rules are evaluated in ascending priority. The first rule that matches the
+ * token and lists the permission decides.
  *
  * @generated from message latchkey.v1.AccessRule
  */
 export type AccessRule = Message<"latchkey.v1.AccessRule"> & {
   /**
-   * What the rule is for, in your own words.
+   * A description of the rule, for people.
    *
    * @generated from field: optional string description = 1;
    */
   description?: string | undefined;
 
   /**
-   * The place of the rule in the order in which rules are tried: 1 is tried
-   * first. Rules of the same priority are tried in the order of the list.
+   * The priority of the rule: 1 is evaluated first. Rules of the same priority
+   * are evaluated in list order.
    *
    * @generated from field: int32 priority = 2;
    */
   priority: number;
 
   /**
-   * The container whose tokens the rule covers, with everything below it:
-   * `/pci/` covers `/pci/high/` and not `/pcix/`. Required in the rules of
-   * public and private applications, optional in those of management
-   * applications, refused in those of sessions.
+   * The container of the tokens that the rule covers, including everything below
+   * it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and
+   * private applications, optional for management applications, refused for
+   * sessions.
    *
    * @generated from field: optional string container = 3;
    */
   container?: string | undefined;
 
   /**
-   * Conditions that a token must meet, all of them. Required in the rules of
-   * sessions, refused in those of applications.
+   * Conditions on the token. All must be met. Required for sessions, refused for
+   * applications.
    *
    * @generated from field: repeated latchkey.v1.AccessRuleCondition conditions = 4;
    */
   conditions: AccessRuleCondition[];
 
   /**
-   * How much of a token is shown: `redact` leaves its data out, `mask` shows
-   * the masked value where there is a mask and otherwise leaves the data out,
-   * `reveal` shows the plain value.
+   * How much of a token is shown. `redact` omits the data. `mask` shows the
+   * masked value, or omits the data if there is no mask. `reveal` shows the plain
+   * value.
    *
    * @generated from field: string transform = 5;
    */
@@ -88,22 +88,21 @@ export const AccessRuleSchema: GenMessage<AccessRule> = /*@__PURE__*/
  */
 export type AccessRuleCondition = Message<"latchkey.v1.AccessRuleCondition"> & {
   /**
-   * The attribute that is compared.
+   * The attribute to compare.
    *
    * @generated from field: string attribute = 1;
    */
   attribute: string;
 
   /**
-   * How it is compared: `equals` is exact, `starts_with` looks at the
-   * beginning.
+   * The comparison: `equals` matches the whole value, `starts_with` a prefix.
    *
    * @generated from field: string operator = 2;
    */
   operator: string;
 
   /**
-   * What the attribute is compared with.
+   * The value to compare with.
    *
    * @generated from field: string value = 3;
    */

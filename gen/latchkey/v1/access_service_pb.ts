@@ -18,10 +18,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/access_service.proto.
  */
 export const file_latchkey_v1_access_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBsYXRjaGtleS92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxILbGF0Y2hrZXkudjEi0gIKEkNoZWNrQWNjZXNzUmVxdWVzdBJgCgNrZXkYASABKAlCU7pIUMgBAXJLqLUYAZICRGxrX3Nlc18wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3Ei8KCnBlcm1pc3Npb24YAiABKAlCG7pIGMgBAXITiLUYARhkkgIKdG9rZW46cmVhZBIqCgV0b2tlbhgDIAEoCzIbLmxhdGNoa2V5LnYxLlRva2VuUmVmZXJlbmNlEjgKBm9yaWdpbhgEIAEoCUIjukggch4Y6AeSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb21IAIgBARIsCgdhZGRyZXNzGAUgASgJQha6SBNyERjoB5ICCzIwMy4wLjExMy43SAGIAQFCCQoHX29yaWdpbkIKCghfYWRkcmVzcyKMAgoOVG9rZW5SZWZlcmVuY2USKwoCaWQYASABKAlCGrpIF3IVkLUYARABGPQDkgIJY2FyZC00MjQySACIAQESPgoJY29udGFpbmVyGAIgASgJQia6SCNyIZC1GAGgtRgBEAEY9AOSAhEvcGNpL2N1c3RvbWVyLTQyL0gBiAEBOni6SHUacwoadG9rZW5fcmVmZXJlbmNlLmF0dHJpYnV0ZXMSMGdpdmUgdGhlIGlkIG9mIHRoZSB0b2tlbiwgaXRzIGNvbnRhaW5lciwgb3IgYm90aBojaGFzKHRoaXMuaWQpIHx8IGhhcyh0aGlzLmNvbnRhaW5lcilCBQoDX2lkQgwKCl9jb250YWluZXIi9AwKE0NoZWNrQWNjZXNzUmVzcG9uc2USGAoHYWxsb3dlZBgBIAEoCEIHukgEagIQARI6Cgl0cmFuc2Zvcm0YAiABKAlCIrpIH3IdUgZyZWRhY3RSBG1hc2tSBnJldmVhbJICBG1hc2tIAIgBARIqCgpkZWNpZGVkX2J5GAMgASgLMhYubGF0Y2hrZXkudjEuRGVjaWRlZEJ5Er4BCgZyZWFzb24YBCABKAlCqAG6SKQBcqEBUgt1bmtub3duX2tleVIHZXhwaXJlZFIIZGlzYWJsZWRSEm9yaWdpbl9ub3RfYWxsb3dlZFITYWRkcmVzc19ub3RfYWxsb3dlZFIObm90X2F1dGhvcml6ZWRSEnBlcm1pc3Npb25fbWlzc2luZ1IPbm9fcnVsZV9tYXRjaGVzUg9pbnZhbGlkX3JlcXVlc3SSAg9ub19ydWxlX21hdGNoZXNIAYgBARLbAQoGZGV0YWlsGAUgASgJQsUBukjBAXK+AZICugFUaGUgcnVsZXMgb2YgdGhlIHByaXZhdGUgYXBwbGljYXRpb24gIkludm9pY2VzIiAoMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhKSB0aGF0IGxpc3QgdG9rZW46cmVhZCBhcmUgbm90IGFib3V0IHRoaXMgdG9rZW46IGdyYW50IHRva2VuOnJlYWQgaW4gYSBydWxlIHRoYXQgbWF0Y2hlcyBpdCwgb3IgYmFyZS5IAogBARJMCg5hcHBsaWNhdGlvbl9pZBgGIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIA4gBARJICgpzZXNzaW9uX2lkGAcgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgEiAEBEj4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhJBCgpjaGVja2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSJwoRZGVwZW5kc19vbl9vcmlnaW4YCiABKAhCB7pIBGoCEAFIBYgBARIoChJkZXBlbmRzX29uX2FkZHJlc3MYCyABKAhCB7pIBGoCEAFIBogBARJLCg1hdXRob3JpemVkX2J5GAwgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgHiAEBEi4KCmJ5X3Nlc3Npb24YDSABKAsyGi5sYXRjaGtleS52MS5HcmFudERlY2lzaW9uEjEKDWJ5X2F1dGhvcml6ZXIYDiABKAsyGi5sYXRjaGtleS52MS5HcmFudERlY2lzaW9uEj0KCmxpbWl0ZWRfYnkYDyABKAlCJLpIIXIfUgdzZXNzaW9uUgphdXRob3JpemVykgIHc2Vzc2lvbkgIiAEBOsoCukjGAhrDAgodY2hlY2tfYWNjZXNzX3Jlc3BvbnNlLmFsbG93ZWQSY3doYXQgaXMgYWxsb3dlZCBoYXMgYSB0cmFuc2Zvcm0gYW5kIHRoZSBncmFudCB0aGF0IGRlY2lkZWQ7IHdoYXQgaXMgbm90IGhhcyBhIHJlYXNvbiBhbmQgaXRzIGRldGFpbBq8AXRoaXMuYWxsb3dlZCA/IGhhcyh0aGlzLnRyYW5zZm9ybSkgJiYgaGFzKHRoaXMuZGVjaWRlZF9ieSkgJiYgIWhhcyh0aGlzLnJlYXNvbikgJiYgIWhhcyh0aGlzLmRldGFpbCkgOiBoYXModGhpcy5yZWFzb24pICYmIGhhcyh0aGlzLmRldGFpbCkgJiYgIWhhcyh0aGlzLnRyYW5zZm9ybSkgJiYgIWhhcyh0aGlzLmRlY2lkZWRfYnkpQgwKCl90cmFuc2Zvcm1CCQoHX3JlYXNvbkIJCgdfZGV0YWlsQhEKD19hcHBsaWNhdGlvbl9pZEINCgtfc2Vzc2lvbl9pZEIUChJfZGVwZW5kc19vbl9vcmlnaW5CFQoTX2RlcGVuZHNfb25fYWRkcmVzc0IQCg5fYXV0aG9yaXplZF9ieUINCgtfbGltaXRlZF9ieSLnAQoNR3JhbnREZWNpc2lvbhIYCgdhbGxvd2VkGAEgASgIQge6SARqAhABEiQKCXRyYW5zZm9ybRgCIAEoCUIMukgJcgeSAgRtYXNrSACIAQESKgoKZGVjaWRlZF9ieRgDIAEoCzIWLmxhdGNoa2V5LnYxLkRlY2lkZWRCeRJRCgZyZWFzb24YBCABKAlCPLpIOXI3UhJwZXJtaXNzaW9uX21pc3NpbmdSD25vX3J1bGVfbWF0Y2hlc5ICD25vX3J1bGVfbWF0Y2hlc0gBiAEBQgwKCl90cmFuc2Zvcm1CCQoHX3JlYXNvbiLaAQoJRGVjaWRlZEJ5EicKBHJ1bGUYASABKAsyGS5sYXRjaGtleS52MS5EZWNpZGluZ1J1bGUSKwoKcGVybWlzc2lvbhgCIAEoCUISukgPcg2SAgp0b2tlbjpyZWFkSACIAQE6aLpIZRpjCg5kZWNpZGVkX2J5Lm9uZRIpb25lIGdyYW50IGRlY2lkZXM6IGEgcnVsZSBvciBhIHBlcm1pc3Npb24aJmhhcyh0aGlzLnJ1bGUpICE9IGhhcyh0aGlzLnBlcm1pc3Npb24pQg0KC19wZXJtaXNzaW9uIo4BCgxEZWNpZGluZ1J1bGUSFgoFcGxhY2UYASABKAVCB7pIBBoCQAASGQoIcHJpb3JpdHkYAiABKAVCB7pIBBoCQAESOwoLZGVzY3JpcHRpb24YAyABKAlCIbpIHnIckgIZQ2FyZHMgbWF5IGJlIHJlYWQsIG1hc2tlZEgAiAEBQg4KDF9kZXNjcmlwdGlvbiJcChdCYXRjaENoZWNrQWNjZXNzUmVxdWVzdBJBCgZjaGVja3MYASADKAsyHy5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1JlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMiTQoYQmF0Y2hDaGVja0FjY2Vzc1Jlc3BvbnNlEjEKB3Jlc3VsdHMYASADKAsyIC5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlIngKGFN0cmVhbUNoZWNrQWNjZXNzUmVxdWVzdBIkCg5jb3JyZWxhdGlvbl9pZBgBIAEoCUIMukgJcgcYZJICAjQyEjYKBWNoZWNrGAIgASgLMh8ubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0Qga6SAPIAQEieQoZU3RyZWFtQ2hlY2tBY2Nlc3NSZXNwb25zZRIiCg5jb3JyZWxhdGlvbl9pZBgBIAEoCUIKukgHcgWSAgI0MhI4CgZyZXN1bHQYAiABKAsyIC5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlQga6SAPIAQEiDwoNV2hvQW1JUmVxdWVzdCLnBwoOV2hvQW1JUmVzcG9uc2USNwoEa2luZBgBIAEoCUIpukgmciRSC2FwcGxpY2F0aW9uUgdzZXNzaW9ukgILYXBwbGljYXRpb24SRwoOYXBwbGljYXRpb25faWQYAiABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkgKCnNlc3Npb25faWQYAyABKAlCL7pILHIqkgIkMDE5OGM4YTQtNWQ2Zi03YjIxLThlM2MtMWEyYjNjNGQ1ZTZmsAEBSACIAQESQgoJdGVuYW50X2lkGAQgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDItN2FiNC04YzNmLTVlN2E5YjFkM2Y2MLABARIeCgRuYW1lGAUgASgJQhC6SA1yC5ICCFdlYiBzaG9wEjkKBHR5cGUYBiABKAlCK7pIKHImUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnSSAgZwdWJsaWMSGwoKYXV0aG9yaXplZBgHIAEoCEIHukgEagIQARIuCgtwZXJtaXNzaW9ucxgIIAMoCUIZukgWkgETIhFyD5ICDHRva2VuOmNyZWF0ZRImCgVydWxlcxgJIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGUSPgoKZXhwaXJlc19hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGEj4KD2FsbG93ZWRfb3JpZ2lucxgLIAMoCUIlukgikgEfIh1yG5ICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRIyCg1hbGxvd2VkX2NpZHJzGAwgAygJQhu6SBiSARUiE3IRkgIOMjAzLjAuMTEzLjAvMjQSSwoNYXV0aG9yaXplZF9ieRgNIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAYgBARIxCgphdXRob3JpemVyGA4gASgLMh0ubGF0Y2hrZXkudjEuQXV0aG9yaXplckdyYW50czqfAbpImwEamAEKHHdob19hbV9pX3Jlc3BvbnNlLnNlc3Npb25faWQSRnRoZSBrZXkgb2YgYSBzZXNzaW9uIGhhcyBhIHNlc3Npb25faWQsIHRoYXQgb2YgYW4gYXBwbGljYXRpb24gaGFzIG5vbmUaMCh0aGlzLmtpbmQgPT0gJ3Nlc3Npb24nKSA9PSBoYXModGhpcy5zZXNzaW9uX2lkKUINCgtfc2Vzc2lvbl9pZEIQCg5fYXV0aG9yaXplZF9ieSKgAQoQQXV0aG9yaXplckdyYW50cxIuCgtwZXJtaXNzaW9ucxgBIAMoCUIZukgWkgETIhFyD5ICDHRva2VuOmNyZWF0ZRImCgVydWxlcxgCIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGUSNAoTbWlzc2luZ19wZXJtaXNzaW9ucxgDIAMoCUIXukgUkgERIg9yDZICCnRva2VuOnJlYWQiYQoWTGlzdFBlcm1pc3Npb25zUmVxdWVzdBI+CgR0eXBlGAEgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljSACIAQFCBwoFX3R5cGUiRQoXTGlzdFBlcm1pc3Npb25zUmVzcG9uc2USKgoEZGF0YRgBIAMoCzIcLmxhdGNoa2V5LnYxLktub3duUGVybWlzc2lvbiK2AQoPS25vd25QZXJtaXNzaW9uEiYKBG5hbWUYASABKAlCGLpIFXITkgIQYXBwbGljYXRpb246cmVhZBJACgZhbGxvd3MYAiABKAlCMLpILXIrkgIoTGlzdCBhcHBsaWNhdGlvbnMgYW5kIHJlYWQgZWFjaCBvZiB0aGVtLhIjCgV0eXBlcxgDIAMoCUIUukgRkgEOIgxyCpICB3ByaXZhdGUSFAoDb3duGAQgASgIQge6SARqAhABIqQBChdXYXRjaENyZWRlbnRpYWxzUmVxdWVzdBI8CgxyZXN1bWVfdG9rZW4YASABKAlCIbpIHnIcEAEY6AeSAhRjMlZoYkdWa0lIQnZjMmwwYVc5dUgAiAEBEikKDGhlYXJ0YmVhdF9tcxgCIAEoBUIOukgLGglA9AMY4NQDKDJIAYgBAUIPCg1fcmVzdW1lX3Rva2VuQg8KDV9oZWFydGJlYXRfbXMi2gEKGFdhdGNoQ3JlZGVudGlhbHNSZXNwb25zZRIuCgdjaGFuZ2VzGAEgAygLMh0ubGF0Y2hrZXkudjEuQ3JlZGVudGlhbENoYW5nZRIWCgVyZXNldBgCIAEoCEIHukgEagIQABIyCgxyZXN1bWVfdG9rZW4YAyABKAlCHLpIGXIXkgIUYzJWaGJHVmtJSEJ2YzJsMGFXOXUSQgoOY29tcGxldGVfdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiA2dvZBiLCAgoQQ3JlZGVudGlhbENoYW5nZRJRCgRraW5kGAEgASgJQkO6SEByPlIHdXBkYXRlZFILcmVnZW5lcmF0ZWRSB2RlbGV0ZWRSB2V4cGlyZWRSCmF1dGhvcml6ZWSSAgd1cGRhdGVkEkcKDmFwcGxpY2F0aW9uX2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARJICgpzZXNzaW9uX2lkGAMgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgAiAEBEjkKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QZCDQoLX3Nlc3Npb25faWQyiggKDUFjY2Vzc1NlcnZpY2USfAoLQ2hlY2tBY2Nlc3MSHy5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1JlcXVlc3QaIC5sYXRjaGtleS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlIiqKtRgOCgxhY2Nlc3M6Y2hlY2uC0+STAhI6ASoiDS9hY2Nlc3MvY2hlY2sSkQEKEEJhdGNoQ2hlY2tBY2Nlc3MSJC5sYXRjaGtleS52MS5CYXRjaENoZWNrQWNjZXNzUmVxdWVzdBolLmxhdGNoa2V5LnYxLkJhdGNoQ2hlY2tBY2Nlc3NSZXNwb25zZSIwirUYDgoMYWNjZXNzOmNoZWNrgtPkkwIYOgEqIhMvYWNjZXNzL2NoZWNrLWJhdGNoEnoKEVN0cmVhbUNoZWNrQWNjZXNzEiUubGF0Y2hrZXkudjEuU3RyZWFtQ2hlY2tBY2Nlc3NSZXF1ZXN0GiYubGF0Y2hrZXkudjEuU3RyZWFtQ2hlY2tBY2Nlc3NSZXNwb25zZSISirUYDgoMYWNjZXNzOmNoZWNrKAEwARJZCgZXaG9BbUkSGi5sYXRjaGtleS52MS5XaG9BbUlSZXF1ZXN0GhsubGF0Y2hrZXkudjEuV2hvQW1JUmVzcG9uc2UiFpACAYq1GACC0+STAgkSBy93aG9hbWkSeQoPTGlzdFBlcm1pc3Npb25zEiMubGF0Y2hrZXkudjEuTGlzdFBlcm1pc3Npb25zUmVxdWVzdBokLmxhdGNoa2V5LnYxLkxpc3RQZXJtaXNzaW9uc1Jlc3BvbnNlIhuQAgGKtRgAgtPkkwIOEgwvcGVybWlzc2lvbnMSdQoQV2F0Y2hDcmVkZW50aWFscxIkLmxhdGNoa2V5LnYxLldhdGNoQ3JlZGVudGlhbHNSZXF1ZXN0GiUubGF0Y2hrZXkudjEuV2F0Y2hDcmVkZW50aWFsc1Jlc3BvbnNlIhKKtRgOCgxhY2Nlc3M6Y2hlY2swARqdApq1GFgKDGFjY2VzczpjaGVjaxJDQXNrIHdoYXQgYW55IGtleSBvZiB0aGUgdGVuYW50IG1heSBkbywgYW5kIHdhdGNoIGZvciBjaGFuZ2VzIG9mIGl0LhoDAQMEsrUYHgoMdG9rZW46Y3JlYXRlEg5DcmVhdGUgdG9rZW5zLrK1GE4KCnRva2VuOnJlYWQSQFJlYWQgdG9rZW5zLiBUaGVpciBkYXRhIGlzIG1hc2tlZCwgdW5sZXNzIGEgcnVsZSBzYXlzIG90aGVyd2lzZS6ytRhJCgl0b2tlbjp1c2USPFVzZSB0aGUgcGxhaW4gdmFsdWUgb2YgdG9rZW5zLCB1bmxlc3MgYSBydWxlIHNheXMgb3RoZXJ3aXNlLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
+  fileDesc("CiBsYXRjaGtleS92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxILbGF0Y2hrZXkudjEi0gIKEkNoZWNrQWNjZXNzUmVxdWVzdBJgCgNrZXkYASABKAlCU7pIUMgBAXJLqLUYAZICRGxrX3Nlc18wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3Ei8KCnBlcm1pc3Npb24YAiABKAlCG7pIGMgBAXITiLUYARhkkgIKdG9rZW46cmVhZBIqCgV0b2tlbhgDIAEoCzIbLmxhdGNoa2V5LnYxLlRva2VuUmVmZXJlbmNlEjgKBm9yaWdpbhgEIAEoCUIjukggch4Y6AeSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb21IAIgBARIsCgdhZGRyZXNzGAUgASgJQha6SBNyERjoB5ICCzIwMy4wLjExMy43SAGIAQFCCQoHX29yaWdpbkIKCghfYWRkcmVzcyKMAgoOVG9rZW5SZWZlcmVuY2USKwoCaWQYASABKAlCGrpIF3IVkLUYARABGPQDkgIJY2FyZC00MjQySACIAQESPgoJY29udGFpbmVyGAIgASgJQia6SCNyIZC1GAGgtRgBEAEY9AOSAhEvcGNpL2N1c3RvbWVyLTQyL0gBiAEBOni6SHUacwoadG9rZW5fcmVmZXJlbmNlLmF0dHJpYnV0ZXMSMHNlbmQgdGhlIGlkIG9mIHRoZSB0b2tlbiwgaXRzIGNvbnRhaW5lciwgb3IgYm90aBojaGFzKHRoaXMuaWQpIHx8IGhhcyh0aGlzLmNvbnRhaW5lcilCBQoDX2lkQgwKCl9jb250YWluZXIi7AwKE0NoZWNrQWNjZXNzUmVzcG9uc2USGAoHYWxsb3dlZBgBIAEoCEIHukgEagIQARI6Cgl0cmFuc2Zvcm0YAiABKAlCIrpIH3IdUgZyZWRhY3RSBG1hc2tSBnJldmVhbJICBG1hc2tIAIgBARIqCgpkZWNpZGVkX2J5GAMgASgLMhYubGF0Y2hrZXkudjEuRGVjaWRlZEJ5Er4BCgZyZWFzb24YBCABKAlCqAG6SKQBcqEBUgt1bmtub3duX2tleVIHZXhwaXJlZFIIZGlzYWJsZWRSEm9yaWdpbl9ub3RfYWxsb3dlZFITYWRkcmVzc19ub3RfYWxsb3dlZFIObm90X2F1dGhvcml6ZWRSEnBlcm1pc3Npb25fbWlzc2luZ1IPbm9fcnVsZV9tYXRjaGVzUg9pbnZhbGlkX3JlcXVlc3SSAg9ub19ydWxlX21hdGNoZXNIAYgBARLeAQoGZGV0YWlsGAUgASgJQsgBukjEAXLBAZICvQFUaGUgcnVsZXMgb2YgdGhlIHByaXZhdGUgYXBwbGljYXRpb24gIkludm9pY2VzIiAoMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhKSB0aGF0IGxpc3QgdG9rZW46cmVhZCBkbyBub3QgbWF0Y2ggdGhpcyB0b2tlbjogZ3JhbnQgdG9rZW46cmVhZCBpbiBhIHJ1bGUgdGhhdCBtYXRjaGVzIGl0LCBvciBkaXJlY3RseS5IAogBARJMCg5hcHBsaWNhdGlvbl9pZBgGIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIA4gBARJICgpzZXNzaW9uX2lkGAcgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgEiAEBEj4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhJBCgpjaGVja2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSJwoRZGVwZW5kc19vbl9vcmlnaW4YCiABKAhCB7pIBGoCEAFIBYgBARIoChJkZXBlbmRzX29uX2FkZHJlc3MYCyABKAhCB7pIBGoCEAFIBogBARJLCg1hdXRob3JpemVkX2J5GAwgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgHiAEBEi4KCmJ5X3Nlc3Npb24YDSABKAsyGi5sYXRjaGtleS52MS5HcmFudERlY2lzaW9uEjEKDWJ5X2F1dGhvcml6ZXIYDiABKAsyGi5sYXRjaGtleS52MS5HcmFudERlY2lzaW9uEj0KCmxpbWl0ZWRfYnkYDyABKAlCJLpIIXIfUgdzZXNzaW9uUgphdXRob3JpemVykgIHc2Vzc2lvbkgIiAEBOr8Cuki7Ahq4AgodY2hlY2tfYWNjZXNzX3Jlc3BvbnNlLmFsbG93ZWQSWGFuIGFsbG93ZWQgcmVzdWx0IGhhcyBhIHRyYW5zZm9ybSBhbmQgZGVjaWRlZF9ieTsgYSBkZW5pZWQgb25lIGhhcyBhIHJlYXNvbiBhbmQgYSBkZXRhaWwavAF0aGlzLmFsbG93ZWQgPyBoYXModGhpcy50cmFuc2Zvcm0pICYmIGhhcyh0aGlzLmRlY2lkZWRfYnkpICYmICFoYXModGhpcy5yZWFzb24pICYmICFoYXModGhpcy5kZXRhaWwpIDogaGFzKHRoaXMucmVhc29uKSAmJiBoYXModGhpcy5kZXRhaWwpICYmICFoYXModGhpcy50cmFuc2Zvcm0pICYmICFoYXModGhpcy5kZWNpZGVkX2J5KUIMCgpfdHJhbnNmb3JtQgkKB19yZWFzb25CCQoHX2RldGFpbEIRCg9fYXBwbGljYXRpb25faWRCDQoLX3Nlc3Npb25faWRCFAoSX2RlcGVuZHNfb25fb3JpZ2luQhUKE19kZXBlbmRzX29uX2FkZHJlc3NCEAoOX2F1dGhvcml6ZWRfYnlCDQoLX2xpbWl0ZWRfYnki5wEKDUdyYW50RGVjaXNpb24SGAoHYWxsb3dlZBgBIAEoCEIHukgEagIQARIkCgl0cmFuc2Zvcm0YAiABKAlCDLpICXIHkgIEbWFza0gAiAEBEioKCmRlY2lkZWRfYnkYAyABKAsyFi5sYXRjaGtleS52MS5EZWNpZGVkQnkSUQoGcmVhc29uGAQgASgJQjy6SDlyN1IScGVybWlzc2lvbl9taXNzaW5nUg9ub19ydWxlX21hdGNoZXOSAg9ub19ydWxlX21hdGNoZXNIAYgBAUIMCgpfdHJhbnNmb3JtQgkKB19yZWFzb24i2gEKCURlY2lkZWRCeRInCgRydWxlGAEgASgLMhkubGF0Y2hrZXkudjEuRGVjaWRpbmdSdWxlEisKCnBlcm1pc3Npb24YAiABKAlCErpID3INkgIKdG9rZW46cmVhZEgAiAEBOmi6SGUaYwoOZGVjaWRlZF9ieS5vbmUSKW9uZSBncmFudCBkZWNpZGVzOiBhIHJ1bGUgb3IgYSBwZXJtaXNzaW9uGiZoYXModGhpcy5ydWxlKSAhPSBoYXModGhpcy5wZXJtaXNzaW9uKUINCgtfcGVybWlzc2lvbiKOAQoMRGVjaWRpbmdSdWxlEhYKBXBsYWNlGAEgASgFQge6SAQaAkAAEhkKCHByaW9yaXR5GAIgASgFQge6SAQaAkABEjsKC2Rlc2NyaXB0aW9uGAMgASgJQiG6SB5yHJICGUNhcmRzIG1heSBiZSByZWFkLCBtYXNrZWRIAIgBAUIOCgxfZGVzY3JpcHRpb24iXAoXQmF0Y2hDaGVja0FjY2Vzc1JlcXVlc3QSQQoGY2hlY2tzGAEgAygLMh8ubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0QhC6SA2SAQoIARDoByID2AEDIk0KGEJhdGNoQ2hlY2tBY2Nlc3NSZXNwb25zZRIxCgdyZXN1bHRzGAEgAygLMiAubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZSJ4ChhTdHJlYW1DaGVja0FjY2Vzc1JlcXVlc3QSJAoOY29ycmVsYXRpb25faWQYASABKAlCDLpICXIHGGSSAgI0MhI2CgVjaGVjaxgCIAEoCzIfLmxhdGNoa2V5LnYxLkNoZWNrQWNjZXNzUmVxdWVzdEIGukgDyAEBInkKGVN0cmVhbUNoZWNrQWNjZXNzUmVzcG9uc2USIgoOY29ycmVsYXRpb25faWQYASABKAlCCrpIB3IFkgICNDISOAoGcmVzdWx0GAIgASgLMiAubGF0Y2hrZXkudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZUIGukgDyAEBIg8KDVdob0FtSVJlcXVlc3Qi6AcKDldob0FtSVJlc3BvbnNlEjcKBGtpbmQYASABKAlCKbpIJnIkUgthcHBsaWNhdGlvblIHc2Vzc2lvbpICC2FwcGxpY2F0aW9uEkcKDmFwcGxpY2F0aW9uX2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARJICgpzZXNzaW9uX2lkGAMgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgAiAEBEkIKCXRlbmFudF9pZBgEIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQyLTdhYjQtOGMzZi01ZTdhOWIxZDNmNjCwAQESHgoEbmFtZRgFIAEoCUIQukgNcguSAghXZWIgc2hvcBI5CgR0eXBlGAYgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljEhsKCmF1dGhvcml6ZWQYByABKAhCB7pIBGoCEAESLgoLcGVybWlzc2lvbnMYCCADKAlCGbpIFpIBEyIRcg+SAgx0b2tlbjpjcmVhdGUSJgoFcnVsZXMYCSADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlEj4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhI+Cg9hbGxvd2VkX29yaWdpbnMYCyADKAlCJbpIIpIBHyIdchuSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb20SMgoNYWxsb3dlZF9jaWRycxgMIAMoCUIbukgYkgEVIhNyEZICDjIwMy4wLjExMy4wLzI0EksKDWF1dGhvcml6ZWRfYnkYDSABKAlCL7pILHIqkgIkMDE5OGM4YTAtMTFkMy03ZTAyLWE2YjgtOWMwZDFlMmYzYTRisAEBSAGIAQESMQoKYXV0aG9yaXplchgOIAEoCzIdLmxhdGNoa2V5LnYxLkF1dGhvcml6ZXJHcmFudHM6oAG6SJwBGpkBChx3aG9fYW1faV9yZXNwb25zZS5zZXNzaW9uX2lkEkdzZXNzaW9uX2lkIGlzIHJlcXVpcmVkIGZvciBhIHNlc3Npb24gYW5kIG5vdCBhbGxvd2VkIGZvciBhbiBhcHBsaWNhdGlvbhowKHRoaXMua2luZCA9PSAnc2Vzc2lvbicpID09IGhhcyh0aGlzLnNlc3Npb25faWQpQg0KC19zZXNzaW9uX2lkQhAKDl9hdXRob3JpemVkX2J5IqABChBBdXRob3JpemVyR3JhbnRzEi4KC3Blcm1pc3Npb25zGAEgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAIgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRI0ChNtaXNzaW5nX3Blcm1pc3Npb25zGAMgAygJQhe6SBSSAREiD3INkgIKdG9rZW46cmVhZCJhChZMaXN0UGVybWlzc2lvbnNSZXF1ZXN0Ej4KBHR5cGUYASABKAlCK7pIKHImUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnSSAgZwdWJsaWNIAIgBAUIHCgVfdHlwZSJFChdMaXN0UGVybWlzc2lvbnNSZXNwb25zZRIqCgRkYXRhGAEgAygLMhwubGF0Y2hrZXkudjEuS25vd25QZXJtaXNzaW9uIrYBCg9Lbm93blBlcm1pc3Npb24SJgoEbmFtZRgBIAEoCUIYukgVchOSAhBhcHBsaWNhdGlvbjpyZWFkEkAKBmFsbG93cxgCIAEoCUIwukgtciuSAihMaXN0IGFwcGxpY2F0aW9ucyBhbmQgcmVhZCBlYWNoIG9mIHRoZW0uEiMKBXR5cGVzGAMgAygJQhS6SBGSAQ4iDHIKkgIHcHJpdmF0ZRIUCgNvd24YBCABKAhCB7pIBGoCEAEipAEKF1dhdGNoQ3JlZGVudGlhbHNSZXF1ZXN0EjwKDHJlc3VtZV90b2tlbhgBIAEoCUIhukgechwQARjoB5ICFGMyVmhiR1ZrSUhCdmMybDBhVzl1SACIAQESKQoMaGVhcnRiZWF0X21zGAIgASgFQg66SAsaCUD0Axjg1AMoMkgBiAEBQg8KDV9yZXN1bWVfdG9rZW5CDwoNX2hlYXJ0YmVhdF9tcyLaAQoYV2F0Y2hDcmVkZW50aWFsc1Jlc3BvbnNlEi4KB2NoYW5nZXMYASADKAsyHS5sYXRjaGtleS52MS5DcmVkZW50aWFsQ2hhbmdlEhYKBXJlc2V0GAIgASgIQge6SARqAhAAEjIKDHJlc3VtZV90b2tlbhgDIAEoCUIcukgZcheSAhRjMlZoYkdWa0lIQnZjMmwwYVc5dRJCCg5jb21wbGV0ZV91bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDZ29kGIsICChBDcmVkZW50aWFsQ2hhbmdlElEKBGtpbmQYASABKAlCQ7pIQHI+Ugd1cGRhdGVkUgtyZWdlbmVyYXRlZFIHZGVsZXRlZFIHZXhwaXJlZFIKYXV0aG9yaXplZJICB3VwZGF0ZWQSRwoOYXBwbGljYXRpb25faWQYAiABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkgKCnNlc3Npb25faWQYAyABKAlCL7pILHIqkgIkMDE5OGM4YTQtNWQ2Zi03YjIxLThlM2MtMWEyYjNjNGQ1ZTZmsAEBSACIAQESOQoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA7IAQGyAQhSBgiA2dvZBkINCgtfc2Vzc2lvbl9pZDKTCAoNQWNjZXNzU2VydmljZRJ8CgtDaGVja0FjY2VzcxIfLmxhdGNoa2V5LnYxLkNoZWNrQWNjZXNzUmVxdWVzdBogLmxhdGNoa2V5LnYxLkNoZWNrQWNjZXNzUmVzcG9uc2UiKoq1GA4KDGFjY2VzczpjaGVja4LT5JMCEjoBKiINL2FjY2Vzcy9jaGVjaxKRAQoQQmF0Y2hDaGVja0FjY2VzcxIkLmxhdGNoa2V5LnYxLkJhdGNoQ2hlY2tBY2Nlc3NSZXF1ZXN0GiUubGF0Y2hrZXkudjEuQmF0Y2hDaGVja0FjY2Vzc1Jlc3BvbnNlIjCKtRgOCgxhY2Nlc3M6Y2hlY2uC0+STAhg6ASoiEy9hY2Nlc3MvY2hlY2stYmF0Y2gSegoRU3RyZWFtQ2hlY2tBY2Nlc3MSJS5sYXRjaGtleS52MS5TdHJlYW1DaGVja0FjY2Vzc1JlcXVlc3QaJi5sYXRjaGtleS52MS5TdHJlYW1DaGVja0FjY2Vzc1Jlc3BvbnNlIhKKtRgOCgxhY2Nlc3M6Y2hlY2soATABElkKBldob0FtSRIaLmxhdGNoa2V5LnYxLldob0FtSVJlcXVlc3QaGy5sYXRjaGtleS52MS5XaG9BbUlSZXNwb25zZSIWkAIBirUYAILT5JMCCRIHL3dob2FtaRJ5Cg9MaXN0UGVybWlzc2lvbnMSIy5sYXRjaGtleS52MS5MaXN0UGVybWlzc2lvbnNSZXF1ZXN0GiQubGF0Y2hrZXkudjEuTGlzdFBlcm1pc3Npb25zUmVzcG9uc2UiG5ACAYq1GACC0+STAg4SDC9wZXJtaXNzaW9ucxJ1ChBXYXRjaENyZWRlbnRpYWxzEiQubGF0Y2hrZXkudjEuV2F0Y2hDcmVkZW50aWFsc1JlcXVlc3QaJS5sYXRjaGtleS52MS5XYXRjaENyZWRlbnRpYWxzUmVzcG9uc2UiEoq1GA4KDGFjY2VzczpjaGVjazABGqYCmrUYVAoMYWNjZXNzOmNoZWNrEj9DaGVjayB3aGF0IGFueSBrZXkgb2YgdGhlIHRlbmFudCBtYXkgZG8sIGFuZCB3YXRjaCBmb3IgY2hhbmdlcy4aAwEDBLK1GB4KDHRva2VuOmNyZWF0ZRIOQ3JlYXRlIHRva2Vucy6ytRhTCgp0b2tlbjpyZWFkEkVSZWFkIHRva2Vucy4gVGhlIGRhdGEgaXMgbWFza2VkIHVubGVzcyBhIHJ1bGUgc2V0cyBhbm90aGVyIHRyYW5zZm9ybS6ytRhRCgl0b2tlbjp1c2USRFVzZSB0aGUgcGxhaW4gdmFsdWUgb2YgdG9rZW5zLCB1bmxlc3MgYSBydWxlIHNldHMgYW5vdGhlciB0cmFuc2Zvcm0uYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
 
 /**
- * A question: may this key do this, with this token?
+ * A check: does this key have this permission on this token?
  *
  * @generated from message latchkey.v1.CheckAccessRequest
  */
@@ -34,32 +34,32 @@ export type CheckAccessRequest = Message<"latchkey.v1.CheckAccessRequest"> & {
   key: string;
 
   /**
-   * What it wants to do.
+   * The permission to check.
    *
    * @generated from field: string permission = 2;
    */
   permission: string;
 
   /**
-   * The token that it wants to do it with. Absent where the permission is not
-   * about a token; rules that are limited to some tokens then grant nothing,
-   * except for permissions of this service itself.
+   * The token to check: a vaulted data item, not a credential. Absent if the
+   * permission does not concern a token. Rules that are limited to some tokens
+   * then grant nothing, except for permissions of this service.
    *
    * @generated from field: latchkey.v1.TokenReference token = 3;
    */
   token?: TokenReference | undefined;
 
   /**
-   * The `Origin` header of the request that the subject made to you, where it
-   * had one. Needed where the subject's application has `allowed_origins`.
+   * The `Origin` header of the subject's request to you, if it had one. Required
+   * if the subject's application has `allowed_origins`.
    *
    * @generated from field: optional string origin = 4;
    */
   origin?: string | undefined;
 
   /**
-   * The address that the subject's request came to you from. Needed where the
-   * subject's application has `allowed_cidrs`.
+   * The client address of the subject's request to you. Required if the subject's
+   * application has `allowed_cidrs`.
    *
    * @generated from field: optional string address = 5;
    */
@@ -74,7 +74,7 @@ export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> = /*@__PUR
   messageDesc(file_latchkey_v1_access_service, 0);
 
 /**
- * The attributes of a token that rules look at.
+ * The attributes of a token that rules compare.
  *
  * @generated from message latchkey.v1.TokenReference
  */
@@ -87,8 +87,8 @@ export type TokenReference = Message<"latchkey.v1.TokenReference"> & {
   id?: string | undefined;
 
   /**
-   * The container of the token. A missing slash at the start or the end is
-   * understood.
+   * The container of the token. The slashes at the start and the end are
+   * optional.
    *
    * @generated from field: optional string container = 2;
    */
@@ -103,13 +103,13 @@ export const TokenReferenceSchema: GenMessage<TokenReference> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 1);
 
 /**
- * The answer to a check, and the reason for it.
+ * The result of a check and its reason.
  *
  * @generated from message latchkey.v1.CheckAccessResponse
  */
 export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
   /**
-   * Whether the subject may.
+   * Whether the subject has the permission.
    *
    * @generated from field: bool allowed = 1;
    */
@@ -117,75 +117,75 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
 
   /**
    * How much of the token the subject may see: `redact`, `mask` or `reveal`.
-   * Absent where it may not.
+   * Absent if denied.
    *
    * @generated from field: optional string transform = 2;
    */
   transform?: string | undefined;
 
   /**
-   * The grant that decided. Absent where the subject may not. It is one of the
-   * authorizer's where `limited_by` says so.
+   * The grant that decided. Absent if denied. It belongs to the authorizer if
+   * `limited_by` is `authorizer`.
    *
    * @generated from field: latchkey.v1.DecidedBy decided_by = 3;
    */
   decidedBy?: DecidedBy | undefined;
 
   /**
-   * Why the subject may not, in a word that never changes its meaning.
-   * `unknown_key`: no key of this tenant, or one that was replaced or deleted.
+   * The reason for a denial, as a stable code.
+   * `unknown_key`: not a key of this tenant, or one that was replaced or deleted.
    * `expired`: the key has expired. `disabled`: its application, or the one that
-   * authorized its session, is disabled; told to callers with
-   * `application:read`, to others the key is unknown.
+   * authorized its session, is disabled. Callers without `application:read` get
+   * `unknown_key` instead.
    * `origin_not_allowed`, `address_not_allowed`: the key may not be used from
-   * there, or you did not say from where it is. `not_authorized`: the session
-   * is not authorized yet. `permission_missing`: no grant lists the permission.
-   * `no_rule_matches`: rules list it, but none of them is about this token. Of a
-   * session both can be said of its authorizer; `limited_by` tells.
-   * `invalid_request`: the check breaks a rule; only in batches and streams.
+   * there, or the check did not include the origin or address. `not_authorized`:
+   * the session is not authorized yet. `permission_missing`: no grant lists the
+   * permission. `no_rule_matches`: rules list it, but none matches this token.
+   * For a session, the last two can concern its authorizer; see `limited_by`.
+   * `invalid_request`: the check is not valid; only in batches and streams.
    *
    * @generated from field: optional string reason = 4;
    */
   reason?: string | undefined;
 
   /**
-   * Why the subject may not and what would have to be granted, in a sentence.
+   * Explains the denial and how to allow the request, for people.
    *
    * @generated from field: optional string detail = 5;
    */
   detail?: string | undefined;
 
   /**
-   * The application of the subject's key, or the one that its session was
-   * opened with. Absent where the key is not known.
+   * The application of the subject's key, or the one that opened its session.
+   * Absent if the key is unknown.
    *
    * @generated from field: optional string application_id = 6;
    */
   applicationId?: string | undefined;
 
   /**
-   * The session of the subject's key, where it is one.
+   * The session of the subject's key, if it belongs to one.
    *
    * @generated from field: optional string session_id = 7;
    */
   sessionId?: string | undefined;
 
   /**
-   * When the subject's key ends by itself. Absent where it does not.
+   * When the subject's key expires. Absent if it never does.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 8;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When this was decided, by the clock of the service.
+   * When the check was made, by the clock of the service.
    *
    * @generated from field: google.protobuf.Timestamp checked_at = 9;
    */
   checkedAt?: Timestamp | undefined;
 
   /**
-   * True where the answer is about this origin only, as the subject's
+   * True if the result is valid for this origin only, because the subject's
    * application has `allowed_origins`. Absent otherwise.
    *
    * @generated from field: optional bool depends_on_origin = 10;
@@ -193,7 +193,7 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
   dependsOnOrigin?: boolean | undefined;
 
   /**
-   * True where the answer is about this address only, as the subject's
+   * True if the result is valid for this address only, because the subject's
    * application has `allowed_cidrs`. Absent otherwise.
    *
    * @generated from field: optional bool depends_on_address = 11;
@@ -201,31 +201,31 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
   dependsOnAddress?: boolean | undefined;
 
   /**
-   * The private application that authorized the session of the subject's key,
-   * where one did. The answer changes with it.
+   * The private application that authorized the session of the subject's key.
+   * Absent for other keys. The result depends on the grants of this application.
    *
    * @generated from field: optional string authorized_by = 12;
    */
   authorizedBy?: string | undefined;
 
   /**
-   * What the session was granted says. A session may do only what its
-   * authorizer may do too, so both sides are told, and the answer is the
-   * stricter of the two. Absent for the keys of applications.
+   * The decision by the session's own grants. A session can do no more than its
+   * authorizer, so the result is the stricter of the two decisions. Absent for
+   * keys of applications.
    *
    * @generated from field: latchkey.v1.GrantDecision by_session = 13;
    */
   bySession?: GrantDecision | undefined;
 
   /**
-   * What its authorizer is granted now says.
+   * The decision by the current grants of its authorizer.
    *
    * @generated from field: latchkey.v1.GrantDecision by_authorizer = 14;
    */
   byAuthorizer?: GrantDecision | undefined;
 
   /**
-   * Which side decided: `session`, or `authorizer` where that allows less.
+   * Whose grants decided: `session`, or `authorizer` if they allow less.
    *
    * @generated from field: optional string limited_by = 15;
    */
@@ -240,34 +240,34 @@ export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> = /*@__P
   messageDesc(file_latchkey_v1_access_service, 2);
 
 /**
- * What one side says: the grants of a session, or those of its authorizer.
+ * The decision by the grants of a session or of its authorizer.
  *
  * @generated from message latchkey.v1.GrantDecision
  */
 export type GrantDecision = Message<"latchkey.v1.GrantDecision"> & {
   /**
-   * Whether they allow it.
+   * Whether the grants allow it.
    *
    * @generated from field: bool allowed = 1;
    */
   allowed: boolean;
 
   /**
-   * How much of the token they allow to be seen. Absent where they do not.
+   * How much of the token is shown. Absent if denied.
    *
    * @generated from field: optional string transform = 2;
    */
   transform?: string | undefined;
 
   /**
-   * The grant that decided. Absent where they do not.
+   * The grant that decided. Absent if denied.
    *
    * @generated from field: latchkey.v1.DecidedBy decided_by = 3;
    */
   decidedBy?: DecidedBy | undefined;
 
   /**
-   * Why they do not: `permission_missing` or `no_rule_matches`.
+   * The reason for a denial: `permission_missing` or `no_rule_matches`.
    *
    * @generated from field: optional string reason = 4;
    */
@@ -282,20 +282,20 @@ export const GrantDecisionSchema: GenMessage<GrantDecision> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 3);
 
 /**
- * The grant that decided a check: a rule, or a bare permission.
+ * The grant that decided a check: a rule, or a directly granted permission.
  *
  * @generated from message latchkey.v1.DecidedBy
  */
 export type DecidedBy = Message<"latchkey.v1.DecidedBy"> & {
   /**
-   * The rule, where one decided.
+   * The rule, if one decided.
    *
    * @generated from field: latchkey.v1.DecidingRule rule = 1;
    */
   rule?: DecidingRule | undefined;
 
   /**
-   * The permission, where it decided because it is granted on everything.
+   * The permission, if it is granted directly and decided.
    *
    * @generated from field: optional string permission = 2;
    */
@@ -310,13 +310,13 @@ export const DecidedBySchema: GenMessage<DecidedBy> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 4);
 
 /**
- * Which rule decided a check.
+ * The rule that decided a check.
  *
  * @generated from message latchkey.v1.DecidingRule
  */
 export type DecidingRule = Message<"latchkey.v1.DecidingRule"> & {
   /**
-   * The place of the rule in the list that it is in. The first is 0.
+   * The index of the rule in its list. The first is 0.
    *
    * @generated from field: int32 place = 1;
    */
@@ -330,7 +330,7 @@ export type DecidingRule = Message<"latchkey.v1.DecidingRule"> & {
   priority: number;
 
   /**
-   * Its description, where it has one.
+   * Its description, if it has one.
    *
    * @generated from field: optional string description = 3;
    */
@@ -345,13 +345,13 @@ export const DecidingRuleSchema: GenMessage<DecidingRule> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 5);
 
 /**
- * Many checks.
+ * A batch of checks.
  *
  * @generated from message latchkey.v1.BatchCheckAccessRequest
  */
 export type BatchCheckAccessRequest = Message<"latchkey.v1.BatchCheckAccessRequest"> & {
   /**
-   * The checks. Each is judged by itself.
+   * The checks. Each is made independently.
    *
    * @generated from field: repeated latchkey.v1.CheckAccessRequest checks = 1;
    */
@@ -366,13 +366,13 @@ export const BatchCheckAccessRequestSchema: GenMessage<BatchCheckAccessRequest> 
   messageDesc(file_latchkey_v1_access_service, 6);
 
 /**
- * The answers to many checks.
+ * The results of a batch of checks.
  *
  * @generated from message latchkey.v1.BatchCheckAccessResponse
  */
 export type BatchCheckAccessResponse = Message<"latchkey.v1.BatchCheckAccessResponse"> & {
   /**
-   * An answer for each check, in their order.
+   * The results, in the order of the checks.
    *
    * @generated from field: repeated latchkey.v1.CheckAccessResponse results = 1;
    */
@@ -393,7 +393,7 @@ export const BatchCheckAccessResponseSchema: GenMessage<BatchCheckAccessResponse
  */
 export type StreamCheckAccessRequest = Message<"latchkey.v1.StreamCheckAccessRequest"> & {
   /**
-   * Your own name for the check, to know its answer by.
+   * An identifier of your choice that the result carries.
    *
    * @generated from field: string correlation_id = 1;
    */
@@ -415,20 +415,20 @@ export const StreamCheckAccessRequestSchema: GenMessage<StreamCheckAccessRequest
   messageDesc(file_latchkey_v1_access_service, 8);
 
 /**
- * An answer in a stream.
+ * A result in a stream.
  *
  * @generated from message latchkey.v1.StreamCheckAccessResponse
  */
 export type StreamCheckAccessResponse = Message<"latchkey.v1.StreamCheckAccessResponse"> & {
   /**
-   * The name of the check that this answers.
+   * The identifier of the check.
    *
    * @generated from field: string correlation_id = 1;
    */
   correlationId: string;
 
   /**
-   * The answer.
+   * The result.
    *
    * @generated from field: latchkey.v1.CheckAccessResponse result = 2;
    */
@@ -443,7 +443,7 @@ export const StreamCheckAccessResponseSchema: GenMessage<StreamCheckAccessRespon
   messageDesc(file_latchkey_v1_access_service, 9);
 
 /**
- * Empty: it is about the caller's own key.
+ * Empty. The subject is the caller's own key.
  *
  * @generated from message latchkey.v1.WhoAmIRequest
  */
@@ -458,27 +458,27 @@ export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 10);
 
 /**
- * Whose key it is and what it may do.
+ * The owner of a key and its permissions.
  *
  * @generated from message latchkey.v1.WhoAmIResponse
  */
 export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
   /**
-   * What the key belongs to: an `application` or a `session`.
+   * The owner of the key: an `application` or a `session`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * The application of the key, or the one that the session was opened with.
+   * The application of the key, or the one that opened the session.
    *
    * @generated from field: string application_id = 2;
    */
   applicationId: string;
 
   /**
-   * The session, where the key belongs to one.
+   * The session, if the key belongs to one.
    *
    * @generated from field: optional string session_id = 3;
    */
@@ -492,7 +492,7 @@ export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
   tenantId: string;
 
   /**
-   * What people call the application.
+   * The name of the application.
    *
    * @generated from field: string name = 5;
    */
@@ -506,62 +506,60 @@ export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
   type: string;
 
   /**
-   * Whether the key has its access. False for a session that is not
-   * authorized yet.
+   * Whether the key has access. False for a session that is not authorized yet.
    *
    * @generated from field: bool authorized = 7;
    */
   authorized: boolean;
 
   /**
-   * The permissions that the key has on everything.
+   * The permissions that are granted directly, on everything.
    *
    * @generated from field: repeated string permissions = 8;
    */
   permissions: string[];
 
   /**
-   * The access rules that the key has.
+   * The access rules of the key.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 9;
    */
   rules: AccessRule[];
 
   /**
-   * When the key ends by itself. Absent where it does not. A session never
-   * outlives its application or its authorizer.
+   * When the key expires. Absent if it never does. A session never outlives its
+   * application or its authorizer.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 10;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The web pages that the key may be used from, by their origin. Empty means
-   * from everywhere.
+   * The web origins from which the key may be used. Empty allows every origin.
    *
    * @generated from field: repeated string allowed_origins = 11;
    */
   allowedOrigins: string[];
 
   /**
-   * The networks that the key may be used from, in CIDR notation. Empty means
-   * from everywhere.
+   * The networks from which the key may be used, in CIDR notation. Empty allows
+   * every network.
    *
    * @generated from field: repeated string allowed_cidrs = 12;
    */
   allowedCidrs: string[];
 
   /**
-   * The private application that authorized the session, where one did.
+   * The private application that authorized the session. Absent if none did.
    *
    * @generated from field: optional string authorized_by = 13;
    */
   authorizedBy?: string | undefined;
 
   /**
-   * What that application is granted of the session's permissions now. The
-   * session may do only what both its own grants and these allow, and sees of a
-   * token what both show.
+   * The current grants of that application for the session's permissions. The
+   * session can do only what both its own grants and these allow, and sees as
+   * much of a token as both show.
    *
    * @generated from field: latchkey.v1.AuthorizerGrants authorizer = 14;
    */
@@ -576,20 +574,20 @@ export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 11);
 
 /**
- * What the authorizer of a session is granted of the session's permissions.
+ * The grants of a session's authorizer for the session's permissions.
  *
  * @generated from message latchkey.v1.AuthorizerGrants
  */
 export type AuthorizerGrants = Message<"latchkey.v1.AuthorizerGrants"> & {
   /**
-   * The permissions that it has on everything.
+   * The permissions that are granted directly, on everything.
    *
    * @generated from field: repeated string permissions = 1;
    */
   permissions: string[];
 
   /**
-   * Its access rules, as far as they list permissions of the session.
+   * Its access rules that list permissions of the session.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 2;
    */
@@ -618,7 +616,7 @@ export const AuthorizerGrantsSchema: GenMessage<AuthorizerGrants> = /*@__PURE__*
  */
 export type ListPermissionsRequest = Message<"latchkey.v1.ListPermissionsRequest"> & {
   /**
-   * Only those that applications of this type may hold.
+   * Only permissions that applications of this type may hold.
    *
    * @generated from field: optional string type = 1;
    */
@@ -633,13 +631,13 @@ export const ListPermissionsRequestSchema: GenMessage<ListPermissionsRequest> = 
   messageDesc(file_latchkey_v1_access_service, 13);
 
 /**
- * The permissions that this service knows.
+ * The listed permissions.
  *
  * @generated from message latchkey.v1.ListPermissionsResponse
  */
 export type ListPermissionsResponse = Message<"latchkey.v1.ListPermissionsResponse"> & {
   /**
-   * The permissions, its own first.
+   * The permissions, those of this service first.
    *
    * @generated from field: repeated latchkey.v1.KnownPermission data = 1;
    */
@@ -654,7 +652,7 @@ export const ListPermissionsResponseSchema: GenMessage<ListPermissionsResponse> 
   messageDesc(file_latchkey_v1_access_service, 14);
 
 /**
- * A permission that this service knows.
+ * A listed permission.
  *
  * @generated from message latchkey.v1.KnownPermission
  */
@@ -681,8 +679,8 @@ export type KnownPermission = Message<"latchkey.v1.KnownPermission"> & {
   types: string[];
 
   /**
-   * Whether it is about this service itself, and so can be given only by a
-   * caller that holds it.
+   * Whether it is a permission of this service, which only a caller that holds it
+   * can grant.
    *
    * @generated from field: bool own = 4;
    */
@@ -697,22 +695,20 @@ export const KnownPermissionSchema: GenMessage<KnownPermission> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_access_service, 15);
 
 /**
- * From where to watch.
+ * Where to start watching.
  *
  * @generated from message latchkey.v1.WatchCredentialsRequest
  */
 export type WatchCredentialsRequest = Message<"latchkey.v1.WatchCredentialsRequest"> & {
   /**
-   * The `resume_token` of the last message that came. Absent to watch from
-   * now.
+   * The `resume_token` of the last received message. Absent to start now.
    *
    * @generated from field: optional string resume_token = 1;
    */
   resumeToken?: string | undefined;
 
   /**
-   * The milliseconds after which a message comes where nothing happens, 500
-   * by default.
+   * The interval of heartbeats in milliseconds, 500 by default.
    *
    * @generated from field: optional int32 heartbeat_ms = 2;
    */
@@ -727,40 +723,39 @@ export const WatchCredentialsRequestSchema: GenMessage<WatchCredentialsRequest> 
   messageDesc(file_latchkey_v1_access_service, 16);
 
 /**
- * What happened since the message before.
+ * The changes since the previous message.
  *
  * @generated from message latchkey.v1.WatchCredentialsResponse
  */
 export type WatchCredentialsResponse = Message<"latchkey.v1.WatchCredentialsResponse"> & {
   /**
-   * What happened, in its order. Empty in a heartbeat.
+   * The changes in order. Empty in a heartbeat.
    *
    * @generated from field: repeated latchkey.v1.CredentialChange changes = 1;
    */
   changes: CredentialChange[];
 
   /**
-   * Whether changes may have been missed, because the resume token is too old
-   * or the caller reads too slowly: forget every answer that is older than
-   * this message.
+   * Whether changes may have been missed, because the resume token is too old or
+   * the caller reads too slowly. Discard every decision that is older than this
+   * message.
    *
    * @generated from field: bool reset = 2;
    */
   reset: boolean;
 
   /**
-   * Where to go on from after this message.
+   * The position after this message, to resume the stream.
    *
    * @generated from field: string resume_token = 3;
    */
   resumeToken: string;
 
   /**
-   * Everything that happened before this moment was told. It is read off a
-   * clock of the service that only runs forward and is not the time of day: use
-   * only the difference between two messages of one stream. The first one is
-   * not before the stream was opened, so nothing from before that is missing
-   * either. Absent where more follows at once.
+   * All changes before this time have been sent. It comes from a monotonic clock
+   * of the service, not from the time of day: use only the difference between two
+   * messages of one stream. The first value is not before the stream was opened.
+   * Absent if more changes follow at once.
    *
    * @generated from field: google.protobuf.Timestamp complete_until = 4;
    */
@@ -775,40 +770,39 @@ export const WatchCredentialsResponseSchema: GenMessage<WatchCredentialsResponse
   messageDesc(file_latchkey_v1_access_service, 17);
 
 /**
- * A change that can make an earlier answer wrong.
+ * A change that can invalidate a cached access decision.
  *
  * @generated from message latchkey.v1.CredentialChange
  */
 export type CredentialChange = Message<"latchkey.v1.CredentialChange"> & {
   /**
-   * What happened: `updated` (an application's grants, name or status, the
-   * places that it may be used from, or all of its sessions were revoked),
-   * `regenerated` (its keys are others), `deleted`, `expired`, or `authorized`
-   * (a session was given its access). A session is `updated` only where one was
-   * imported in its place.
+   * The kind of change: `updated` (the grants, name, status or restrictions of an
+   * application changed, or all of its sessions were revoked), `regenerated` (its
+   * keys changed), `deleted`, `expired`, or `authorized` (a session was
+   * authorized). A session is `updated` only if an import replaced it.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * The application that changed, or whose session did. What ends an
-   * application ends its sessions too, and those that it authorized; what
-   * changes its grants changes what these may do.
+   * The application that changed, or the application of the session. When an
+   * application is deleted or expires, so are the sessions that it opened or
+   * authorized. A change of its grants also affects these sessions.
    *
    * @generated from field: string application_id = 2;
    */
   applicationId: string;
 
   /**
-   * The session that changed. Absent where it is the application.
+   * The session that changed. Absent if the application changed.
    *
    * @generated from field: optional string session_id = 3;
    */
   sessionId?: string | undefined;
 
   /**
-   * When it happened, by the clock of the store.
+   * When the change was made, by the clock of the store.
    *
    * @generated from field: google.protobuf.Timestamp at = 4;
    */
@@ -823,19 +817,18 @@ export const CredentialChangeSchema: GenMessage<CredentialChange> = /*@__PURE__*
   messageDesc(file_latchkey_v1_access_service, 18);
 
 /**
- * Answers what a key may do, and why, so that no other service has to
- * interpret permissions and rules by itself.
+ * Decides what a key may do, and explains why, so that other services need not
+ * evaluate permissions and rules themselves.
  *
  * @generated from service latchkey.v1.AccessService
  */
 export const AccessService: GenService<{
   /**
-   * Decides whether a key may do something, with a token or without, and says
-   * why.
+   * Checks whether a key has a permission, for a token or without one.
    *
-   * The key in the body is the subject, the key of an application or session
-   * of the caller's tenant. That it may not is an answer like any other, with
-   * `allowed` false, and not an error.
+   * The subject is the key in the body: the key of an application or session of
+   * the caller's tenant. A denial is a normal response with `allowed` false, not
+   * an error.
    *
    * @generated from rpc latchkey.v1.AccessService.CheckAccess
    */
@@ -845,11 +838,11 @@ export const AccessService: GenService<{
     output: typeof CheckAccessResponseSchema;
   },
   /**
-   * Decides up to 1,000 checks at once, and answers in their order.
+   * Makes up to 1,000 checks in one call and returns the results in order.
    *
-   * A check that breaks a rule is answered with `invalid_request` and does not
-   * spoil the others. Each check counts towards the rate limit of the caller's
-   * key: where it allows fewer, nothing is checked.
+   * An invalid check gets the reason `invalid_request` and does not affect the
+   * others. Each check counts towards the rate limit of the caller's key. If the
+   * limit allows fewer checks, none is made.
    *
    * @generated from rpc latchkey.v1.AccessService.BatchCheckAccess
    */
@@ -859,12 +852,12 @@ export const AccessService: GenService<{
     output: typeof BatchCheckAccessResponseSchema;
   },
   /**
-   * Decides checks as they come, for services that make very many.
+   * Makes checks over a stream, for services with a high volume of checks.
    *
-   * Answers carry the correlation id of their check. A check that breaks a
-   * rule is answered with `invalid_request`, and the stream goes on. It ends
-   * when the caller's own key no longer allows it, and with `rate_limited` when
-   * more checks come than the rate limit of that key allows.
+   * Each result carries the correlation id of its check. An invalid check gets
+   * the reason `invalid_request`, and the stream stays open. The stream is closed
+   * when the caller's key loses the permission, and with `rate_limited` when the
+   * checks exceed the rate limit of that key.
    *
    * @generated from rpc latchkey.v1.AccessService.StreamCheckAccess
    */
@@ -874,8 +867,8 @@ export const AccessService: GenService<{
     output: typeof StreamCheckAccessResponseSchema;
   },
   /**
-   * Tells whose key the caller has and what it may do. Any key that works can
-   * see its own restrictions, that of a session also before it is authorized.
+   * Returns the owner and the permissions of the caller's own key. Any valid key
+   * can call it, including the key of a session that is not authorized yet.
    *
    * @generated from rpc latchkey.v1.AccessService.WhoAmI
    */
@@ -885,8 +878,8 @@ export const AccessService: GenService<{
     output: typeof WhoAmIResponseSchema;
   },
   /**
-   * Lists the permissions that this service knows: its own, and those of other
-   * services that it has heard of. Names that are not listed can be given too.
+   * Lists the permissions of this service and well-known permissions of other
+   * services. Other names can be granted too.
    *
    * @generated from rpc latchkey.v1.AccessService.ListPermissions
    */
@@ -896,13 +889,13 @@ export const AccessService: GenService<{
     output: typeof ListPermissionsResponseSchema;
   },
   /**
-   * Tells of every change in the caller's tenant that can make an earlier
-   * answer wrong.
+   * Streams every change in the caller's tenant that can invalidate a cached
+   * access decision.
    *
-   * The first message comes at once, the next ones with each change, and one
-   * without changes as a heartbeat where nothing happens. Who comes back with
-   * the last `resume_token` misses nothing, or is told to forget all by
-   * `reset`.
+   * The first message is sent at once, the next ones with each change. If nothing
+   * changes, an empty message is sent as a heartbeat. A client that reconnects
+   * with the last `resume_token` misses no change, or receives `reset` and must
+   * clear its cache.
    *
    * @generated from rpc latchkey.v1.AccessService.WatchCredentials
    */

@@ -18,10 +18,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/application_service.proto.
  */
 export const file_latchkey_v1_application_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVsYXRjaGtleS92MS9hcHBsaWNhdGlvbl9zZXJ2aWNlLnByb3RvEgtsYXRjaGtleS52MSLpCAoLQXBwbGljYXRpb24SOwoCaWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkIKCXRlbmFudF9pZBgCIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQyLTdhYjQtOGMzZi01ZTdhOWIxZDNmNjCwAQESHgoEbmFtZRgDIAEoCUIQukgNcguSAghXZWIgc2hvcBJeCgNrZXkYBCABKAlCTLpISXJHkgJEbGtfcHViXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXdIAIgBARI5CgR0eXBlGAUgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljEi4KC3Blcm1pc3Npb25zGAYgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAcgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJICgpjcmVhdGVkX2J5GAggASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgBiAEBEkEKCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA7IAQGyAQhSBgiA2dvZBhJJCgttb2RpZmllZF9ieRgKIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAogBARI/Cgttb2RpZmllZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCID84NkGEj4KCmV4cGlyZXNfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhIjCgd2ZXJzaW9uGA0gASgJQhK6SAdyBZICAjE3irUYBEVUYWcSMgoGc3RhdHVzGA4gASgJQiK6SB9yHVIHZW5hYmxlZFIIZGlzYWJsZWSSAgdlbmFibGVkEj4KD2FsbG93ZWRfb3JpZ2lucxgPIAMoCUIlukgikgEfIh1yG5ICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRIyCg1hbGxvd2VkX2NpZHJzGBAgAygJQhu6SBiSARUiE3IRkgIOMjAzLjAuMTEzLjAvMjQSJQoNc2Vzc2lvbl9xdW90YRgSIAEoBUIJukgGGgRA0IYDSAOIAQESQAoMbGFzdF91c2VkX2F0GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgPzg2QZCBgoEX2tleUINCgtfY3JlYXRlZF9ieUIOCgxfbW9kaWZpZWRfYnlCEAoOX3Nlc3Npb25fcXVvdGEikgIKDkFwcGxpY2F0aW9uS2V5EjsKAmlkGAEgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmNDAtN2EzYi04YzFkLTNlNWY3YTliMWMyZLABARJBCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSQAoMbGFzdF91c2VkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgPzg2QYSPgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCJCY4dkGIokGChhDcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QSKAoEbmFtZRgBIAEoCUIaukgXyAEBchKQtRgBGMgBkgIIV2ViIHNob3ASPAoEdHlwZRgCIAEoCUIuukgryAEBciZSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICBnB1YmxpYxI4CgtwZXJtaXNzaW9ucxgDIAMoCUIjukggkgEdEDIYASIXchWItRgBGGSSAgx0b2tlbjpjcmVhdGUSqwEKBXJ1bGVzGAQgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUKCAbpIf5IBfBDoByJ3ugF0ChthcHBsaWNhdGlvbl9ydWxlLmNvbmRpdGlvbnMSOGNvbmRpdGlvbnMgYXJlIGZvciB0aGUgcnVsZXMgb2Ygc2Vzc2lvbnM6IGxlYXZlIHRoZW0gb3V0Ght0aGlzLmNvbmRpdGlvbnMuc2l6ZSgpID09IDASPgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGEkkKD2FsbG93ZWRfb3JpZ2lucxgGIAMoCUIwukgtkgEqEDIYASIkciKwtRgBGKwCkgIYaHR0cHM6Ly9zaG9wLmV4YW1wbGUuY29tEjwKDWFsbG93ZWRfY2lkcnMYByADKAlCJbpIIpIBHxAyGAEiGXIXuLUYARgykgIOMjAzLjAuMTEzLjAvMjQSKwoNc2Vzc2lvbl9xdW90YRgIIAEoBUIPukgMGgpA0IYDGMCEPSgBSACIAQE6lAG6SJABGo0BChljcmVhdGVfYXBwbGljYXRpb24uZ3JhbnRzEjpwZXJtaXNzaW9ucyBvciBydWxlcyBtdXN0IGJlIG5vbi1lbXB0eTogZ3JhbnQgYXQgbGVhc3Qgb25lGjR0aGlzLnBlcm1pc3Npb25zLnNpemUoKSA+IDAgfHwgdGhpcy5ydWxlcy5zaXplKCkgPiAwQhAKDl9zZXNzaW9uX3F1b3RhIukGChdMaXN0QXBwbGljYXRpb25zUmVxdWVzdBJCCgJpZBgBIAMoCUI2ukgzkgEwEGQiLHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEhwKBHBhZ2UYAiABKAVCCbpIBhoEQAEoAUgAiAEBEh4KBHNpemUYAyABKAVCC7pICBoGQBQYZCgBSAGIAQESOgoFc3RhcnQYBCABKAlCJrpII3IhGOgHkgIbQVpqSW9uOC1mQjJiV2k5T2JZd0xHbzV5R3E4SAKIAQESPgoEdHlwZRgFIAEoCUIrukgociZSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICBnB1YmxpY0gDiAEBEjgKBnN0YXR1cxgGIAEoCUIjukggch5SB2VuYWJsZWRSCGRpc2FibGVkkgIIZGlzYWJsZWRIBIgBARIwCgpwZXJtaXNzaW9uGAcgASgJQhe6SBRyEoi1GAEYZJICCXRva2VuOnVzZUgFiAEBEisKC25hbWVfcHJlZml4GAggASgJQhG6SA5yDBABGGSSAgVjaGVja0gGiAEBEkIKDmV4cGlyZXNfYmVmb3JlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgMDg6AYSRAoQbGFzdF91c2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCID84NkGElAKBW9yZGVyGAsgASgJQjy6SDlyN1IGbmV3ZXN0UgRuYW1lUgpleHBpcmVzX2F0UgxsYXN0X3VzZWRfYXSSAgxsYXN0X3VzZWRfYXRIB4gBATqBAbpIfhp8Ch9saXN0X2FwcGxpY2F0aW9ucy5wYWdlX29yX3N0YXJ0EjNwYWdlIGFuZCBzdGFydCBleGNsdWRlIGVhY2ggb3RoZXI6IGdpdmUgb25lIG9mIHRoZW0aJCEoaGFzKHRoaXMucGFnZSkgJiYgaGFzKHRoaXMuc3RhcnQpKUIHCgVfcGFnZUIHCgVfc2l6ZUIICgZfc3RhcnRCBwoFX3R5cGVCCQoHX3N0YXR1c0INCgtfcGVybWlzc2lvbkIOCgxfbmFtZV9wcmVmaXhCCAoGX29yZGVyIncKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIzCgpwYWdpbmF0aW9uGAEgASgLMhcubGF0Y2hrZXkudjEuUGFnaW5hdGlvbkIGukgDyAEBEiYKBGRhdGEYAiADKAsyGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiKCAgoKUGFnaW5hdGlvbhIhCgt0b3RhbF9pdGVtcxgBIAEoBUIHukgEGgJAKkgAiAEBEiEKC3BhZ2VfbnVtYmVyGAIgASgFQge6SAQaAkABSAGIAQESGgoJcGFnZV9zaXplGAMgASgFQge6SAQaAkAUEiEKC3RvdGFsX3BhZ2VzGAQgASgFQge6SAQaAkADSAKIAQESNgoEbmV4dBgFIAEoCUIjukggch6SAhtBWmpJb244LWZCMmJXaTlPYll3TEdvNXlHcThIA4gBAUIOCgxfdG90YWxfaXRlbXNCDgoMX3BhZ2VfbnVtYmVyQg4KDF90b3RhbF9wYWdlc0IHCgVfbmV4dCJXChVHZXRBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBIhwKGkdldEFwcGxpY2F0aW9uQnlLZXlSZXF1ZXN0IoQHChhVcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEigKBG5hbWUYAiABKAlCGrpIF8gBAXISkLUYARjIAZICCFdlYiBzaG9wEjgKC3Blcm1pc3Npb25zGAMgAygJQiO6SCCSAR0QMhgBIhdyFYi1GAEYZJICDHRva2VuOmNyZWF0ZRKrAQoFcnVsZXMYBCADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQoIBukh/kgF8EOgHIne6AXQKG2FwcGxpY2F0aW9uX3J1bGUuY29uZGl0aW9ucxI4Y29uZGl0aW9ucyBhcmUgZm9yIHRoZSBydWxlcyBvZiBzZXNzaW9uczogbGVhdmUgdGhlbSBvdXQaG3RoaXMuY29uZGl0aW9ucy5zaXplKCkgPT0gMBJJCg9hbGxvd2VkX29yaWdpbnMYBSADKAlCMLpILZIBKhAyGAEiJHIisLUYARisApICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRI8Cg1hbGxvd2VkX2NpZHJzGAYgAygJQiW6SCKSAR8QMhgBIhlyF7i1GAEYMpICDjIwMy4wLjExMy4wLzI0EjEKCGlmX21hdGNoGAcgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBEisKDXNlc3Npb25fcXVvdGEYECABKAVCD7pIDBoKQNCGAxjAhD0oAUgBiAEBEncKC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0JGukhD4gFAEg9hbGxvd2VkX29yaWdpbnMSDWFsbG93ZWRfY2lkcnMSDXNlc3Npb25fcXVvdGEiDwoNYWxsb3dlZF9jaWRyczqUAbpIkAEajQEKGXVwZGF0ZV9hcHBsaWNhdGlvbi5ncmFudHMSOnBlcm1pc3Npb25zIG9yIHJ1bGVzIG11c3QgYmUgbm9uLWVtcHR5OiBncmFudCBhdCBsZWFzdCBvbmUaNHRoaXMucGVybWlzc2lvbnMuc2l6ZSgpID4gMCB8fCB0aGlzLnJ1bGVzLnNpemUoKSA+IDBCCwoJX2lmX21hdGNoQhAKDl9zZXNzaW9uX3F1b3RhIvsCCh9SZWdlbmVyYXRlQXBwbGljYXRpb25LZXlSZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARLXAQoMZ3JhY2VfcGVyaW9kGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQqUBukihAboBjgEKJ3JlZ2VuZXJhdGVfYXBwbGljYXRpb25fa2V5LmdyYWNlX3BlcmlvZBIxbXVzdCBiZSBhdCBsZWFzdCAxcywgb3IgMHMgdG8gZW5kIHRoZSBrZXkgYXQgb25jZRowdGhpcyA9PSBkdXJhdGlvbignMHMnKSB8fCB0aGlzID49IGR1cmF0aW9uKCcxcycpqgEMSgMIkBwiBQiAmp4BEjEKCGlmX21hdGNoGAMgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaCKaAQoYRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARIxCghpZl9tYXRjaBgCIAEoCUIaukgLcgkQARhkkgICMTeKtRgISWYtTWF0Y2hIAIgBAUILCglfaWZfbWF0Y2giXAoaTGlzdEFwcGxpY2F0aW9uS2V5c1JlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBIkgKG0xpc3RBcHBsaWNhdGlvbktleXNSZXNwb25zZRIpCgRkYXRhGAEgAygLMhsubGF0Y2hrZXkudjEuQXBwbGljYXRpb25LZXki4QEKG0RlbGV0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESQgoGa2V5X2lkGAIgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmNDAtN2EzYi04YzFkLTNlNWY3YTliMWMyZLABARIxCghpZl9tYXRjaBgDIAEoCUIaukgLcgkQARhkkgICMTeKtRgISWYtTWF0Y2hIAIgBAUILCglfaWZfbWF0Y2gimwEKGURpc2FibGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEjEKCGlmX21hdGNoGAIgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaCKaAQoYRW5hYmxlQXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARIxCghpZl9tYXRjaBgCIAEoCUIaukgLcgkQARhkkgICMTeKtRgISWYtTWF0Y2hIAIgBAUILCglfaWZfbWF0Y2gyixMKEkFwcGxpY2F0aW9uU2VydmljZRKtAQoRQ3JlYXRlQXBwbGljYXRpb24SJS5sYXRjaGtleS52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiJXirUYFAoSYXBwbGljYXRpb246Y3JlYXRlkLUYyQGqtRgLbW9kaWZpZWRfYnmqtRgLbW9kaWZpZWRfYXS4tRgBgtPkkwISOgEqIg0vYXBwbGljYXRpb25zEpsBChBMaXN0QXBwbGljYXRpb25zEiQubGF0Y2hrZXkudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaJS5sYXRjaGtleS52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2UiOpACAYq1GBIKEGFwcGxpY2F0aW9uOnJlYWSqtRgIZGF0YS5rZXmC0+STAg8SDS9hcHBsaWNhdGlvbnMSowEKDkdldEFwcGxpY2F0aW9uEiIubGF0Y2hrZXkudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24iU5ACAYq1GBIKEGFwcGxpY2F0aW9uOnJlYWSitRgVYXBwbGljYXRpb25fbm90X2ZvdW5kqrUYA2tleYLT5JMCFBISL2FwcGxpY2F0aW9ucy97aWR9EpMBChNHZXRBcHBsaWNhdGlvbkJ5S2V5EicubGF0Y2hrZXkudjEuR2V0QXBwbGljYXRpb25CeUtleVJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiI5kAIBirUYEgoQYXBwbGljYXRpb246cmVhZKq1GANrZXmC0+STAhMSES9hcHBsaWNhdGlvbnMva2V5EtcBChFVcGRhdGVBcHBsaWNhdGlvbhIlLmxhdGNoa2V5LnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIoABkAICirUYFAoSYXBwbGljYXRpb246dXBkYXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNoorUYDGxhc3RfbWFuYWdlcqq1GANrZXm4tRgBgtPkkwIXOgEqGhIvYXBwbGljYXRpb25zL3tpZH0S5wEKGFJlZ2VuZXJhdGVBcHBsaWNhdGlvbktleRIsLmxhdGNoa2V5LnYxLlJlZ2VuZXJhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiKCAYq1GBQKEmFwcGxpY2F0aW9uOnVwZGF0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgQdmVyc2lvbl9taXNtYXRjaKK1GA10b29fbWFueV9rZXlzuLUYAYLT5JMCIjoBKiIdL2FwcGxpY2F0aW9ucy97aWR9L3JlZ2VuZXJhdGUSuwEKE0xpc3RBcHBsaWNhdGlvbktleXMSJy5sYXRjaGtleS52MS5MaXN0QXBwbGljYXRpb25LZXlzUmVxdWVzdBooLmxhdGNoa2V5LnYxLkxpc3RBcHBsaWNhdGlvbktleXNSZXNwb25zZSJRkAIBirUYEgoQYXBwbGljYXRpb246cmVhZKK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSC0+STAhkSFy9hcHBsaWNhdGlvbnMve2lkfS9rZXlzEtwBChREZWxldGVBcHBsaWNhdGlvbktleRIoLmxhdGNoa2V5LnYxLkRlbGV0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKBAZACAoq1GBQKEmFwcGxpY2F0aW9uOnVwZGF0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgNa2V5X25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNogtPkkwIiKiAvYXBwbGljYXRpb25zL3tpZH0va2V5cy97a2V5X2lkfRLhAQoSRGlzYWJsZUFwcGxpY2F0aW9uEiYubGF0Y2hrZXkudjEuRGlzYWJsZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIogBkAICirUYFAoSYXBwbGljYXRpb246dXBkYXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNoorUYDGxhc3RfbWFuYWdlcqq1GANrZXm4tRgBgtPkkwIfOgEqIhovYXBwbGljYXRpb25zL3tpZH0vZGlzYWJsZRLNAQoRRW5hYmxlQXBwbGljYXRpb24SJS5sYXRjaGtleS52MS5FbmFibGVBcHBsaWNhdGlvblJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiJ3kAICirUYFAoSYXBwbGljYXRpb246dXBkYXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNoqrUYA2tlebi1GAGC0+STAh46ASoiGS9hcHBsaWNhdGlvbnMve2lkfS9lbmFibGUSxgEKEURlbGV0ZUFwcGxpY2F0aW9uEiUubGF0Y2hrZXkudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InKQAgKKtRgUChJhcHBsaWNhdGlvbjpkZWxldGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5korUYEHZlcnNpb25fbWlzbWF0Y2iitRgMbGFzdF9tYW5hZ2VygtPkkwIUKhIvYXBwbGljYXRpb25zL3tpZH0ajAKatRguChJhcHBsaWNhdGlvbjpjcmVhdGUSFENyZWF0ZSBhcHBsaWNhdGlvbnMuGgIBA5q1GDwKEGFwcGxpY2F0aW9uOnJlYWQSKExpc3QgYXBwbGljYXRpb25zIGFuZCByZWFkIGVhY2ggb2YgdGhlbS6atRhkChJhcHBsaWNhdGlvbjp1cGRhdGUSSkNoYW5nZSwgZGlzYWJsZSBhbmQgZW5hYmxlIGFwcGxpY2F0aW9ucywgYW5kIHJlZ2VuZXJhdGUgb3IgZW5kIHRoZWlyIGtleXMuGgIBA5q1GC4KEmFwcGxpY2F0aW9uOmRlbGV0ZRIURGVsZXRlIGFwcGxpY2F0aW9ucy4aAgEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
+  fileDesc("CiVsYXRjaGtleS92MS9hcHBsaWNhdGlvbl9zZXJ2aWNlLnByb3RvEgtsYXRjaGtleS52MSLpCAoLQXBwbGljYXRpb24SOwoCaWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEkIKCXRlbmFudF9pZBgCIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQyLTdhYjQtOGMzZi01ZTdhOWIxZDNmNjCwAQESHgoEbmFtZRgDIAEoCUIQukgNcguSAghXZWIgc2hvcBJeCgNrZXkYBCABKAlCTLpISXJHkgJEbGtfcHViXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXdIAIgBARI5CgR0eXBlGAUgASgJQiu6SChyJlIHcHJpdmF0ZVIGcHVibGljUgptYW5hZ2VtZW50kgIGcHVibGljEi4KC3Blcm1pc3Npb25zGAYgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAcgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJICgpjcmVhdGVkX2J5GAggASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgBiAEBEkEKCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA7IAQGyAQhSBgiA2dvZBhJJCgttb2RpZmllZF9ieRgKIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAogBARI/Cgttb2RpZmllZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCID84NkGEj4KCmV4cGlyZXNfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhIjCgd2ZXJzaW9uGA0gASgJQhK6SAdyBZICAjE3irUYBEVUYWcSMgoGc3RhdHVzGA4gASgJQiK6SB9yHVIHZW5hYmxlZFIIZGlzYWJsZWSSAgdlbmFibGVkEj4KD2FsbG93ZWRfb3JpZ2lucxgPIAMoCUIlukgikgEfIh1yG5ICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRIyCg1hbGxvd2VkX2NpZHJzGBAgAygJQhu6SBiSARUiE3IRkgIOMjAzLjAuMTEzLjAvMjQSJQoNc2Vzc2lvbl9xdW90YRgSIAEoBUIJukgGGgRA0IYDSAOIAQESQAoMbGFzdF91c2VkX2F0GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgPzg2QZCBgoEX2tleUINCgtfY3JlYXRlZF9ieUIOCgxfbW9kaWZpZWRfYnlCEAoOX3Nlc3Npb25fcXVvdGEikgIKDkFwcGxpY2F0aW9uS2V5EjsKAmlkGAEgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmNDAtN2EzYi04YzFkLTNlNWY3YTliMWMyZLABARJBCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSQAoMbGFzdF91c2VkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgPzg2QYSPgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCJCY4dkGIpYGChhDcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QSKAoEbmFtZRgBIAEoCUIaukgXyAEBchKQtRgBGMgBkgIIV2ViIHNob3ASPAoEdHlwZRgCIAEoCUIuukgryAEBciZSB3ByaXZhdGVSBnB1YmxpY1IKbWFuYWdlbWVudJICBnB1YmxpYxI4CgtwZXJtaXNzaW9ucxgDIAMoCUIjukggkgEdEDIYASIXchWItRgBGGSSAgx0b2tlbjpjcmVhdGUSqQEKBXJ1bGVzGAQgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUKAAbpIfZIBehDoByJ1ugFyChthcHBsaWNhdGlvbl9ydWxlLmNvbmRpdGlvbnMSNmNvbmRpdGlvbnMgYXJlIG9ubHkgZm9yIHJ1bGVzIG9mIHNlc3Npb25zOiByZW1vdmUgdGhlbRobdGhpcy5jb25kaXRpb25zLnNpemUoKSA9PSAwEj4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhJJCg9hbGxvd2VkX29yaWdpbnMYBiADKAlCMLpILZIBKhAyGAEiJHIisLUYARisApICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRI8Cg1hbGxvd2VkX2NpZHJzGAcgAygJQiW6SCKSAR8QMhgBIhlyF7i1GAEYMpICDjIwMy4wLjExMy4wLzI0EisKDXNlc3Npb25fcXVvdGEYCCABKAVCD7pIDBoKQNCGAxjAhD0oAUgAiAEBOqMBukifARqcAQoZY3JlYXRlX2FwcGxpY2F0aW9uLmdyYW50cxJJcGVybWlzc2lvbnMgYW5kIHJ1bGVzIGFyZSBib3RoIGVtcHR5OiBhZGQgYXQgbGVhc3Qgb25lIHBlcm1pc3Npb24gb3IgcnVsZRo0dGhpcy5wZXJtaXNzaW9ucy5zaXplKCkgPiAwIHx8IHRoaXMucnVsZXMuc2l6ZSgpID4gMEIQCg5fc2Vzc2lvbl9xdW90YSLpBgoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSQgoCaWQYASADKAlCNrpIM5IBMBBkIixyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARIcCgRwYWdlGAIgASgFQgm6SAYaBEABKAFIAIgBARIeCgRzaXplGAMgASgFQgu6SAgaBkAUGGQoAUgBiAEBEjoKBXN0YXJ0GAQgASgJQia6SCNyIRjoB5ICG0FaaklvbjgtZkIyYldpOU9iWXdMR281eUdxOEgCiAEBEj4KBHR5cGUYBSABKAlCK7pIKHImUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnSSAgZwdWJsaWNIA4gBARI4CgZzdGF0dXMYBiABKAlCI7pIIHIeUgdlbmFibGVkUghkaXNhYmxlZJICCGRpc2FibGVkSASIAQESMAoKcGVybWlzc2lvbhgHIAEoCUIXukgUchKItRgBGGSSAgl0b2tlbjp1c2VIBYgBARIrCgtuYW1lX3ByZWZpeBgIIAEoCUIRukgOcgwQARhkkgIFY2hlY2tIBogBARJCCg5leHBpcmVzX2JlZm9yZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGEkQKEGxhc3RfdXNlZF9iZWZvcmUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiA/ODZBhJQCgVvcmRlchgLIAEoCUI8ukg5cjdSBm5ld2VzdFIEbmFtZVIKZXhwaXJlc19hdFIMbGFzdF91c2VkX2F0kgIMbGFzdF91c2VkX2F0SAeIAQE6gQG6SH4afAofbGlzdF9hcHBsaWNhdGlvbnMucGFnZV9vcl9zdGFydBIzcGFnZSBhbmQgc3RhcnQgY2Fubm90IGJlIGNvbWJpbmVkOiBzZW5kIG9uZSBvZiB0aGVtGiQhKGhhcyh0aGlzLnBhZ2UpICYmIGhhcyh0aGlzLnN0YXJ0KSlCBwoFX3BhZ2VCBwoFX3NpemVCCAoGX3N0YXJ0QgcKBV90eXBlQgkKB19zdGF0dXNCDQoLX3Blcm1pc3Npb25CDgoMX25hbWVfcHJlZml4QggKBl9vcmRlciJ3ChhMaXN0QXBwbGljYXRpb25zUmVzcG9uc2USMwoKcGFnaW5hdGlvbhgBIAEoCzIXLmxhdGNoa2V5LnYxLlBhZ2luYXRpb25CBrpIA8gBARImCgRkYXRhGAIgAygLMhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24iggIKClBhZ2luYXRpb24SIQoLdG90YWxfaXRlbXMYASABKAVCB7pIBBoCQCpIAIgBARIhCgtwYWdlX251bWJlchgCIAEoBUIHukgEGgJAAUgBiAEBEhoKCXBhZ2Vfc2l6ZRgDIAEoBUIHukgEGgJAFBIhCgt0b3RhbF9wYWdlcxgEIAEoBUIHukgEGgJAA0gCiAEBEjYKBG5leHQYBSABKAlCI7pIIHIekgIbQVpqSW9uOC1mQjJiV2k5T2JZd0xHbzV5R3E4SAOIAQFCDgoMX3RvdGFsX2l0ZW1zQg4KDF9wYWdlX251bWJlckIOCgxfdG90YWxfcGFnZXNCBwoFX25leHQiVwoVR2V0QXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABASIcChpHZXRBcHBsaWNhdGlvbkJ5S2V5UmVxdWVzdCKRBwoYVXBkYXRlQXBwbGljYXRpb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARIoCgRuYW1lGAIgASgJQhq6SBfIAQFyEpC1GAEYyAGSAghXZWIgc2hvcBI4CgtwZXJtaXNzaW9ucxgDIAMoCUIjukggkgEdEDIYASIXchWItRgBGGSSAgx0b2tlbjpjcmVhdGUSqQEKBXJ1bGVzGAQgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUKAAbpIfZIBehDoByJ1ugFyChthcHBsaWNhdGlvbl9ydWxlLmNvbmRpdGlvbnMSNmNvbmRpdGlvbnMgYXJlIG9ubHkgZm9yIHJ1bGVzIG9mIHNlc3Npb25zOiByZW1vdmUgdGhlbRobdGhpcy5jb25kaXRpb25zLnNpemUoKSA9PSAwEkkKD2FsbG93ZWRfb3JpZ2lucxgFIAMoCUIwukgtkgEqEDIYASIkciKwtRgBGKwCkgIYaHR0cHM6Ly9zaG9wLmV4YW1wbGUuY29tEjwKDWFsbG93ZWRfY2lkcnMYBiADKAlCJbpIIpIBHxAyGAEiGXIXuLUYARgykgIOMjAzLjAuMTEzLjAvMjQSMQoIaWZfbWF0Y2gYByABKAlCGrpIC3IJEAEYZJICAjE3irUYCElmLU1hdGNoSACIAQESKwoNc2Vzc2lvbl9xdW90YRgQIAEoBUIPukgMGgpA0IYDGMCEPSgBSAGIAQESdwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQka6SEPiAUASD2FsbG93ZWRfb3JpZ2lucxINYWxsb3dlZF9jaWRycxINc2Vzc2lvbl9xdW90YSIPCg1hbGxvd2VkX2NpZHJzOqMBukifARqcAQoZdXBkYXRlX2FwcGxpY2F0aW9uLmdyYW50cxJJcGVybWlzc2lvbnMgYW5kIHJ1bGVzIGFyZSBib3RoIGVtcHR5OiBhZGQgYXQgbGVhc3Qgb25lIHBlcm1pc3Npb24gb3IgcnVsZRo0dGhpcy5wZXJtaXNzaW9ucy5zaXplKCkgPiAwIHx8IHRoaXMucnVsZXMuc2l6ZSgpID4gMEILCglfaWZfbWF0Y2hCEAoOX3Nlc3Npb25fcXVvdGEi/gIKH1JlZ2VuZXJhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEtoBCgxncmFjZV9wZXJpb2QYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CqAG6SKQBugGRAQoncmVnZW5lcmF0ZV9hcHBsaWNhdGlvbl9rZXkuZ3JhY2VfcGVyaW9kEjRtdXN0IGJlIGF0IGxlYXN0IDFzLCBvciAwcyB0byByZXZva2UgdGhlIGtleSBhdCBvbmNlGjB0aGlzID09IGR1cmF0aW9uKCcwcycpIHx8IHRoaXMgPj0gZHVyYXRpb24oJzFzJymqAQxKAwiQHCIFCICangESMQoIaWZfbWF0Y2gYAyABKAlCGrpIC3IJEAEYZJICAjE3irUYCElmLU1hdGNoSACIAQFCCwoJX2lmX21hdGNoIpoBChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEjEKCGlmX21hdGNoGAIgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaCJcChpMaXN0QXBwbGljYXRpb25LZXlzUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQEiSAobTGlzdEFwcGxpY2F0aW9uS2V5c1Jlc3BvbnNlEikKBGRhdGEYASADKAsyGy5sYXRjaGtleS52MS5BcHBsaWNhdGlvbktleSLhAQobRGVsZXRlQXBwbGljYXRpb25LZXlSZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABARJCCgZrZXlfaWQYAiABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2Y0MC03YTNiLThjMWQtM2U1ZjdhOWIxYzJksAEBEjEKCGlmX21hdGNoGAMgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaCKbAQoZRGlzYWJsZUFwcGxpY2F0aW9uUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESMQoIaWZfbWF0Y2gYAiABKAlCGrpIC3IJEAEYZJICAjE3irUYCElmLU1hdGNoSACIAQFCCwoJX2lmX21hdGNoIpoBChhFbmFibGVBcHBsaWNhdGlvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBEjEKCGlmX21hdGNoGAIgASgJQhq6SAtyCRABGGSSAgIxN4q1GAhJZi1NYXRjaEgAiAEBQgsKCV9pZl9tYXRjaDKOEwoSQXBwbGljYXRpb25TZXJ2aWNlEq0BChFDcmVhdGVBcHBsaWNhdGlvbhIlLmxhdGNoa2V5LnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIleKtRgUChJhcHBsaWNhdGlvbjpjcmVhdGWQtRjJAaq1GAttb2RpZmllZF9ieaq1GAttb2RpZmllZF9hdLi1GAGC0+STAhI6ASoiDS9hcHBsaWNhdGlvbnMSmwEKEExpc3RBcHBsaWNhdGlvbnMSJC5sYXRjaGtleS52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBolLmxhdGNoa2V5LnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZSI6kAIBirUYEgoQYXBwbGljYXRpb246cmVhZKq1GAhkYXRhLmtleYLT5JMCDxINL2FwcGxpY2F0aW9ucxKjAQoOR2V0QXBwbGljYXRpb24SIi5sYXRjaGtleS52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaGC5sYXRjaGtleS52MS5BcHBsaWNhdGlvbiJTkAIBirUYEgoQYXBwbGljYXRpb246cmVhZKK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSqtRgDa2V5gtPkkwIUEhIvYXBwbGljYXRpb25zL3tpZH0SkwEKE0dldEFwcGxpY2F0aW9uQnlLZXkSJy5sYXRjaGtleS52MS5HZXRBcHBsaWNhdGlvbkJ5S2V5UmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIjmQAgGKtRgSChBhcHBsaWNhdGlvbjpyZWFkqrUYA2tleYLT5JMCExIRL2FwcGxpY2F0aW9ucy9rZXkS1wEKEVVwZGF0ZUFwcGxpY2F0aW9uEiUubGF0Y2hrZXkudjEuVXBkYXRlQXBwbGljYXRpb25SZXF1ZXN0GhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24igAGQAgKKtRgUChJhcHBsaWNhdGlvbjp1cGRhdGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5korUYEHZlcnNpb25fbWlzbWF0Y2iitRgMbGFzdF9tYW5hZ2VyqrUYA2tlebi1GAGC0+STAhc6ASoaEi9hcHBsaWNhdGlvbnMve2lkfRLnAQoYUmVnZW5lcmF0ZUFwcGxpY2F0aW9uS2V5EiwubGF0Y2hrZXkudjEuUmVnZW5lcmF0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIoIBirUYFAoSYXBwbGljYXRpb246dXBkYXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKK1GBB2ZXJzaW9uX21pc21hdGNoorUYDXRvb19tYW55X2tleXO4tRgBgtPkkwIiOgEqIh0vYXBwbGljYXRpb25zL3tpZH0vcmVnZW5lcmF0ZRK7AQoTTGlzdEFwcGxpY2F0aW9uS2V5cxInLmxhdGNoa2V5LnYxLkxpc3RBcHBsaWNhdGlvbktleXNSZXF1ZXN0GigubGF0Y2hrZXkudjEuTGlzdEFwcGxpY2F0aW9uS2V5c1Jlc3BvbnNlIlGQAgGKtRgSChBhcHBsaWNhdGlvbjpyZWFkorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZILT5JMCGRIXL2FwcGxpY2F0aW9ucy97aWR9L2tleXMS3AEKFERlbGV0ZUFwcGxpY2F0aW9uS2V5EigubGF0Y2hrZXkudjEuRGVsZXRlQXBwbGljYXRpb25LZXlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IoEBkAICirUYFAoSYXBwbGljYXRpb246dXBkYXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZKK1GA1rZXlfbm90X2ZvdW5korUYEHZlcnNpb25fbWlzbWF0Y2iC0+STAiIqIC9hcHBsaWNhdGlvbnMve2lkfS9rZXlzL3trZXlfaWR9EuEBChJEaXNhYmxlQXBwbGljYXRpb24SJi5sYXRjaGtleS52MS5EaXNhYmxlQXBwbGljYXRpb25SZXF1ZXN0GhgubGF0Y2hrZXkudjEuQXBwbGljYXRpb24iiAGQAgKKtRgUChJhcHBsaWNhdGlvbjp1cGRhdGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5korUYEHZlcnNpb25fbWlzbWF0Y2iitRgMbGFzdF9tYW5hZ2VyqrUYA2tlebi1GAGC0+STAh86ASoiGi9hcHBsaWNhdGlvbnMve2lkfS9kaXNhYmxlEs0BChFFbmFibGVBcHBsaWNhdGlvbhIlLmxhdGNoa2V5LnYxLkVuYWJsZUFwcGxpY2F0aW9uUmVxdWVzdBoYLmxhdGNoa2V5LnYxLkFwcGxpY2F0aW9uIneQAgKKtRgUChJhcHBsaWNhdGlvbjp1cGRhdGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5korUYEHZlcnNpb25fbWlzbWF0Y2iqtRgDa2V5uLUYAYLT5JMCHjoBKiIZL2FwcGxpY2F0aW9ucy97aWR9L2VuYWJsZRLGAQoRRGVsZXRlQXBwbGljYXRpb24SJS5sYXRjaGtleS52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkicpACAoq1GBQKEmFwcGxpY2F0aW9uOmRlbGV0ZaK1GBVhcHBsaWNhdGlvbl9ub3RfZm91bmSitRgQdmVyc2lvbl9taXNtYXRjaKK1GAxsYXN0X21hbmFnZXKC0+STAhQqEi9hcHBsaWNhdGlvbnMve2lkfRqPApq1GC4KEmFwcGxpY2F0aW9uOmNyZWF0ZRIUQ3JlYXRlIGFwcGxpY2F0aW9ucy4aAgEDmrUYPAoQYXBwbGljYXRpb246cmVhZBIoTGlzdCBhcHBsaWNhdGlvbnMgYW5kIHJlYWQgZWFjaCBvZiB0aGVtLpq1GGcKEmFwcGxpY2F0aW9uOnVwZGF0ZRJNQ2hhbmdlLCBkaXNhYmxlIGFuZCBlbmFibGUgYXBwbGljYXRpb25zLCBhbmQgcmVnZW5lcmF0ZSBvciByZXZva2UgdGhlaXIga2V5cy4aAgEDmrUYLgoSYXBwbGljYXRpb246ZGVsZXRlEhREZWxldGUgYXBwbGljYXRpb25zLhoCAQNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_options, file_latchkey_v1_rules]);
 
 /**
- * A named credential of a tenant, with the grants of its key.
+ * A named API client of a tenant, with its keys and their grants.
  *
  * @generated from message latchkey.v1.Application
  */
@@ -41,37 +41,37 @@ export type Application = Message<"latchkey.v1.Application"> & {
   tenantId: string;
 
   /**
-   * What people call it.
+   * The name, for people.
    *
    * @generated from field: string name = 3;
    */
   name: string;
 
   /**
-   * The API key, present only in the answers of create and regenerate. It is
-   * kept nowhere: store it now.
+   * The API key, present only in the responses of create and regenerate. The
+   * service stores only its hash: save the key now.
    *
    * @generated from field: optional string key = 4;
    */
   key?: string | undefined;
 
   /**
-   * What the key is for: `private` for backends that can keep a secret,
-   * `public` for browsers and mobile apps, `management` for administration.
+   * The type: `private` for backends that can keep a secret, `public` for browsers
+   * and mobile apps, `management` for administration.
    *
    * @generated from field: string type = 5;
    */
   type: string;
 
   /**
-   * The permissions granted on everything.
+   * The permissions that are granted directly, on everything.
    *
    * @generated from field: repeated string permissions = 6;
    */
   permissions: string[];
 
   /**
-   * The access rules granted.
+   * The granted access rules.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 7;
    */
@@ -107,46 +107,46 @@ export type Application = Message<"latchkey.v1.Application"> & {
   modifiedAt?: Timestamp | undefined;
 
   /**
-   * When the application expires and is deleted. Absent where it does not.
+   * When the application expires and is deleted. Absent if it never does.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 12;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Stands for this state of the application: another one after each change.
-   * Compare it, and pass it as `if_match` to change only what you have seen.
+   * The version of the application, which changes with each update. Pass it as
+   * `if_match` to avoid overwriting concurrent changes.
    *
    * @generated from field: string version = 13;
    */
   version: string;
 
   /**
-   * Whether its keys work: `enabled`, or `disabled` for now.
+   * Whether its keys are valid: `enabled` or `disabled`.
    *
    * @generated from field: string status = 14;
    */
   status: string;
 
   /**
-   * The web pages that its keys, and those of its sessions, may be used from,
-   * by their origin. Empty means from everywhere.
+   * The web origins from which its keys and the keys of its sessions may be used.
+   * Empty allows every origin.
    *
    * @generated from field: repeated string allowed_origins = 15;
    */
   allowedOrigins: string[];
 
   /**
-   * The networks that its keys, and those of its sessions, may be used from,
-   * in CIDR notation. Empty means from everywhere.
+   * The networks from which its keys and the keys of its sessions may be used, in
+   * CIDR notation. Empty allows every network.
    *
    * @generated from field: repeated string allowed_cidrs = 16;
    */
   allowedCidrs: string[];
 
   /**
-   * How many sessions it may have open at once. Absent where the default of the
-   * service applies, and for applications that are not public.
+   * The maximum number of open sessions. Absent if the default of the service
+   * applies, and for applications that are not public.
    *
    * @generated from field: optional int32 session_quota = 18;
    */
@@ -154,7 +154,7 @@ export type Application = Message<"latchkey.v1.Application"> & {
 
   /**
    * When one of its keys, or the key of one of its sessions, was last used, to
-   * about a minute. Absent where none ever was.
+   * about a minute. Absent if never.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 17;
    */
@@ -169,35 +169,34 @@ export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_application_service, 0);
 
 /**
- * A key of an application, without the key itself.
+ * The metadata of a key of an application, without its secret.
  *
  * @generated from message latchkey.v1.ApplicationKey
  */
 export type ApplicationKey = Message<"latchkey.v1.ApplicationKey"> & {
   /**
-   * The unique identifier of the key, a UUID. It is no secret.
+   * The unique identifier of the key, a UUID. It is not secret.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When it was made.
+   * When it was created.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 2;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was last used, to about a minute. Absent where it never was.
+   * When it was last used, to about a minute. Absent if never.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 3;
    */
   lastUsedAt?: Timestamp | undefined;
 
   /**
-   * When it ends by itself: the end of the grace that it was given when it was
-   * replaced. Absent for the present key.
+   * When it expires: the end of its grace period. Absent for the current key.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -212,69 +211,68 @@ export const ApplicationKeySchema: GenMessage<ApplicationKey> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_application_service, 1);
 
 /**
- * What to create.
+ * The application to create.
  *
  * @generated from message latchkey.v1.CreateApplicationRequest
  */
 export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationRequest"> & {
   /**
-   * What people call it, at most 200 characters.
+   * The name, for people, at most 200 characters.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * What the key is for: `private`, `public` or `management`. It cannot be
-   * changed later.
+   * The type: `private`, `public` or `management`. It cannot be changed later.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * The permissions granted on everything. Of those of this service itself a
-   * public application can be given `application:read` alone.
+   * The permissions that are granted directly, on everything. The only permission
+   * of this service that a public application can hold is `application:read`.
    *
    * @generated from field: repeated string permissions = 3;
    */
   permissions: string[];
 
   /**
-   * The access rules granted.
+   * The granted access rules.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 4;
    */
   rules: AccessRule[];
 
   /**
-   * When the application expires and is deleted: a moment in the future.
-   * Absent means never.
+   * When the application expires and is deleted: a time in the future. Absent
+   * means never.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The web pages that its keys, and those of its sessions, may be used from,
-   * by their origin. `https://*.shop.example` stands for all subdomains. For
-   * public applications only. Empty means from everywhere.
+   * The web origins from which its keys and the keys of its sessions may be used.
+   * `https://*.shop.example` matches all subdomains. For public applications
+   * only. Empty allows every origin.
    *
    * @generated from field: repeated string allowed_origins = 6;
    */
   allowedOrigins: string[];
 
   /**
-   * The networks that its keys, and those of its sessions, may be used from, in
-   * CIDR notation. Empty means from everywhere.
+   * The networks from which its keys and the keys of its sessions may be used, in
+   * CIDR notation. Empty allows every network.
    *
    * @generated from field: repeated string allowed_cidrs = 7;
    */
   allowedCidrs: string[];
 
   /**
-   * How many sessions it may have open at once. For public applications only.
-   * Absent means the default of the service (`SESSION_QUOTA`).
+   * The maximum number of open sessions. For public applications only. Absent
+   * means the default of the service (`SESSION_QUOTA`).
    *
    * @generated from field: optional int32 session_quota = 8;
    */
@@ -302,22 +300,22 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
   id: string[];
 
   /**
-   * The page to show. The first is 1, which is also the default.
+   * The page number. The first page is 1, the default.
    *
    * @generated from field: optional int32 page = 2;
    */
   page?: number | undefined;
 
   /**
-   * How many applications a page holds, 20 by default.
+   * The page size, 20 by default.
    *
    * @generated from field: optional int32 size = 3;
    */
   size?: number | undefined;
 
   /**
-   * The cursor to go on from: the `pagination.next` of an earlier answer to the
-   * same question.
+   * The cursor to continue from: the `pagination.next` of an earlier response to
+   * the same query.
    *
    * @generated from field: optional string start = 4;
    */
@@ -331,47 +329,47 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
   type?: string | undefined;
 
   /**
-   * Only those that are enabled, or only those that are disabled.
+   * Only applications with this status.
    *
    * @generated from field: optional string status = 6;
    */
   status?: string | undefined;
 
   /**
-   * Only those that hold this permission, directly or by a rule.
+   * Only applications that hold this permission, directly or by a rule.
    *
    * @generated from field: optional string permission = 7;
    */
   permission?: string | undefined;
 
   /**
-   * Only those whose name begins so, in upper or lower case.
+   * Only applications whose name starts with this text, ignoring case.
    *
    * @generated from field: optional string name_prefix = 8;
    */
   namePrefix?: string | undefined;
 
   /**
-   * Only those that expire before this moment.
+   * Only applications that expire before this time.
    *
    * @generated from field: google.protobuf.Timestamp expires_before = 9;
    */
   expiresBefore?: Timestamp | undefined;
 
   /**
-   * Only those that were last used before this moment, or created before it and
-   * never used.
+   * Only applications that were last used before this time, or created before it
+   * and never used.
    *
    * @generated from field: google.protobuf.Timestamp last_used_before = 10;
    */
   lastUsedBefore?: Timestamp | undefined;
 
   /**
-   * The order of the list: `newest` first; by `name`; by `expires_at`, which
-   * shows only those that expire, the next one first; or by `last_used_at`,
-   * those first that have not been used for the longest time. By default it is
-   * that of `name_prefix`, `expires_before` or `last_used_before`, where one of
-   * them is given, in this order, and otherwise `newest`.
+   * The order of the list: `newest` first; by `name`; by `expires_at`, the next to
+   * expire first, without applications that never expire; or by `last_used_at`,
+   * the longest unused first. The default follows the first of `name_prefix`,
+   * `expires_before` and `last_used_before` that is set, and is otherwise
+   * `newest`.
    *
    * @generated from field: optional string order = 11;
    */
@@ -392,7 +390,7 @@ export const ListApplicationsRequestSchema: GenMessage<ListApplicationsRequest> 
  */
 export type ListApplicationsResponse = Message<"latchkey.v1.ListApplicationsResponse"> & {
   /**
-   * Where this page stands in the whole list.
+   * The position of this page in the list.
    *
    * @generated from field: latchkey.v1.Pagination pagination = 1;
    */
@@ -414,42 +412,41 @@ export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse
   messageDesc(file_latchkey_v1_application_service, 4);
 
 /**
- * Where a page stands in the whole list.
+ * The position of a page in a list.
  *
  * @generated from message latchkey.v1.Pagination
  */
 export type Pagination = Message<"latchkey.v1.Pagination"> & {
   /**
-   * How many items there are on all pages. Absent where the list is walked by
-   * cursor.
+   * The number of items on all pages. Absent for lists by cursor.
    *
    * @generated from field: optional int32 total_items = 1;
    */
   totalItems?: number | undefined;
 
   /**
-   * The number of this page. Absent where the list is walked by cursor.
+   * The number of this page. Absent for lists by cursor.
    *
    * @generated from field: optional int32 page_number = 2;
    */
   pageNumber?: number | undefined;
 
   /**
-   * How many items a page holds at most.
+   * The maximum number of items on a page.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * How many pages there are. Absent where the list is walked by cursor.
+   * The number of pages. Absent for lists by cursor.
    *
    * @generated from field: optional int32 total_pages = 4;
    */
   totalPages?: number | undefined;
 
   /**
-   * The cursor of what follows: pass it as `start`. Absent on the last page.
+   * The cursor of the next page: pass it as `start`. Absent on the last page.
    *
    * @generated from field: optional string next = 5;
    */
@@ -485,7 +482,7 @@ export const GetApplicationRequestSchema: GenMessage<GetApplicationRequest> = /*
   messageDesc(file_latchkey_v1_application_service, 6);
 
 /**
- * Empty: the application is the one of the caller's key.
+ * Empty. The application is the one of the caller's key.
  *
  * @generated from message latchkey.v1.GetApplicationByKeyRequest
  */
@@ -500,7 +497,7 @@ export const GetApplicationByKeyRequestSchema: GenMessage<GetApplicationByKeyReq
   messageDesc(file_latchkey_v1_application_service, 7);
 
 /**
- * What the application becomes.
+ * The new state of an application.
  *
  * @generated from message latchkey.v1.UpdateApplicationRequest
  */
@@ -513,70 +510,71 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
   id: string;
 
   /**
-   * What people call it, at most 200 characters.
+   * The name, for people, at most 200 characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The permissions granted on everything, in place of those before.
+   * The permissions that are granted directly, on everything. They replace the
+   * previous ones.
    *
    * @generated from field: repeated string permissions = 3;
    */
   permissions: string[];
 
   /**
-   * The access rules granted, in place of those before.
+   * The granted access rules. They replace the previous ones.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 4;
    */
   rules: AccessRule[];
 
   /**
-   * The web pages that its keys, and those of its sessions, may be used from,
-   * by their origin, in place of those before. `https://*.shop.example` stands
-   * for all subdomains. For public applications only.
-   * Absent leaves them unchanged. To allow every origin again, send `[]` or
-   * `null` over REST, and name the field in `update_mask` on other protocols.
+   * The web origins from which its keys and the keys of its sessions may be used.
+   * They replace the previous ones. `https://*.shop.example` matches all
+   * subdomains. For public applications only. If absent, they do not change. To
+   * allow every origin, send `[]` or `null` over REST, or add the field to
+   * `update_mask` on other protocols.
    *
    * @generated from field: repeated string allowed_origins = 5;
    */
   allowedOrigins: string[];
 
   /**
-   * The networks that its keys, and those of its sessions, may be used from, in
-   * CIDR notation, in place of those before. Absent leaves them unchanged. To
-   * allow every network again, send `[]` or `null` over REST, and name the field
-   * in `update_mask` on other protocols.
+   * The networks from which its keys and the keys of its sessions may be used, in
+   * CIDR notation. They replace the previous ones. If absent, they do not change.
+   * To allow every network, send `[]` or `null` over REST, or add the field to
+   * `update_mask` on other protocols.
    *
    * @generated from field: repeated string allowed_cidrs = 6;
    */
   allowedCidrs: string[];
 
   /**
-   * Refuses the call unless the application is still at this `version`, with or
-   * without the double quotes of an ETag. Absent, or `*`, takes it as it is. May
-   * be sent as `if-match` metadata too.
+   * The expected `version` of the application, with or without the double quotes
+   * of an ETag. The call is refused if the version differs. Absent or `*` accepts
+   * any version. Can also be sent as `if-match` metadata.
    *
    * @generated from field: optional string if_match = 7;
    */
   ifMatch?: string | undefined;
 
   /**
-   * How many sessions it may have open at once, in place of the number before.
-   * For public applications only. Absent leaves it unchanged. To return to the
-   * default of the service (`SESSION_QUOTA`), send `null` over REST, and name the
-   * field in `update_mask` on other protocols. Sessions that are open stay open.
+   * The maximum number of open sessions. For public applications only. If absent,
+   * it does not change. To return to the default of the service
+   * (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on
+   * other protocols. Open sessions stay open.
    *
    * @generated from field: optional int32 session_quota = 16;
    */
   sessionQuota?: number | undefined;
 
   /**
-   * The fields to replace even where they are empty, which clears them. A field
-   * that is not empty is replaced whether it is named here or not. Not for REST,
-   * where an explicit `[]` or `null` does the same.
+   * The fields to clear if they are empty. Fields with a value are replaced
+   * whether they are listed here or not. Not for REST, where an explicit `[]` or
+   * `null` has the same effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -591,7 +589,7 @@ export const UpdateApplicationRequestSchema: GenMessage<UpdateApplicationRequest
   messageDesc(file_latchkey_v1_application_service, 8);
 
 /**
- * Whose key to regenerate.
+ * Which application's key to regenerate.
  *
  * @generated from message latchkey.v1.RegenerateApplicationKeyRequest
  */
@@ -604,17 +602,17 @@ export type RegenerateApplicationKeyRequest = Message<"latchkey.v1.RegenerateApp
   id: string;
 
   /**
-   * How long the present key goes on working: 3600s is an hour. Absent, or 0s,
-   * ends it at once, and with it all earlier ones.
+   * How long the current key stays valid: 3600s is one hour. Absent or 0s revokes
+   * it and all earlier keys at once.
    *
    * @generated from field: google.protobuf.Duration grace_period = 2;
    */
   gracePeriod?: Duration | undefined;
 
   /**
-   * Refuses the call unless the application is still at this `version`, with or
-   * without the double quotes of an ETag. Absent, or `*`, takes it as it is. May
-   * be sent as `if-match` metadata too.
+   * The expected `version` of the application, with or without the double quotes
+   * of an ETag. The call is refused if the version differs. Absent or `*` accepts
+   * any version. Can also be sent as `if-match` metadata.
    *
    * @generated from field: optional string if_match = 3;
    */
@@ -642,9 +640,9 @@ export type DeleteApplicationRequest = Message<"latchkey.v1.DeleteApplicationReq
   id: string;
 
   /**
-   * Refuses the call unless the application is still at this `version`, with or
-   * without the double quotes of an ETag. Absent, or `*`, takes it as it is. May
-   * be sent as `if-match` metadata too.
+   * The expected `version` of the application, with or without the double quotes
+   * of an ETag. The call is refused if the version differs. Absent or `*` accepts
+   * any version. Can also be sent as `if-match` metadata.
    *
    * @generated from field: optional string if_match = 2;
    */
@@ -659,7 +657,7 @@ export const DeleteApplicationRequestSchema: GenMessage<DeleteApplicationRequest
   messageDesc(file_latchkey_v1_application_service, 10);
 
 /**
- * Whose keys to list.
+ * Which application's keys to list.
  *
  * @generated from message latchkey.v1.ListApplicationKeysRequest
  */
@@ -686,7 +684,7 @@ export const ListApplicationKeysRequestSchema: GenMessage<ListApplicationKeysReq
  */
 export type ListApplicationKeysResponse = Message<"latchkey.v1.ListApplicationKeysResponse"> & {
   /**
-   * The keys that work, newest first.
+   * The valid keys, newest first.
    *
    * @generated from field: repeated latchkey.v1.ApplicationKey data = 1;
    */
@@ -701,7 +699,7 @@ export const ListApplicationKeysResponseSchema: GenMessage<ListApplicationKeysRe
   messageDesc(file_latchkey_v1_application_service, 12);
 
 /**
- * Which key to end.
+ * Which key to revoke.
  *
  * @generated from message latchkey.v1.DeleteApplicationKeyRequest
  */
@@ -721,9 +719,9 @@ export type DeleteApplicationKeyRequest = Message<"latchkey.v1.DeleteApplication
   keyId: string;
 
   /**
-   * Refuses the call unless the application is still at this `version`, with or
-   * without the double quotes of an ETag. Absent, or `*`, takes it as it is. May
-   * be sent as `if-match` metadata too.
+   * The expected `version` of the application, with or without the double quotes
+   * of an ETag. The call is refused if the version differs. Absent or `*` accepts
+   * any version. Can also be sent as `if-match` metadata.
    *
    * @generated from field: optional string if_match = 3;
    */
@@ -751,9 +749,9 @@ export type DisableApplicationRequest = Message<"latchkey.v1.DisableApplicationR
   id: string;
 
   /**
-   * Refuses the call unless the application is still at this `version`, with or
-   * without the double quotes of an ETag. Absent, or `*`, takes it as it is. May
-   * be sent as `if-match` metadata too.
+   * The expected `version` of the application, with or without the double quotes
+   * of an ETag. The call is refused if the version differs. Absent or `*` accepts
+   * any version. Can also be sent as `if-match` metadata.
    *
    * @generated from field: optional string if_match = 2;
    */
@@ -781,9 +779,9 @@ export type EnableApplicationRequest = Message<"latchkey.v1.EnableApplicationReq
   id: string;
 
   /**
-   * Refuses the call unless the application is still at this `version`, with or
-   * without the double quotes of an ETag. Absent, or `*`, takes it as it is. May
-   * be sent as `if-match` metadata too.
+   * The expected `version` of the application, with or without the double quotes
+   * of an ETag. The call is refused if the version differs. Absent or `*` accepts
+   * any version. Can also be sent as `if-match` metadata.
    *
    * @generated from field: optional string if_match = 2;
    */
@@ -798,20 +796,19 @@ export const EnableApplicationRequestSchema: GenMessage<EnableApplicationRequest
   messageDesc(file_latchkey_v1_application_service, 15);
 
 /**
- * Manages applications, the named API keys of a tenant. Everything happens
- * inside the tenant of the caller's key.
+ * Manages applications, the named API keys of a tenant. All methods are limited
+ * to the tenant of the caller's key.
  *
  * @generated from service latchkey.v1.ApplicationService
  */
 export const ApplicationService: GenService<{
   /**
-   * Creates an application and answers with its key, which is shown here and
-   * never again.
+   * Creates an application and returns its key, which is shown only once.
    *
-   * Permissions of this service itself can be given only by a caller that
-   * holds them, and by one that expires only to applications that expire no
-   * later. Those of other services can be given freely by management
-   * applications; others give only what a grant of their own covers.
+   * Only a caller that holds a permission of this service can grant it. A caller
+   * that expires can grant it only to applications that expire no later.
+   * Management applications can grant any permission of other services. Other
+   * callers can grant only what their own grants cover.
    *
    * @generated from rpc latchkey.v1.ApplicationService.CreateApplication
    */
@@ -821,11 +818,10 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Lists the applications of the tenant, or those that are searched for, newest
-   * first unless another order is asked for.
+   * Lists or searches the applications of the tenant, newest first by default.
    *
-   * Ask for pages by number, or, in a large tenant, walk by cursor: pass the
-   * `pagination.next` of each answer as the `start` of the next call.
+   * Request pages by number, or by cursor in a large tenant: pass
+   * `pagination.next` of the response as `start`.
    *
    * @generated from rpc latchkey.v1.ApplicationService.ListApplications
    */
@@ -845,8 +841,8 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Gets the application that the caller's own key belongs to. With the key
-   * of a session it is the application that the session was opened with.
+   * Gets the application of the caller's own key. For the key of a session, it is
+   * the application that opened the session.
    *
    * @generated from rpc latchkey.v1.ApplicationService.GetApplicationByKey
    */
@@ -856,14 +852,13 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Replaces the name, the permissions and the rules of an application as a
-   * whole. Its allowed origins and networks and its session quota change only
-   * where the request gives them. It does not change the
-   * type, keys, status, expiry or tenant.
+   * Replaces the name, the permissions and the rules of an application. The
+   * allowed origins and networks and the session quota change only if the request
+   * contains them. The type, keys, status, expiry and tenant do not change.
    *
-   * Whoever changes an application, its keys or its status needs all permissions
-   * of this service that it holds. What it is given is limited as in
-   * CreateApplication; what it had before counts as given by nobody.
+   * To change an application, its keys or its status, the caller must hold all
+   * permissions of this service that the application holds. New grants are
+   * limited as in CreateApplication. Existing grants need no further permission.
    *
    * @generated from rpc latchkey.v1.ApplicationService.UpdateApplication
    */
@@ -873,13 +868,12 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Gives an application a new key, shown here and never again. Sessions opened
-   * with the old one live on.
+   * Creates a new key for an application, which is shown only once. Open sessions
+   * stay valid.
    *
-   * Without a grace period every earlier key stops working at once. With one,
-   * the present key goes on working until it is over and then ends by itself,
-   * so that the new key can be rolled out meanwhile. An application has at most
-   * three keys that work.
+   * Without a grace period, all earlier keys are revoked at once. With one, the
+   * current key stays valid until the grace period is over, so that the new key
+   * can be rolled out. An application has at most three valid keys.
    *
    * @generated from rpc latchkey.v1.ApplicationService.RegenerateApplicationKey
    */
@@ -889,8 +883,7 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Lists the keys of an application that work, newest first, without the keys
-   * themselves.
+   * Lists the valid keys of an application, newest first, without their secrets.
    *
    * @generated from rpc latchkey.v1.ApplicationService.ListApplicationKeys
    */
@@ -900,7 +893,7 @@ export const ApplicationService: GenService<{
     output: typeof ListApplicationKeysResponseSchema;
   },
   /**
-   * Ends one key of an application at once. The others go on working.
+   * Revokes one key of an application at once. The others stay valid.
    *
    * @generated from rpc latchkey.v1.ApplicationService.DeleteApplicationKey
    */
@@ -910,10 +903,10 @@ export const ApplicationService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Refuses the keys of an application, and those of the sessions that it opened
-   * or authorized, until it is enabled again. Nothing else about it changes. The last enabled application
-   * of a tenant that can create and update applications cannot be disabled,
-   * deleted or deprived of that.
+   * Disables an application. Its keys, and the keys of the sessions that it opened
+   * or authorized, are refused until it is enabled again. The last enabled
+   * application of a tenant that can create and update applications cannot be
+   * disabled, deleted or lose these permissions.
    *
    * @generated from rpc latchkey.v1.ApplicationService.DisableApplication
    */
@@ -923,8 +916,8 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Lets the keys of an application work again, and those of the sessions that it
-   * opened or authorized and that have not ended meanwhile.
+   * Enables an application. Its keys, and the keys of the sessions that it opened
+   * or authorized, become valid again unless they have expired or been revoked.
    *
    * @generated from rpc latchkey.v1.ApplicationService.EnableApplication
    */
@@ -934,8 +927,8 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * Deletes an application. Its keys, and those of the sessions that it opened or
-   * authorized, stop working at once.
+   * Deletes an application. Its keys, and the sessions that it opened or
+   * authorized, are revoked at once.
    *
    * @generated from rpc latchkey.v1.ApplicationService.DeleteApplication
    */

@@ -19,10 +19,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/event_service.proto.
  */
 export const file_latchkey_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9sYXRjaGtleS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEgtsYXRjaGtleS52MSKQCwoFRXZlbnQSOwoCaWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTYtMWIyYy03ZDNlLThmNDAtNWE2YjdjOGQ5ZTBmsAEBEooDCgRraW5kGAIgASgJQvsCukj3AnL0AlITYXBwbGljYXRpb24uY3JlYXRlZFITYXBwbGljYXRpb24udXBkYXRlZFIUYXBwbGljYXRpb24uZGlzYWJsZWRSE2FwcGxpY2F0aW9uLmVuYWJsZWRSE2FwcGxpY2F0aW9uLmRlbGV0ZWRSHGFwcGxpY2F0aW9uLnNlc3Npb25zX3Jldm9rZWRSFGFwcGxpY2F0aW9uLmV4cGlyaW5nUhNhcHBsaWNhdGlvbi5leHBpcmVkUhVsYXN0X21hbmFnZXIuZXhwaXJpbmdSFGxhc3RfbWFuYWdlci5leHBpcmVkUg9rZXkucmVnZW5lcmF0ZWRSC2tleS5kZWxldGVkUgxrZXkuZXhwaXJpbmdSC2tleS5leHBpcmVkUg9zZXNzaW9uLmNyZWF0ZWRSEnNlc3Npb24uYXV0aG9yaXplZFIPc2Vzc2lvbi5kZWxldGVkUg1hY2Nlc3MuZGVuaWVkkgITYXBwbGljYXRpb24udXBkYXRlZBI5CgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCIDZ29kGEjEKB291dGNvbWUYBCABKAlCILpIHXIbUgdzdWNjZXNzUgZkZW5pZWSSAgdzdWNjZXNzEiYKBWFjdG9yGAUgASgLMhcubGF0Y2hrZXkudjEuRXZlbnRQYXJ0eRInCgZ0YXJnZXQYBiABKAsyFy5sYXRjaGtleS52MS5FdmVudFBhcnR5EiwKBmJlZm9yZRgHIAEoCzIcLmxhdGNoa2V5LnYxLkNyZWRlbnRpYWxTdGF0ZRIrCgVhZnRlchgIIAEoCzIcLmxhdGNoa2V5LnYxLkNyZWRlbnRpYWxTdGF0ZRIwCgZyZWFzb24YCSABKAlCG7pIGHIWEAGSAhFwZXJtaXNzaW9uX2RlbmllZEgAiAEBEk0KBm1ldGhvZBgKIAEoCUI4ukg1cjOSAjBsYXRjaGtleS52MS5BcHBsaWNhdGlvblNlcnZpY2UvVXBkYXRlQXBwbGljYXRpb25IAYgBARJFCgpyZXF1ZXN0X2lkGAsgASgJQiy6SClyJ5ICJGI3YzFmMGUyLTRhNWQtNGMzYi05ZThmLTFhMmIzYzRkNWU2ZkgCiAEBEikKB2FkZHJlc3MYDCABKAlCE7pIEHIOkgILMjAzLjAuMTEzLjdIA4gBARIdCgVjb3VudBgNIAEoBUIJukgGGgRAASgBSASIAQESOwoHZW5kc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGOpgCukiUAhp0CgxldmVudC5yZWFzb24SNHdoYXQgd2FzIGRlbmllZCBoYXMgYSByZWFzb24sIHdoYXQgd2FzIGRvbmUgaGFzIG5vbmUaLih0aGlzLm91dGNvbWUgPT0gJ2RlbmllZCcpID09IGhhcyh0aGlzLnJlYXNvbikamwEKDWV2ZW50LmVuZHNfYXQSJndoYXQgdGVsbHMgb2YgYW4gZW5kIHNheXMgd2hlbiB0aGF0IGlzGmJoYXModGhpcy5lbmRzX2F0KSA9PSB0aGlzLmtpbmQubWF0Y2hlcygnWy5dKGV4cGlyaW5nfGV4cGlyZWQpJCcpIHx8IHRoaXMua2luZCA9PSAna2V5LnJlZ2VuZXJhdGVkJ0IJCgdfcmVhc29uQgkKB19tZXRob2RCDQoLX3JlcXVlc3RfaWRCCgoIX2FkZHJlc3NCCAoGX2NvdW50Ip8DCgpFdmVudFBhcnR5EkwKDmFwcGxpY2F0aW9uX2lkGAEgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmM2UtN2MxZC05YjVhLTJmNGU2ZDhjMGIxYbABAUgAiAEBEkgKCnNlc3Npb25faWQYAiABKAlCL7pILHIqkgIkMDE5OGM4YTQtNWQ2Zi03YjIxLThlM2MtMWEyYjNjNGQ1ZTZmsAEBSAGIAQESRAoGa2V5X2lkGAMgASgJQi+6SCxyKpICJDAxOThjOGEyLTdmNDAtN2EzYi04YzFkLTNlNWY3YTliMWMyZLABAUgCiAEBOoUBukiBARp/ChpldmVudF9wYXJ0eS5zZXNzaW9uX29yX2tleRI0aXQgaXMgYSBzZXNzaW9uIG9yIGEga2V5IG9mIGFuIGFwcGxpY2F0aW9uLCBub3QgYm90aBorIShoYXModGhpcy5zZXNzaW9uX2lkKSAmJiBoYXModGhpcy5rZXlfaWQpKUIRCg9fYXBwbGljYXRpb25faWRCDQoLX3Nlc3Npb25faWRCCQoHX2tleV9pZCLQAwoPQ3JlZGVudGlhbFN0YXRlEisKBG5hbWUYASABKAlCGLpIFXITkgIQQ2hlY2tvdXQgYmFja2VuZEgAiAEBEi4KC3Blcm1pc3Npb25zGAIgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAMgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRI3CgZzdGF0dXMYBCABKAlCIrpIH3IdUgdlbmFibGVkUghkaXNhYmxlZJICB2VuYWJsZWRIAYgBARI+Cg9hbGxvd2VkX29yaWdpbnMYBSADKAlCJbpIIpIBHyIdchuSAhhodHRwczovL3Nob3AuZXhhbXBsZS5jb20SMgoNYWxsb3dlZF9jaWRycxgGIAMoCUIbukgYkgEVIhNyEZICDjIwMy4wLjExMy4wLzI0Ej4KCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAwODoBhIlCg1zZXNzaW9uX3F1b3RhGAggASgFQgm6SAYaBEDQhgNIAogBAUIHCgVfbmFtZUIJCgdfc3RhdHVzQhAKDl9zZXNzaW9uX3F1b3RhIqgGChFMaXN0RXZlbnRzUmVxdWVzdBJECgZ0YXJnZXQYASABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBSACIAQESQwoFYWN0b3IYAiABKAlCL7pILHIqkgIkMDE5OGM4YTAtMTFkMy03ZTAyLWE2YjgtOWMwZDFlMmYzYTRisAEBSAGIAQESjwMKBGtpbmQYAyABKAlC+wK6SPcCcvQCUhNhcHBsaWNhdGlvbi5jcmVhdGVkUhNhcHBsaWNhdGlvbi51cGRhdGVkUhRhcHBsaWNhdGlvbi5kaXNhYmxlZFITYXBwbGljYXRpb24uZW5hYmxlZFITYXBwbGljYXRpb24uZGVsZXRlZFIcYXBwbGljYXRpb24uc2Vzc2lvbnNfcmV2b2tlZFIUYXBwbGljYXRpb24uZXhwaXJpbmdSE2FwcGxpY2F0aW9uLmV4cGlyZWRSFWxhc3RfbWFuYWdlci5leHBpcmluZ1IUbGFzdF9tYW5hZ2VyLmV4cGlyZWRSD2tleS5yZWdlbmVyYXRlZFILa2V5LmRlbGV0ZWRSDGtleS5leHBpcmluZ1ILa2V5LmV4cGlyZWRSD3Nlc3Npb24uY3JlYXRlZFISc2Vzc2lvbi5hdXRob3JpemVkUg9zZXNzaW9uLmRlbGV0ZWRSDWFjY2Vzcy5kZW5pZWSSAhNhcHBsaWNhdGlvbi51cGRhdGVkSAKIAQESOQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiAttbZBhI5CgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDZ29kGEh4KBHNpemUYBiABKAVCC7pICBoGQBQYZCgBSAOIAQESLwoFc3RhcnQYByABKAlCG7pIGHIWGOgHkgIQYzJWaGJHVmtJSEJzWVdObEgEiAEBQgkKB190YXJnZXRCCAoGX2FjdG9yQgcKBV9raW5kQgcKBV9zaXplQggKBl9zdGFydCJrChJMaXN0RXZlbnRzUmVzcG9uc2USMwoKcGFnaW5hdGlvbhgBIAEoCzIXLmxhdGNoa2V5LnYxLlBhZ2luYXRpb25CBrpIA8gBARIgCgRkYXRhGAIgAygLMhIubGF0Y2hrZXkudjEuRXZlbnQi2gUKEldhdGNoRXZlbnRzUmVxdWVzdBI8CgxyZXN1bWVfdG9rZW4YASABKAlCIbpIHnIcEAEY6AeSAhRjMlZoYkdWa0lIQnZjMmwwYVc5dUgAiAEBEikKDGhlYXJ0YmVhdF9tcxgCIAEoBUIOukgLGglA9AMY4NQDKDJIAYgBARJECgZ0YXJnZXQYAyABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBSAKIAQESQwoFYWN0b3IYBCABKAlCL7pILHIqkgIkMDE5OGM4YTAtMTFkMy03ZTAyLWE2YjgtOWMwZDFlMmYzYTRisAEBSAOIAQESjwMKBGtpbmQYBSABKAlC+wK6SPcCcvQCUhNhcHBsaWNhdGlvbi5jcmVhdGVkUhNhcHBsaWNhdGlvbi51cGRhdGVkUhRhcHBsaWNhdGlvbi5kaXNhYmxlZFITYXBwbGljYXRpb24uZW5hYmxlZFITYXBwbGljYXRpb24uZGVsZXRlZFIcYXBwbGljYXRpb24uc2Vzc2lvbnNfcmV2b2tlZFIUYXBwbGljYXRpb24uZXhwaXJpbmdSE2FwcGxpY2F0aW9uLmV4cGlyZWRSFWxhc3RfbWFuYWdlci5leHBpcmluZ1IUbGFzdF9tYW5hZ2VyLmV4cGlyZWRSD2tleS5yZWdlbmVyYXRlZFILa2V5LmRlbGV0ZWRSDGtleS5leHBpcmluZ1ILa2V5LmV4cGlyZWRSD3Nlc3Npb24uY3JlYXRlZFISc2Vzc2lvbi5hdXRob3JpemVkUg9zZXNzaW9uLmRlbGV0ZWRSDWFjY2Vzcy5kZW5pZWSSAhNhcHBsaWNhdGlvbi51cGRhdGVkSASIAQFCDwoNX3Jlc3VtZV90b2tlbkIPCg1faGVhcnRiZWF0X21zQgkKB190YXJnZXRCCAoGX2FjdG9yQgcKBV9raW5kIoUBChNXYXRjaEV2ZW50c1Jlc3BvbnNlEiIKBmV2ZW50cxgBIAMoCzISLmxhdGNoa2V5LnYxLkV2ZW50EhYKBXJlc2V0GAIgASgIQge6SARqAhAAEjIKDHJlc3VtZV90b2tlbhgDIAEoCUIcukgZcheSAhRjMlZoYkdWa0lIQnZjMmwwYVc5dTKIAwoMRXZlbnRTZXJ2aWNlEr8BCgpMaXN0RXZlbnRzEh4ubGF0Y2hrZXkudjEuTGlzdEV2ZW50c1JlcXVlc3QaHy5sYXRjaGtleS52MS5MaXN0RXZlbnRzUmVzcG9uc2UicJACAYq1GAwKCmV2ZW50OnJlYWSqtRgWcGFnaW5hdGlvbi50b3RhbF9pdGVtc6q1GBZwYWdpbmF0aW9uLnBhZ2VfbnVtYmVyqrUYFnBhZ2luYXRpb24udG90YWxfcGFnZXOC0+STAgkSBy9ldmVudHMSZAoLV2F0Y2hFdmVudHMSHy5sYXRjaGtleS52MS5XYXRjaEV2ZW50c1JlcXVlc3QaIC5sYXRjaGtleS52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlIhCKtRgMCgpldmVudDpyZWFkMAEaUJq1GEwKCmV2ZW50OnJlYWQSOVJlYWQgdGhlIHRyYWlsIG9mIHdoYXQgd2FzIGRvbmUgYW5kIGRlbmllZCwgYW5kIHdhdGNoIGl0LhoDAQMEYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_application_service, file_latchkey_v1_options]);
+  fileDesc("Ch9sYXRjaGtleS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEgtsYXRjaGtleS52MSKaCwoFRXZlbnQSOwoCaWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTYtMWIyYy03ZDNlLThmNDAtNWE2YjdjOGQ5ZTBmsAEBEooDCgRraW5kGAIgASgJQvsCukj3AnL0AlITYXBwbGljYXRpb24uY3JlYXRlZFITYXBwbGljYXRpb24udXBkYXRlZFIUYXBwbGljYXRpb24uZGlzYWJsZWRSE2FwcGxpY2F0aW9uLmVuYWJsZWRSE2FwcGxpY2F0aW9uLmRlbGV0ZWRSHGFwcGxpY2F0aW9uLnNlc3Npb25zX3Jldm9rZWRSFGFwcGxpY2F0aW9uLmV4cGlyaW5nUhNhcHBsaWNhdGlvbi5leHBpcmVkUhVsYXN0X21hbmFnZXIuZXhwaXJpbmdSFGxhc3RfbWFuYWdlci5leHBpcmVkUg9rZXkucmVnZW5lcmF0ZWRSC2tleS5kZWxldGVkUgxrZXkuZXhwaXJpbmdSC2tleS5leHBpcmVkUg9zZXNzaW9uLmNyZWF0ZWRSEnNlc3Npb24uYXV0aG9yaXplZFIPc2Vzc2lvbi5kZWxldGVkUg1hY2Nlc3MuZGVuaWVkkgITYXBwbGljYXRpb24udXBkYXRlZBI5CgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCIDZ29kGEjEKB291dGNvbWUYBCABKAlCILpIHXIbUgdzdWNjZXNzUgZkZW5pZWSSAgdzdWNjZXNzEiYKBWFjdG9yGAUgASgLMhcubGF0Y2hrZXkudjEuRXZlbnRQYXJ0eRInCgZ0YXJnZXQYBiABKAsyFy5sYXRjaGtleS52MS5FdmVudFBhcnR5EiwKBmJlZm9yZRgHIAEoCzIcLmxhdGNoa2V5LnYxLkNyZWRlbnRpYWxTdGF0ZRIrCgVhZnRlchgIIAEoCzIcLmxhdGNoa2V5LnYxLkNyZWRlbnRpYWxTdGF0ZRIwCgZyZWFzb24YCSABKAlCG7pIGHIWEAGSAhFwZXJtaXNzaW9uX2RlbmllZEgAiAEBEk0KBm1ldGhvZBgKIAEoCUI4ukg1cjOSAjBsYXRjaGtleS52MS5BcHBsaWNhdGlvblNlcnZpY2UvVXBkYXRlQXBwbGljYXRpb25IAYgBARJFCgpyZXF1ZXN0X2lkGAsgASgJQiy6SClyJ5ICJGI3YzFmMGUyLTRhNWQtNGMzYi05ZThmLTFhMmIzYzRkNWU2ZkgCiAEBEikKB2FkZHJlc3MYDCABKAlCE7pIEHIOkgILMjAzLjAuMTEzLjdIA4gBARIdCgVjb3VudBgNIAEoBUIJukgGGgRAASgBSASIAQESOwoHZW5kc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGOqICukieAhp/CgxldmVudC5yZWFzb24SP3JlYXNvbiBpcyByZXF1aXJlZCBmb3IgZGVuaWVkIGV2ZW50cyBhbmQgbm90IGFsbG93ZWQgZm9yIG90aGVycxouKHRoaXMub3V0Y29tZSA9PSAnZGVuaWVkJykgPT0gaGFzKHRoaXMucmVhc29uKRqaAQoNZXZlbnQuZW5kc19hdBIlZW5kc19hdCBpcyByZXF1aXJlZCBmb3IgZXhwaXJ5IGV2ZW50cxpiaGFzKHRoaXMuZW5kc19hdCkgPT0gdGhpcy5raW5kLm1hdGNoZXMoJ1suXShleHBpcmluZ3xleHBpcmVkKSQnKSB8fCB0aGlzLmtpbmQgPT0gJ2tleS5yZWdlbmVyYXRlZCdCCQoHX3JlYXNvbkIJCgdfbWV0aG9kQg0KC19yZXF1ZXN0X2lkQgoKCF9hZGRyZXNzQggKBl9jb3VudCKRAwoKRXZlbnRQYXJ0eRJMCg5hcHBsaWNhdGlvbl9pZBgBIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIAIgBARJICgpzZXNzaW9uX2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABAUgBiAEBEkQKBmtleV9pZBgDIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjQwLTdhM2ItOGMxZC0zZTVmN2E5YjFjMmSwAQFIAogBATp4ukh1GnMKGmV2ZW50X3BhcnR5LnNlc3Npb25fb3Jfa2V5EihzZXNzaW9uX2lkIGFuZCBrZXlfaWQgY2Fubm90IGJlIGNvbWJpbmVkGishKGhhcyh0aGlzLnNlc3Npb25faWQpICYmIGhhcyh0aGlzLmtleV9pZCkpQhEKD19hcHBsaWNhdGlvbl9pZEINCgtfc2Vzc2lvbl9pZEIJCgdfa2V5X2lkItADCg9DcmVkZW50aWFsU3RhdGUSKwoEbmFtZRgBIAEoCUIYukgVchOSAhBDaGVja291dCBiYWNrZW5kSACIAQESLgoLcGVybWlzc2lvbnMYAiADKAlCGbpIFpIBEyIRcg+SAgx0b2tlbjpjcmVhdGUSJgoFcnVsZXMYAyADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlEjcKBnN0YXR1cxgEIAEoCUIiukgfch1SB2VuYWJsZWRSCGRpc2FibGVkkgIHZW5hYmxlZEgBiAEBEj4KD2FsbG93ZWRfb3JpZ2lucxgFIAMoCUIlukgikgEfIh1yG5ICGGh0dHBzOi8vc2hvcC5leGFtcGxlLmNvbRIyCg1hbGxvd2VkX2NpZHJzGAYgAygJQhu6SBiSARUiE3IRkgIOMjAzLjAuMTEzLjAvMjQSPgoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIDA4OgGEiUKDXNlc3Npb25fcXVvdGEYCCABKAVCCbpIBhoEQNCGA0gCiAEBQgcKBV9uYW1lQgkKB19zdGF0dXNCEAoOX3Nlc3Npb25fcXVvdGEiqAYKEUxpc3RFdmVudHNSZXF1ZXN0EkQKBnRhcmdldBgBIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIAIgBARJDCgVhY3RvchgCIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIAYgBARKPAwoEa2luZBgDIAEoCUL7ArpI9wJy9AJSE2FwcGxpY2F0aW9uLmNyZWF0ZWRSE2FwcGxpY2F0aW9uLnVwZGF0ZWRSFGFwcGxpY2F0aW9uLmRpc2FibGVkUhNhcHBsaWNhdGlvbi5lbmFibGVkUhNhcHBsaWNhdGlvbi5kZWxldGVkUhxhcHBsaWNhdGlvbi5zZXNzaW9uc19yZXZva2VkUhRhcHBsaWNhdGlvbi5leHBpcmluZ1ITYXBwbGljYXRpb24uZXhwaXJlZFIVbGFzdF9tYW5hZ2VyLmV4cGlyaW5nUhRsYXN0X21hbmFnZXIuZXhwaXJlZFIPa2V5LnJlZ2VuZXJhdGVkUgtrZXkuZGVsZXRlZFIMa2V5LmV4cGlyaW5nUgtrZXkuZXhwaXJlZFIPc2Vzc2lvbi5jcmVhdGVkUhJzZXNzaW9uLmF1dGhvcml6ZWRSD3Nlc3Npb24uZGVsZXRlZFINYWNjZXNzLmRlbmllZJICE2FwcGxpY2F0aW9uLnVwZGF0ZWRIAogBARI5CgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDrpIC7IBCFIGCIC21tkGEjkKBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYIgNnb2QYSHgoEc2l6ZRgGIAEoBUILukgIGgZAFBhkKAFIA4gBARIvCgVzdGFydBgHIAEoCUIbukgYchYY6AeSAhBjMlZoYkdWa0lIQnNZV05sSASIAQFCCQoHX3RhcmdldEIICgZfYWN0b3JCBwoFX2tpbmRCBwoFX3NpemVCCAoGX3N0YXJ0ImsKEkxpc3RFdmVudHNSZXNwb25zZRIzCgpwYWdpbmF0aW9uGAEgASgLMhcubGF0Y2hrZXkudjEuUGFnaW5hdGlvbkIGukgDyAEBEiAKBGRhdGEYAiADKAsyEi5sYXRjaGtleS52MS5FdmVudCLaBQoSV2F0Y2hFdmVudHNSZXF1ZXN0EjwKDHJlc3VtZV90b2tlbhgBIAEoCUIhukgechwQARjoB5ICFGMyVmhiR1ZrSUhCdmMybDBhVzl1SACIAQESKQoMaGVhcnRiZWF0X21zGAIgASgFQg66SAsaCUD0Axjg1AMoMkgBiAEBEkQKBnRhcmdldBgDIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIAogBARJDCgVhY3RvchgEIAEoCUIvukgsciqSAiQwMTk4YzhhMC0xMWQzLTdlMDItYTZiOC05YzBkMWUyZjNhNGKwAQFIA4gBARKPAwoEa2luZBgFIAEoCUL7ArpI9wJy9AJSE2FwcGxpY2F0aW9uLmNyZWF0ZWRSE2FwcGxpY2F0aW9uLnVwZGF0ZWRSFGFwcGxpY2F0aW9uLmRpc2FibGVkUhNhcHBsaWNhdGlvbi5lbmFibGVkUhNhcHBsaWNhdGlvbi5kZWxldGVkUhxhcHBsaWNhdGlvbi5zZXNzaW9uc19yZXZva2VkUhRhcHBsaWNhdGlvbi5leHBpcmluZ1ITYXBwbGljYXRpb24uZXhwaXJlZFIVbGFzdF9tYW5hZ2VyLmV4cGlyaW5nUhRsYXN0X21hbmFnZXIuZXhwaXJlZFIPa2V5LnJlZ2VuZXJhdGVkUgtrZXkuZGVsZXRlZFIMa2V5LmV4cGlyaW5nUgtrZXkuZXhwaXJlZFIPc2Vzc2lvbi5jcmVhdGVkUhJzZXNzaW9uLmF1dGhvcml6ZWRSD3Nlc3Npb24uZGVsZXRlZFINYWNjZXNzLmRlbmllZJICE2FwcGxpY2F0aW9uLnVwZGF0ZWRIBIgBAUIPCg1fcmVzdW1lX3Rva2VuQg8KDV9oZWFydGJlYXRfbXNCCQoHX3RhcmdldEIICgZfYWN0b3JCBwoFX2tpbmQihQEKE1dhdGNoRXZlbnRzUmVzcG9uc2USIgoGZXZlbnRzGAEgAygLMhIubGF0Y2hrZXkudjEuRXZlbnQSFgoFcmVzZXQYAiABKAhCB7pIBGoCEAASMgoMcmVzdW1lX3Rva2VuGAMgASgJQhy6SBlyF5ICFGMyVmhiR1ZrSUhCdmMybDBhVzl1MuwCCgxFdmVudFNlcnZpY2USvwEKCkxpc3RFdmVudHMSHi5sYXRjaGtleS52MS5MaXN0RXZlbnRzUmVxdWVzdBofLmxhdGNoa2V5LnYxLkxpc3RFdmVudHNSZXNwb25zZSJwkAIBirUYDAoKZXZlbnQ6cmVhZKq1GBZwYWdpbmF0aW9uLnRvdGFsX2l0ZW1zqrUYFnBhZ2luYXRpb24ucGFnZV9udW1iZXKqtRgWcGFnaW5hdGlvbi50b3RhbF9wYWdlc4LT5JMCCRIHL2V2ZW50cxJkCgtXYXRjaEV2ZW50cxIfLmxhdGNoa2V5LnYxLldhdGNoRXZlbnRzUmVxdWVzdBogLmxhdGNoa2V5LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UiEIq1GAwKCmV2ZW50OnJlYWQwARo0mrUYMAoKZXZlbnQ6cmVhZBIdUmVhZCBhbmQgd2F0Y2ggdGhlIGF1ZGl0IGxvZy4aAwEDBGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_application_service, file_latchkey_v1_options]);
 
 /**
- * Something that happened.
+ * An entry of the audit log.
  *
  * @generated from message latchkey.v1.Event
  */
@@ -35,12 +35,11 @@ export type Event = Message<"latchkey.v1.Event"> & {
   id: string;
 
   /**
-   * What happened. `application.expiring` and `key.expiring` are told a week
-   * and a day before the end, `application.expired` and `key.expired` after it.
-   * `last_manager.expiring` and `last_manager.expired` come with them where the
-   * tenant is left without an enabled application that can create and update
-   * applications.
-   * `access.denied` tells of calls that were refused, whatever they were about.
+   * The kind of event. `application.expiring` and `key.expiring` are recorded a
+   * week and a day before the expiry, `application.expired` and `key.expired`
+   * after it. `last_manager.expiring` and `last_manager.expired` follow them if
+   * the tenant is left without an enabled application that can create and update
+   * applications. `access.denied` records refused calls of any method.
    *
    * @generated from field: string kind = 2;
    */
@@ -54,49 +53,48 @@ export type Event = Message<"latchkey.v1.Event"> & {
   at?: Timestamp | undefined;
 
   /**
-   * Whether it was done or refused: `success` or `denied`.
+   * The outcome: `success` or `denied`.
    *
    * @generated from field: string outcome = 4;
    */
   outcome: string;
 
   /**
-   * Who did it. Absent where nobody did, such as an expiry, and where a call
-   * was refused because its key does not work.
+   * The principal that acted. Absent for events without one, such as an expiry,
+   * and for calls that were refused because of an invalid key.
    *
    * @generated from field: latchkey.v1.EventParty actor = 5;
    */
   actor?: EventParty | undefined;
 
   /**
-   * To whom it was done: the application, session or key. Of a refused key, the
-   * one that it belongs or belonged to. Absent where a call was refused before
-   * it was known whom it is about, for want of a permission of its own.
+   * The application, session or key that was affected. For a refused key, its
+   * current or former owner. Absent if the call was refused before its target was
+   * known, because the caller lacks the permission.
    *
    * @generated from field: latchkey.v1.EventParty target = 6;
    */
   target?: EventParty | undefined;
 
   /**
-   * What the target was before, where that changed.
+   * The state of the target before the change, if it changed.
    *
    * @generated from field: latchkey.v1.CredentialState before = 7;
    */
   before?: CredentialState | undefined;
 
   /**
-   * What the target became.
+   * The state of the target after the change.
    *
    * @generated from field: latchkey.v1.CredentialState after = 8;
    */
   after?: CredentialState | undefined;
 
   /**
-   * Why it was denied, in a word that never changes its meaning: the code of
-   * the error, such as `permission_denied`, or, for a key that does not work,
-   * `unknown_key` (a secret that is wrong, or was replaced), `expired` or
-   * `disabled`. `several` stands for refusals that were too many to be told
-   * apart. Absent where it was done.
+   * The reason for a denial, as a stable code: the code of the error, such as
+   * `permission_denied`, or, for an invalid key, `unknown_key` (a wrong or
+   * replaced secret), `expired` or `disabled`. `several` summarizes different
+   * denials that were too many to record one by one. Absent on success.
    *
    * @generated from field: optional string reason = 9;
    */
@@ -110,30 +108,30 @@ export type Event = Message<"latchkey.v1.Event"> & {
   method?: string | undefined;
 
   /**
-   * The id of the request, as its answer and the log have it. Of refusals, that
-   * of the first one.
+   * The id of the request, as in its response and in the log. For several
+   * denials, the id of the first request.
    *
    * @generated from field: optional string request_id = 11;
    */
   requestId?: string | undefined;
 
   /**
-   * The network address that was called from.
+   * The client address of the call.
    *
    * @generated from field: optional string address = 12;
    */
   address?: string | undefined;
 
   /**
-   * Of how many refusals of the same kind this one tells. Absent means one.
+   * The number of denials of the same kind in this event. Absent means one.
    *
    * @generated from field: optional int32 count = 13;
    */
   count?: number | undefined;
 
   /**
-   * The end that is told of. Of `key.regenerated`, when the key before it ends;
-   * absent where that ended at once.
+   * The time of the expiry. For `key.regenerated`, when the previous key expires;
+   * absent if it was revoked at once.
    *
    * @generated from field: google.protobuf.Timestamp ends_at = 14;
    */
@@ -148,27 +146,27 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_event_service, 0);
 
 /**
- * Who did something, or to whom it was done.
+ * The actor or target of an event.
  *
  * @generated from message latchkey.v1.EventParty
  */
 export type EventParty = Message<"latchkey.v1.EventParty"> & {
   /**
-   * The application, or the one of the session or key.
+   * The application, or the application of the session or key.
    *
    * @generated from field: optional string application_id = 1;
    */
   applicationId?: string | undefined;
 
   /**
-   * The session, where it is one.
+   * The session, if it is one.
    *
    * @generated from field: optional string session_id = 2;
    */
   sessionId?: string | undefined;
 
   /**
-   * The key of the application, by its id, where it is about one.
+   * The id of the key of the application, if the event concerns one.
    *
    * @generated from field: optional string key_id = 3;
    */
@@ -183,63 +181,63 @@ export const EventPartySchema: GenMessage<EventParty> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_event_service, 1);
 
 /**
- * What an application or session was, or became.
+ * The state of an application or session before or after a change.
  *
  * @generated from message latchkey.v1.CredentialState
  */
 export type CredentialState = Message<"latchkey.v1.CredentialState"> & {
   /**
-   * What people call it. Absent for a session.
+   * The name. Absent for a session.
    *
    * @generated from field: optional string name = 1;
    */
   name?: string | undefined;
 
   /**
-   * The permissions that it had on everything.
+   * The permissions that were granted directly, on everything.
    *
    * @generated from field: repeated string permissions = 2;
    */
   permissions: string[];
 
   /**
-   * The access rules that it had.
+   * The access rules.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 3;
    */
   rules: AccessRule[];
 
   /**
-   * Whether its keys worked: `enabled` or `disabled`. Absent for a session.
+   * The status: `enabled` or `disabled`. Absent for a session.
    *
    * @generated from field: optional string status = 4;
    */
   status?: string | undefined;
 
   /**
-   * The web pages that its keys could be used from, by their origin.
+   * The allowed web origins.
    *
    * @generated from field: repeated string allowed_origins = 5;
    */
   allowedOrigins: string[];
 
   /**
-   * The networks that its keys could be used from, in CIDR notation.
+   * The allowed networks in CIDR notation.
    *
    * @generated from field: repeated string allowed_cidrs = 6;
    */
   allowedCidrs: string[];
 
   /**
-   * When it was to end by itself. Absent where it was not.
+   * The expiry. Absent if there was none.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 7;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * How many sessions it could have open at once. Absent where the default of
-   * the service applied, and for all but public applications.
+   * The maximum number of open sessions. Absent if the default of the service
+   * applied, and for applications that are not public.
    *
    * @generated from field: optional int32 session_quota = 8;
    */
@@ -260,14 +258,14 @@ export const CredentialStateSchema: GenMessage<CredentialState> = /*@__PURE__*/
  */
 export type ListEventsRequest = Message<"latchkey.v1.ListEventsRequest"> & {
   /**
-   * Only what was done to the application, session or key with this id.
+   * Only events whose target is the application, session or key with this id.
    *
    * @generated from field: optional string target = 1;
    */
   target?: string | undefined;
 
   /**
-   * Only what the application, session or key with this id did.
+   * Only events whose actor is the application, session or key with this id.
    *
    * @generated from field: optional string actor = 2;
    */
@@ -281,28 +279,28 @@ export type ListEventsRequest = Message<"latchkey.v1.ListEventsRequest"> & {
   kind?: string | undefined;
 
   /**
-   * Only what happened at this moment or later.
+   * Only events at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp since = 4;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Only what happened before this moment.
+   * Only events before this time.
    *
    * @generated from field: google.protobuf.Timestamp until = 5;
    */
   until?: Timestamp | undefined;
 
   /**
-   * How many events a page holds at most, 20 by default.
+   * The maximum page size, 20 by default.
    *
    * @generated from field: optional int32 size = 6;
    */
   size?: number | undefined;
 
   /**
-   * The cursor to go on from: the `pagination.next` of an earlier answer.
+   * The cursor to continue from: the `pagination.next` of an earlier response.
    *
    * @generated from field: optional string start = 7;
    */
@@ -323,7 +321,7 @@ export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE_
  */
 export type ListEventsResponse = Message<"latchkey.v1.ListEventsResponse"> & {
   /**
-   * Where this page stands in the whole list.
+   * The position of this page in the list.
    *
    * @generated from field: latchkey.v1.Pagination pagination = 1;
    */
@@ -345,36 +343,34 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_latchkey_v1_event_service, 4);
 
 /**
- * From where to watch, and for what.
+ * Where to start watching, and which events.
  *
  * @generated from message latchkey.v1.WatchEventsRequest
  */
 export type WatchEventsRequest = Message<"latchkey.v1.WatchEventsRequest"> & {
   /**
-   * The `resume_token` of the last message that came. Absent to watch from
-   * now.
+   * The `resume_token` of the last received message. Absent to start now.
    *
    * @generated from field: optional string resume_token = 1;
    */
   resumeToken?: string | undefined;
 
   /**
-   * The milliseconds after which a message comes where nothing happens, 500
-   * by default.
+   * The interval of heartbeats in milliseconds, 500 by default.
    *
    * @generated from field: optional int32 heartbeat_ms = 2;
    */
   heartbeatMs?: number | undefined;
 
   /**
-   * Only what was done to the application, session or key with this id.
+   * Only events whose target is the application, session or key with this id.
    *
    * @generated from field: optional string target = 3;
    */
   target?: string | undefined;
 
   /**
-   * Only what the application, session or key with this id did.
+   * Only events whose actor is the application, session or key with this id.
    *
    * @generated from field: optional string actor = 4;
    */
@@ -396,13 +392,13 @@ export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PUR
   messageDesc(file_latchkey_v1_event_service, 5);
 
 /**
- * What happened since the message before.
+ * The events since the previous message.
  *
  * @generated from message latchkey.v1.WatchEventsResponse
  */
 export type WatchEventsResponse = Message<"latchkey.v1.WatchEventsResponse"> & {
   /**
-   * What happened, in its order. Empty in a heartbeat.
+   * The events in order. Empty in a heartbeat.
    *
    * @generated from field: repeated latchkey.v1.Event events = 1;
    */
@@ -410,15 +406,15 @@ export type WatchEventsResponse = Message<"latchkey.v1.WatchEventsResponse"> & {
 
   /**
    * Whether events may have been missed, because the resume token is older than
-   * the events that are kept, or on MongoDB than its oplog: list them to see
-   * what is left.
+   * the retained events or the MongoDB oplog. List the events to see what is
+   * left.
    *
    * @generated from field: bool reset = 2;
    */
   reset: boolean;
 
   /**
-   * Where to go on from after this message.
+   * The position after this message, to resume the stream.
    *
    * @generated from field: string resume_token = 3;
    */
@@ -433,18 +429,17 @@ export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__P
   messageDesc(file_latchkey_v1_event_service, 6);
 
 /**
- * Shows what was done in the tenant of the caller's key, by whom and from
- * where, what was denied, and what is about to end.
+ * The audit log of the tenant of the caller's key: changes, denied calls, and
+ * upcoming expirations, with the actor and the address.
  *
  * @generated from service latchkey.v1.EventService
  */
 export const EventService: GenService<{
   /**
-   * Lists what happened in the tenant, newest first, for as long as the
-   * operator keeps it.
+   * Lists the events of the tenant, newest first. The operator sets the retention.
    *
-   * Walk by cursor: pass the `pagination.next` of each answer as the `start` of
-   * the next call. A page of large events holds fewer than were asked for.
+   * To get the next page, pass `pagination.next` of the response as `start`. A
+   * page of large events may hold fewer than requested.
    *
    * @generated from rpc latchkey.v1.EventService.ListEvents
    */
@@ -454,12 +449,12 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Tells what happens in the tenant, in its order.
+   * Streams the events of the tenant in order.
    *
-   * The first message comes at once, the next ones with what happens, and one
-   * without events as a heartbeat where nothing does. Who comes back with the
-   * last `resume_token` misses nothing and is told nothing twice, or is told by
-   * `reset` that it is too late for that.
+   * The first message is sent at once, the next ones with new events. If nothing
+   * happens, an empty message is sent as a heartbeat. A client that reconnects
+   * with the last `resume_token` gets every event exactly once, or receives
+   * `reset` if the token is too old.
    *
    * @generated from rpc latchkey.v1.EventService.WatchEvents
    */

@@ -20,10 +20,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/session_service.proto.
  */
 export const file_latchkey_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFsYXRjaGtleS92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SC2xhdGNoa2V5LnYxIhYKFENyZWF0ZVNlc3Npb25SZXF1ZXN0ItcCChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USYQoLc2Vzc2lvbl9rZXkYASABKAlCTLpISXJHkgJEbGtfc2VzXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSWwoFbm9uY2UYAiABKAlCTLpISXJHkgJEbGtfbm9uXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSQQoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGEjsKAmlkGAQgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABASLXBQoHU2Vzc2lvbhI7CgJpZBgBIAEoCUIvukgsciqSAiQwMTk4YzhhNC01ZDZmLTdiMjEtOGUzYy0xYTJiM2M0ZDVlNmawAQESQgoJdGVuYW50X2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDItN2FiNC04YzNmLTVlN2E5YjFkM2Y2MLABARJHCg5hcHBsaWNhdGlvbl9pZBgDIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESOwoFc3RhdGUYBCABKAlCLLpIKXInUgx1bmF1dGhvcml6ZWRSCmF1dGhvcml6ZWSSAgphdXRob3JpemVkEi4KC3Blcm1pc3Npb25zGAUgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAYgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJBCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSQQoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGEkEKDWF1dGhvcml6ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiF2dvZBhJLCg1hdXRob3JpemVkX2J5GAogASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgAiAEBEisKFWxpbWl0ZWRfYnlfYXV0aG9yaXplchgLIAEoCEIHukgEagIQAUgBiAEBQhAKDl9hdXRob3JpemVkX2J5QhgKFl9saW1pdGVkX2J5X2F1dGhvcml6ZXIirwUKF0F1dGhvcml6ZVNlc3Npb25SZXF1ZXN0EmAKBW5vbmNlGAEgASgJQlG6SE7IAQFySRhkkgJEbGtfbm9uXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSOAoLcGVybWlzc2lvbnMYAiADKAlCI7pIIJIBHRAyGAEiF3IViLUYARhkkgIMdG9rZW46Y3JlYXRlEqECCgVydWxlcxgDIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGVC+AG6SPQBkgHwARDoByLqAboBagoWc2Vzc2lvbl9ydWxlLmNvbnRhaW5lchI6Y29udGFpbmVyIGlzIGZvciB0aGUgcnVsZXMgb2YgYXBwbGljYXRpb25zOiB1c2UgY29uZGl0aW9ucxoUIWhhcyh0aGlzLmNvbnRhaW5lcim6AXoKF3Nlc3Npb25fcnVsZS5jb25kaXRpb25zEkNjb25kaXRpb25zIGFyZSByZXF1aXJlZCBpbiB0aGUgcnVsZXMgb2Ygc2Vzc2lvbnM6IGdpdmUgYXQgbGVhc3Qgb25lGhp0aGlzLmNvbmRpdGlvbnMuc2l6ZSgpID4gMBI+CgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOukgLsgEIUgYI2N3b2QY6kwG6SI8BGowBChhhdXRob3JpemVfc2Vzc2lvbi5ncmFudHMSOnBlcm1pc3Npb25zIG9yIHJ1bGVzIG11c3QgYmUgbm9uLWVtcHR5OiBncmFudCBhdCBsZWFzdCBvbmUaNHRoaXMucGVybWlzc2lvbnMuc2l6ZSgpID4gMCB8fCB0aGlzLnJ1bGVzLnNpemUoKSA+IDAikAMKE0xpc3RTZXNzaW9uc1JlcXVlc3QSTAoOYXBwbGljYXRpb25faWQYASABKAlCL7pILHIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBSACIAQESQAoFc3RhdGUYAiABKAlCLLpIKXInUgx1bmF1dGhvcml6ZWRSCmF1dGhvcml6ZWSSAgphdXRob3JpemVkSAGIAQESHgoEc2l6ZRgDIAEoBUILukgIGgZAFBhkKAFIAogBARI6CgVzdGFydBgEIAEoCUImukgjciEY6AeSAhtBWmpJb244LWZCMmJXaTlPYll3TEdvNXlHcThIA4gBARJLCg1hdXRob3JpemVkX2J5GAUgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgEiAEBQhEKD19hcHBsaWNhdGlvbl9pZEIICgZfc3RhdGVCBwoFX3NpemVCCAoGX3N0YXJ0QhAKDl9hdXRob3JpemVkX2J5Im8KFExpc3RTZXNzaW9uc1Jlc3BvbnNlEjMKCnBhZ2luYXRpb24YASABKAsyFy5sYXRjaGtleS52MS5QYWdpbmF0aW9uQga6SAPIAQESIgoEZGF0YRgCIAMoCzIULmxhdGNoa2V5LnYxLlNlc3Npb24iUwoRR2V0U2Vzc2lvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTQtNWQ2Zi03YjIxLThlM2MtMWEyYjNjNGQ1ZTZmsAEBIlYKFERlbGV0ZVNlc3Npb25SZXF1ZXN0Ej4KAmlkGAEgASgJQjK6SC/IAQFyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABASJaChhSZXZva2VBbGxTZXNzaW9uc1JlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTItN2YzZS03YzFkLTliNWEtMmY0ZTZkOGMwYjFhsAEBMuoICg5TZXNzaW9uU2VydmljZRKVAQoNQ3JlYXRlU2Vzc2lvbhIhLmxhdGNoa2V5LnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0GiIubGF0Y2hrZXkudjEuQ3JlYXRlU2Vzc2lvblJlc3BvbnNlIj2KtRgDEgECkLUYyQGitRgVc2Vzc2lvbl9xdW90YV9yZWFjaGVkuLUYAYLT5JMCDjoBKiIJL3Nlc3Npb25zEpwBChBBdXRob3JpemVTZXNzaW9uEiQubGF0Y2hrZXkudjEuQXV0aG9yaXplU2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiSoq1GAMSAQGitRgPbm9uY2Vfbm90X2ZvdW5korUYCm5vbmNlX3VzZWS4tRgBgtPkkwIYOgEqIhMvc2Vzc2lvbnMvYXV0aG9yaXplEskBCgxMaXN0U2Vzc2lvbnMSIC5sYXRjaGtleS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiEubGF0Y2hrZXkudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UidJACAYq1GA4KDHNlc3Npb246cmVhZKq1GBZwYWdpbmF0aW9uLnRvdGFsX2l0ZW1zqrUYFnBhZ2luYXRpb24ucGFnZV9udW1iZXKqtRgWcGFnaW5hdGlvbi50b3RhbF9wYWdlc4LT5JMCCxIJL3Nlc3Npb25zEoQBCgpHZXRTZXNzaW9uEh4ubGF0Y2hrZXkudjEuR2V0U2Vzc2lvblJlcXVlc3QaFC5sYXRjaGtleS52MS5TZXNzaW9uIkCQAgGKtRgOCgxzZXNzaW9uOnJlYWSitRgRc2Vzc2lvbl9ub3RfZm91bmSC0+STAhASDi9zZXNzaW9ucy97aWR9Eo4BCg1EZWxldGVTZXNzaW9uEiEubGF0Y2hrZXkudjEuRGVsZXRlU2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiQpACAoq1GBAKDnNlc3Npb246ZGVsZXRlorUYEXNlc3Npb25fbm90X2ZvdW5kgtPkkwIQKg4vc2Vzc2lvbnMve2lkfRK2AQoRUmV2b2tlQWxsU2Vzc2lvbnMSJS5sYXRjaGtleS52MS5SZXZva2VBbGxTZXNzaW9uc1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiYoq1GBAKDnNlc3Npb246ZGVsZXRlorUYFWFwcGxpY2F0aW9uX25vdF9mb3VuZLi1GAGC0+STAis6ASoiJi9hcHBsaWNhdGlvbnMve2lkfS9zZXNzaW9ucy9yZXZva2UtYWxsGoMBmrUYOQoMc2Vzc2lvbjpyZWFkEiRMaXN0IHNlc3Npb25zIGFuZCByZWFkIGVhY2ggb2YgdGhlbS4aAwEDBJq1GEIKDnNlc3Npb246ZGVsZXRlEitFbmQgc2Vzc2lvbnMsIG9uZSBvciBhbGwgb2YgYW4gYXBwbGljYXRpb24uGgMBAwRiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_application_service, file_latchkey_v1_options, file_latchkey_v1_rules]);
+  fileDesc("CiFsYXRjaGtleS92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SC2xhdGNoa2V5LnYxIhYKFENyZWF0ZVNlc3Npb25SZXF1ZXN0ItcCChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USYQoLc2Vzc2lvbl9rZXkYASABKAlCTLpISXJHkgJEbGtfc2VzXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSWwoFbm9uY2UYAiABKAlCTLpISXJHkgJEbGtfbm9uXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSQQoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGEjsKAmlkGAQgASgJQi+6SCxyKpICJDAxOThjOGE0LTVkNmYtN2IyMS04ZTNjLTFhMmIzYzRkNWU2ZrABASLXBQoHU2Vzc2lvbhI7CgJpZBgBIAEoCUIvukgsciqSAiQwMTk4YzhhNC01ZDZmLTdiMjEtOGUzYy0xYTJiM2M0ZDVlNmawAQESQgoJdGVuYW50X2lkGAIgASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDItN2FiNC04YzNmLTVlN2E5YjFkM2Y2MLABARJHCg5hcHBsaWNhdGlvbl9pZBgDIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQESOwoFc3RhdGUYBCABKAlCLLpIKXInUgx1bmF1dGhvcml6ZWRSCmF1dGhvcml6ZWSSAgphdXRob3JpemVkEi4KC3Blcm1pc3Npb25zGAUgAygJQhm6SBaSARMiEXIPkgIMdG9rZW46Y3JlYXRlEiYKBXJ1bGVzGAYgAygLMhcubGF0Y2hrZXkudjEuQWNjZXNzUnVsZRJBCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOyAEBsgEIUgYIgNnb2QYSQQoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDsgBAbIBCFIGCLTa29kGEkEKDWF1dGhvcml6ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgiF2dvZBhJLCg1hdXRob3JpemVkX2J5GAogASgJQi+6SCxyKpICJDAxOThjOGEwLTExZDMtN2UwMi1hNmI4LTljMGQxZTJmM2E0YrABAUgAiAEBEisKFWxpbWl0ZWRfYnlfYXV0aG9yaXplchgLIAEoCEIHukgEagIQAUgBiAEBQhAKDl9hdXRob3JpemVkX2J5QhgKFl9saW1pdGVkX2J5X2F1dGhvcml6ZXIiugUKF0F1dGhvcml6ZVNlc3Npb25SZXF1ZXN0EmAKBW5vbmNlGAEgASgJQlG6SE7IAQFySRhkkgJEbGtfbm9uXzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcSOAoLcGVybWlzc2lvbnMYAiADKAlCI7pIIJIBHRAyGAEiF3IViLUYARhkkgIMdG9rZW46Y3JlYXRlEp0CCgVydWxlcxgDIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGVC9AG6SPABkgHsARDoByLmAboBawoWc2Vzc2lvbl9ydWxlLmNvbnRhaW5lchI7Y29udGFpbmVyIGlzIG9ubHkgZm9yIHJ1bGVzIG9mIGFwcGxpY2F0aW9uczogdXNlIGNvbmRpdGlvbnMaFCFoYXModGhpcy5jb250YWluZXIpugF1ChdzZXNzaW9uX3J1bGUuY29uZGl0aW9ucxI+Y29uZGl0aW9ucyBhcmUgcmVxdWlyZWQgaW4gcnVsZXMgb2Ygc2Vzc2lvbnM6IGFkZCBhdCBsZWFzdCBvbmUaGnRoaXMuY29uZGl0aW9ucy5zaXplKCkgPiAwEj4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg66SAuyAQhSBgjY3dvZBjqiAbpIngEamwEKGGF1dGhvcml6ZV9zZXNzaW9uLmdyYW50cxJJcGVybWlzc2lvbnMgYW5kIHJ1bGVzIGFyZSBib3RoIGVtcHR5OiBhZGQgYXQgbGVhc3Qgb25lIHBlcm1pc3Npb24gb3IgcnVsZRo0dGhpcy5wZXJtaXNzaW9ucy5zaXplKCkgPiAwIHx8IHRoaXMucnVsZXMuc2l6ZSgpID4gMCKQAwoTTGlzdFNlc3Npb25zUmVxdWVzdBJMCg5hcHBsaWNhdGlvbl9pZBgBIAEoCUIvukgsciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQFIAIgBARJACgVzdGF0ZRgCIAEoCUIsukgpcidSDHVuYXV0aG9yaXplZFIKYXV0aG9yaXplZJICCmF1dGhvcml6ZWRIAYgBARIeCgRzaXplGAMgASgFQgu6SAgaBkAUGGQoAUgCiAEBEjoKBXN0YXJ0GAQgASgJQia6SCNyIRjoB5ICG0FaaklvbjgtZkIyYldpOU9iWXdMR281eUdxOEgDiAEBEksKDWF1dGhvcml6ZWRfYnkYBSABKAlCL7pILHIqkgIkMDE5OGM4YTAtMTFkMy03ZTAyLWE2YjgtOWMwZDFlMmYzYTRisAEBSASIAQFCEQoPX2FwcGxpY2F0aW9uX2lkQggKBl9zdGF0ZUIHCgVfc2l6ZUIICgZfc3RhcnRCEAoOX2F1dGhvcml6ZWRfYnkibwoUTGlzdFNlc3Npb25zUmVzcG9uc2USMwoKcGFnaW5hdGlvbhgBIAEoCzIXLmxhdGNoa2V5LnYxLlBhZ2luYXRpb25CBrpIA8gBARIiCgRkYXRhGAIgAygLMhQubGF0Y2hrZXkudjEuU2Vzc2lvbiJTChFHZXRTZXNzaW9uUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhNC01ZDZmLTdiMjEtOGUzYy0xYTJiM2M0ZDVlNmawAQEiVgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSPgoCaWQYASABKAlCMrpIL8gBAXIqkgIkMDE5OGM4YTQtNWQ2Zi03YjIxLThlM2MtMWEyYjNjNGQ1ZTZmsAEBIloKGFJldm9rZUFsbFNlc3Npb25zUmVxdWVzdBI+CgJpZBgBIAEoCUIyukgvyAEBciqSAiQwMTk4YzhhMi03ZjNlLTdjMWQtOWI1YS0yZjRlNmQ4YzBiMWGwAQEy9QgKDlNlc3Npb25TZXJ2aWNlEpUBCg1DcmVhdGVTZXNzaW9uEiEubGF0Y2hrZXkudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaIi5sYXRjaGtleS52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2UiPYq1GAMSAQKQtRjJAaK1GBVzZXNzaW9uX3F1b3RhX3JlYWNoZWS4tRgBgtPkkwIOOgEqIgkvc2Vzc2lvbnMSnAEKEEF1dGhvcml6ZVNlc3Npb24SJC5sYXRjaGtleS52MS5BdXRob3JpemVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJKirUYAxIBAaK1GA9ub25jZV9ub3RfZm91bmSitRgKbm9uY2VfdXNlZLi1GAGC0+STAhg6ASoiEy9zZXNzaW9ucy9hdXRob3JpemUSyQEKDExpc3RTZXNzaW9ucxIgLmxhdGNoa2V5LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaIS5sYXRjaGtleS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSJ0kAIBirUYDgoMc2Vzc2lvbjpyZWFkqrUYFnBhZ2luYXRpb24udG90YWxfaXRlbXOqtRgWcGFnaW5hdGlvbi5wYWdlX251bWJlcqq1GBZwYWdpbmF0aW9uLnRvdGFsX3BhZ2VzgtPkkwILEgkvc2Vzc2lvbnMShAEKCkdldFNlc3Npb24SHi5sYXRjaGtleS52MS5HZXRTZXNzaW9uUmVxdWVzdBoULmxhdGNoa2V5LnYxLlNlc3Npb24iQJACAYq1GA4KDHNlc3Npb246cmVhZKK1GBFzZXNzaW9uX25vdF9mb3VuZILT5JMCEBIOL3Nlc3Npb25zL3tpZH0SjgEKDURlbGV0ZVNlc3Npb24SIS5sYXRjaGtleS52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJCkAICirUYEAoOc2Vzc2lvbjpkZWxldGWitRgRc2Vzc2lvbl9ub3RfZm91bmSC0+STAhAqDi9zZXNzaW9ucy97aWR9ErYBChFSZXZva2VBbGxTZXNzaW9ucxIlLmxhdGNoa2V5LnYxLlJldm9rZUFsbFNlc3Npb25zUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJiirUYEAoOc2Vzc2lvbjpkZWxldGWitRgVYXBwbGljYXRpb25fbm90X2ZvdW5kuLUYAYLT5JMCKzoBKiImL2FwcGxpY2F0aW9ucy97aWR9L3Nlc3Npb25zL3Jldm9rZS1hbGwajgGatRg5CgxzZXNzaW9uOnJlYWQSJExpc3Qgc2Vzc2lvbnMgYW5kIHJlYWQgZWFjaCBvZiB0aGVtLhoDAQMEmrUYTQoOc2Vzc2lvbjpkZWxldGUSNlJldm9rZSBvbmUgc2Vzc2lvbiwgb3IgYWxsIHNlc3Npb25zIG9mIGFuIGFwcGxpY2F0aW9uLhoDAQMEYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_latchkey_v1_access_rule, file_latchkey_v1_application_service, file_latchkey_v1_options, file_latchkey_v1_rules]);
 
 /**
- * Empty: the session belongs to the application of the caller's key.
+ * Empty. The session belongs to the application of the caller's key.
  *
  * @generated from message latchkey.v1.CreateSessionRequest
  */
@@ -38,35 +38,35 @@ export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@_
   messageDesc(file_latchkey_v1_session_service, 0);
 
 /**
- * A session that was just opened.
+ * A new session.
  *
  * @generated from message latchkey.v1.CreateSessionResponse
  */
 export type CreateSessionResponse = Message<"latchkey.v1.CreateSessionResponse"> & {
   /**
-   * The API key of the session. Only the one that opened it should use it.
+   * The API key of the session. Do not share it with other clients.
    *
    * @generated from field: string session_key = 1;
    */
   sessionKey: string;
 
   /**
-   * The one-time code that authorizes the session. Hand it to the backend.
+   * The one-time code that authorizes the session. Send it to your backend.
    *
    * @generated from field: string nonce = 2;
    */
   nonce: string;
 
   /**
-   * When the session expires and is deleted: 3 minutes after it was opened,
-   * unless the authorize call says otherwise.
+   * When the session expires and is deleted: 3 minutes after it was opened, unless
+   * the authorize call sets another expiry.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The unique identifier of the session, a UUID. It is no secret.
+   * The unique identifier of the session, a UUID. It is not secret.
    *
    * @generated from field: string id = 4;
    */
@@ -87,7 +87,7 @@ export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*
  */
 export type Session = Message<"latchkey.v1.Session"> & {
   /**
-   * The unique identifier of the session, a UUID. It is no secret.
+   * The unique identifier of the session, a UUID. It is not secret.
    *
    * @generated from field: string id = 1;
    */
@@ -101,29 +101,29 @@ export type Session = Message<"latchkey.v1.Session"> & {
   tenantId: string;
 
   /**
-   * The public application that it was opened with.
+   * The public application that opened the session.
    *
    * @generated from field: string application_id = 3;
    */
   applicationId: string;
 
   /**
-   * Whether it has its access: `unauthorized` until a backend gives it some,
-   * then `authorized`.
+   * The state of the session: `unauthorized` until a backend authorizes it, then
+   * `authorized`.
    *
    * @generated from field: string state = 4;
    */
   state: string;
 
   /**
-   * The permissions granted on everything.
+   * The permissions that are granted directly, on everything.
    *
    * @generated from field: repeated string permissions = 5;
    */
   permissions: string[];
 
   /**
-   * The access rules granted.
+   * The granted access rules.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 6;
    */
@@ -137,30 +137,30 @@ export type Session = Message<"latchkey.v1.Session"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it expires and is deleted. It is never later than the end of its
-   * application or of its authorizer.
+   * When it expires and is deleted. It never outlives its application or its
+   * authorizer.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 8;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When it was authorized. Absent until it is.
+   * When it was authorized. Absent until then.
    *
    * @generated from field: google.protobuf.Timestamp authorized_at = 9;
    */
   authorizedAt?: Timestamp | undefined;
 
   /**
-   * The private application that authorized it. Absent until one does.
+   * The private application that authorized it. Absent until then.
    *
    * @generated from field: optional string authorized_by = 10;
    */
   authorizedBy?: string | undefined;
 
   /**
-   * True where it may do only what that application may do too. Absent until
-   * it is authorized, and where the operator set `GRANT_POLICY=open`.
+   * True if it can do no more than that application. Absent until it is
+   * authorized, and if the operator set `GRANT_POLICY=open`.
    *
    * @generated from field: optional bool limited_by_authorizer = 11;
    */
@@ -175,35 +175,35 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_session_service, 2);
 
 /**
- * Which session to authorize, and for what.
+ * The session to authorize and its grants.
  *
  * @generated from message latchkey.v1.AuthorizeSessionRequest
  */
 export type AuthorizeSessionRequest = Message<"latchkey.v1.AuthorizeSessionRequest"> & {
   /**
-   * The one-time code that came with the session.
+   * The one-time code of the session.
    *
    * @generated from field: string nonce = 1;
    */
   nonce: string;
 
   /**
-   * The permissions granted on everything.
+   * The permissions that are granted directly, on everything.
    *
    * @generated from field: repeated string permissions = 2;
    */
   permissions: string[];
 
   /**
-   * The access rules granted.
+   * The granted access rules.
    *
    * @generated from field: repeated latchkey.v1.AccessRule rules = 3;
    */
   rules: AccessRule[];
 
   /**
-   * When the session expires and is deleted: a moment in the future. Absent
-   * leaves the expiry that it was opened with.
+   * When the session expires and is deleted: a time in the future. If absent, the
+   * expiry does not change.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -238,14 +238,14 @@ export type ListSessionsRequest = Message<"latchkey.v1.ListSessionsRequest"> & {
   state?: string | undefined;
 
   /**
-   * How many sessions a page holds, 20 by default.
+   * The page size, 20 by default.
    *
    * @generated from field: optional int32 size = 3;
    */
   size?: number | undefined;
 
   /**
-   * The cursor to go on from: the `pagination.next` of an earlier answer.
+   * The cursor to continue from: the `pagination.next` of an earlier response.
    *
    * @generated from field: optional string start = 4;
    */
@@ -273,7 +273,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__P
  */
 export type ListSessionsResponse = Message<"latchkey.v1.ListSessionsResponse"> & {
   /**
-   * Where this page stands in the whole list.
+   * The position of this page in the list.
    *
    * @generated from field: latchkey.v1.Pagination pagination = 1;
    */
@@ -316,7 +316,7 @@ export const GetSessionRequestSchema: GenMessage<GetSessionRequest> = /*@__PURE_
   messageDesc(file_latchkey_v1_session_service, 6);
 
 /**
- * Which session to end.
+ * Which session to revoke.
  *
  * @generated from message latchkey.v1.DeleteSessionRequest
  */
@@ -337,7 +337,7 @@ export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest> = /*@_
   messageDesc(file_latchkey_v1_session_service, 7);
 
 /**
- * Whose sessions to end.
+ * Which application's sessions to revoke.
  *
  * @generated from message latchkey.v1.RevokeAllSessionsRequest
  */
@@ -358,12 +358,11 @@ export const RevokeAllSessionsRequestSchema: GenMessage<RevokeAllSessionsRequest
   messageDesc(file_latchkey_v1_session_service, 8);
 
 /**
- * Opens, authorizes, shows and ends sessions, the short-lived keys of browsers
- * and mobile apps.
+ * Manages sessions, the short-lived keys of browsers and mobile apps.
  *
- * A browser opens a session with a public key and hands the nonce to its
- * backend. The backend authorizes the session with its private key. From then
- * on the session's key has the access that the backend gave it.
+ * A browser opens a session with a public key and sends the nonce to its
+ * backend. The backend authorizes the session with its private key. The key of the
+ * session then has the access that the backend granted.
  *
  * @generated from service latchkey.v1.SessionService
  */
@@ -372,8 +371,8 @@ export const SessionService: GenService<{
    * Opens a session for the public application of the caller's key. It has no
    * access until it is authorized.
    *
-   * An application may have only so many sessions open at once: its
-   * `session_quota`, or the default of the service.
+   * The `session_quota` of the application, or the default of the service, limits
+   * the number of open sessions.
    *
    * @generated from rpc latchkey.v1.SessionService.CreateSession
    */
@@ -383,17 +382,17 @@ export const SessionService: GenService<{
     output: typeof CreateSessionResponseSchema;
   },
   /**
-   * Gives a session its access and spends the nonce.
+   * Authorizes a session and consumes the nonce.
    *
-   * The caller is a private application of the same tenant and can grant no
-   * permission that it does not hold itself. Whatever is granted, the session
-   * may do only what its authorizer may do at that moment, and ends with it. A
-   * call that is refused leaves the nonce good.
+   * The caller is a private application of the same tenant and can grant only
+   * permissions that it holds itself. The session can never do more than its
+   * authorizer can do at that time, and is revoked with it. A refused call does
+   * not consume the nonce.
    *
-   * Whoever opened the session gets this access. Take a nonce only from a user
-   * whom you have authenticated, in a request that no other site can make, and
-   * never from a link: otherwise an attacker has your user's access granted to
-   * a session of their own.
+   * The client that opened the session gets this access. Accept a nonce only from
+   * an authenticated user, in a request with CSRF protection, and never from a
+   * link. Otherwise an attacker can get your user's access for a session of their
+   * own.
    *
    * @generated from rpc latchkey.v1.SessionService.AuthorizeSession
    */
@@ -403,10 +402,9 @@ export const SessionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the sessions of the tenant that have not ended, newest first.
+   * Lists the open sessions of the tenant, newest first.
    *
-   * Walk them by cursor: pass the `pagination.next` of each answer as the
-   * `start` of the next call.
+   * To get the next page, pass `pagination.next` of the response as `start`.
    *
    * @generated from rpc latchkey.v1.SessionService.ListSessions
    */
@@ -426,7 +424,7 @@ export const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Ends a session. Its key and its nonce stop working at once.
+   * Revokes a session. Its key and its nonce become invalid at once.
    *
    * @generated from rpc latchkey.v1.SessionService.DeleteSession
    */
@@ -436,8 +434,8 @@ export const SessionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Ends every session of an application at once, however many there are. Its
-   * own keys go on working, and new sessions can be opened.
+   * Revokes every session of an application at once. Its own keys stay valid, and
+   * new sessions can be opened.
    *
    * @generated from rpc latchkey.v1.SessionService.RevokeAllSessions
    */

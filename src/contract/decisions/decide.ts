@@ -4,7 +4,7 @@ import { covers, type Scope, scopeOf, type Token } from "./scope.js";
 
 export type Decision = RuleGrant | BareGrant | Denial;
 
-/** Allowed by a rule, and by which one. */
+/** Allowed by a rule. */
 export interface RuleGrant {
   readonly allowed: true;
   readonly transform: string;
@@ -17,7 +17,7 @@ export interface RuleGrant {
   };
 }
 
-/** Allowed by a permission that is held on everything. */
+/** Allowed by a permission that is granted directly, so it applies to everything. */
 export interface BareGrant {
   readonly allowed: true;
   readonly transform: string;
@@ -26,20 +26,19 @@ export interface BareGrant {
 
 export interface Denial {
   readonly allowed: false;
-  /** Whether there is no grant of the permission, or there are only rules about other tokens. */
+  /** No grant lists the permission, or only rules for other tokens do. */
   readonly reason: "permission_missing" | "no_rule_matches";
 }
 
 /**
- * Decides what grants say about a permission on a token, or on none.
+ * Decides whether grants allow a permission on a token, or without one.
  *
- * Rules are tried in ascending priority, those of the same priority in the
- * order of the list. The first that lists the permission and matches decides.
- * After all of them comes the bare permission, which matches everything.
+ * Rules are evaluated in ascending priority; rules of the same priority in list
+ * order. The first rule that lists the permission and matches the token
+ * decides. A directly granted permission comes last and matches everything.
  *
- * Without a token only rules that match everything do match. A permission of
- * this service itself is about no token, so that there any rule that lists it
- * grants it, whatever its limits.
+ * Without a token, only rules that match everything match. Latchkey's own
+ * permissions do not concern tokens, so any rule that lists one grants it.
  */
 export function decide(
   grants: CompiledGrants,
@@ -53,15 +52,15 @@ export function decide(
     return grantBy(rule);
   }
   if (grants.permissions.has(permission)) {
-    return { allowed: true, transform: bareTransform(permission), decidedBy: { permission } };
+    return { allowed: true, transform: defaultTransform(permission), decidedBy: { permission } };
   }
   return { allowed: false, reason: listing ? "no_rule_matches" : "permission_missing" };
 }
 
-/** Whose grants decided: the session's or its authorizer's. */
+/** Whether the grants of the session or of its authorizer decided. */
 export type LimitedBy = "session" | "authorizer";
 
-/** The stricter of two decisions, and whose it is. On a tie it is the session's. */
+/** The stricter of two decisions. On a tie, the session's. */
 export function stricterOf(
   bySession: Decision,
   byAuthorizer: Decision,
@@ -77,7 +76,7 @@ export function stricterOf(
 
 const transforms: readonly string[] = ["redact", "mask", "reveal"];
 
-/** The more a transform reveals, the higher it ranks. */
+/** A transform that reveals more ranks higher. */
 export function rankOfTransform(transform: string): number {
   return transforms.indexOf(transform);
 }
@@ -98,40 +97,40 @@ function grantBy({ transform, place, priority, description }: CompiledRule): Rul
   return { allowed: true, transform, decidedBy: { rule } };
 }
 
-function bareTransform(permission: string): string {
+function defaultTransform(permission: string): string {
   return permission === "token:use" ? "reveal" : "mask";
 }
 
-/** Grants made ready for decisions, of which each then costs about the same however many rules there are. */
+/** Grants compiled so that the cost of a decision hardly depends on the number of rules. */
 export interface CompiledGrants {
-  /** The permissions that are held on everything. */
+  /** The permissions that are granted directly. */
   readonly permissions: ReadonlySet<string>;
-  /** For each permission that rules list, those rules. */
+  /** The rules by the permission that they list. */
   readonly listings: ReadonlyMap<string, Listing>;
 }
 
-/** Up to so many rules are tried one after the other, which takes no longer than to ask an index, and needs none. */
+/** Up to this number of rules, a linear search is as fast as an index. */
 export const mostTried = 8;
 
-/** The rules that list a permission, in the order in which they are tried. */
+/** The rules that list a permission, in evaluation order. */
 export interface Listing {
   readonly rules: CompiledRule[];
-  /** Made when it is first asked for: of what may be granted little is ever asked. */
+  /** Built on first use, because most permissions are never checked. */
   index?: RuleIndex;
 }
 
-/** A rule as decisions need it. Many are kept, so it is no more than that. */
+/** The parts of a rule that decisions need. Many are cached, so it is small. */
 export interface CompiledRule {
-  /** Absent where the rule can match nothing. */
+  /** `undefined` if the rule cannot match anything. */
   readonly scope: Scope | undefined;
   readonly transform: string;
-  /** Its place in the list as it was given. The first is 0. */
+  /** The index of the rule in the original list. */
   readonly place: number;
   readonly priority: number;
   readonly description: string | undefined;
 }
 
-/** The rules in ascending priority, those of the same one in the order of the list, each with its place there. */
+/** Sorts rules by ascending priority, then by their index in the list. */
 export function inOrderOfTrying(
   rules: readonly RuleRecord[],
 ): { readonly rule: RuleRecord; readonly place: number }[] {
@@ -156,7 +155,6 @@ export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
   return { permissions: new Set(permissions), listings };
 }
 
-/** The index of the rules that list a permission. */
 export function indexOf(listing: Listing): RuleIndex {
   listing.index ??= indexRules(listing.rules.map(({ scope }) => scope));
   return listing.index;

@@ -5,7 +5,7 @@ import { compileGrants, type Decision, decide, inOrderOfTrying, type LimitedBy }
 import type { PlaceRefusal } from "./restrictions.js";
 import { covers, scopeOf, type Token, withSlashes } from "./scope.js";
 
-/** Why a check is denied, by words that never change their meaning. */
+/** Stable reasons for a denied check. */
 export type DenialReason =
   | "unknown_key"
   | "expired"
@@ -15,18 +15,18 @@ export type DenialReason =
   | "permission_missing"
   | "no_rule_matches";
 
-/** A denial, and on which side it is where its subject is a session. */
+/** A denial. For a session, `limitedBy` names the side that denied. */
 interface DenialFacts {
   readonly reason: DenialReason;
   readonly limitedBy?: LimitedBy | undefined;
 }
 
-/** Whom a check is about. */
+/** The owner of the checked key. */
 interface DeniedSubject extends Named {
   readonly authorizer?: (Named["application"] & { readonly disabled: boolean }) | undefined;
 }
 
-/** What a person is told of a denial: why, and what would have to be granted. */
+/** Explains a denial to people: the reason, and how to allow the request. */
 export function explainDenial(
   { reason, limitedBy }: DenialFacts,
   subject: DeniedSubject | undefined,
@@ -35,41 +35,41 @@ export function explainDenial(
   const { permission, token, origin, address } = request;
   if (!subject) {
     return (
-      "The key is none of this tenant that works: mistyped, replaced, deleted or long expired. " +
-      "Ask its owner for the present one."
+      "The key is not a valid key of this tenant: it may be mistyped, replaced, deleted or expired " +
+      "long ago. Get the current key from its owner."
     );
   }
   const { authorizer } = subject;
   if (authorizer && limitedBy === "authorizer") {
     const why = explainDenial({ reason }, { application: authorizer }, request);
-    return `${why} It authorized the session, which may do no more than its authorizer.`;
+    return `${why} It authorized the session, and a session can do no more than its authorizer.`;
   }
   const name = nameOf(subject);
   switch (reason) {
     case "expired":
-      return `The key has expired; it belonged to ${name}. Ask for a new one.`;
+      return `The key has expired. It belonged to ${name}. Get a new key.`;
     case "disabled":
       return authorizer?.disabled
-        ? `The key belongs to ${name}, and ${nameOf({ application: authorizer })}, which authorized it, is disabled for now. Enable that application to let it work again.`
-        : `The key belongs to ${name}, which is disabled for now. Enable the application to let it work again.`;
+        ? `The key belongs to ${name}, which was authorized by ${nameOf({ application: authorizer })}. That application is disabled: enable it to make the key valid again.`
+        : `The key belongs to ${name}, which is disabled. Enable the application to make the key valid again.`;
     case "origin_not_allowed":
       return origin === undefined
-        ? `The key belongs to ${name}, which may be used from certain origins only: pass the Origin header that came with it as origin.`
+        ? `The key belongs to ${name}, which is restricted to certain origins: pass the Origin header of the request as origin.`
         : `The key belongs to ${name}, which may not be used from the origin ${quote(origin)}: add it to the allowed_origins of the application.`;
     case "address_not_allowed":
       return address === undefined
-        ? `The key belongs to ${name}, which may be used from certain addresses only: pass the one that it came from as address.`
+        ? `The key belongs to ${name}, which is restricted to certain addresses: pass the address of the client as address.`
         : `The key belongs to ${name}, which may not be used from the address ${quote(address)}: add it to the allowed_cidrs of the application.`;
     case "not_authorized":
-      return `The key belongs to ${name}, which has no access before a backend authorizes it.`;
+      return `The key belongs to ${name}, which has no access until a backend authorizes it.`;
     case "no_rule_matches":
       return token
-        ? `The rules of ${name} that list ${permission} are not about this token: grant ` +
-            `${permission} in a rule that matches it, or bare.`
-        : `The rules of ${name} that list ${permission} are about certain tokens: say which ` +
-            `token, or grant ${permission} bare.`;
+        ? `The rules of ${name} that list ${permission} do not match this token: grant ` +
+            `${permission} in a rule that matches it, or directly.`
+        : `The rules of ${name} that list ${permission} match certain tokens only: name the ` +
+            `token, or grant ${permission} directly.`;
     default:
-      return `${capitalize(name)} does not hold ${permission}: grant it bare or in a rule.`;
+      return `${capitalize(name)} does not hold ${permission}: grant it directly or in a rule.`;
   }
 }
 
@@ -77,50 +77,49 @@ function capitalize(sentence: string): string {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
-/** What a caller is named by. */
+/** The parts of a caller that name it. */
 interface Named {
   readonly application: { readonly id: string; readonly type: string; readonly name: string };
   readonly session?: object | undefined;
 }
 
-/** The caller in a sentence. */
+/** Names a caller in a sentence. */
 export function nameOf({ application, session }: Named): string {
   const owner = `the ${application.type} application "${application.name}" (${application.id})`;
   return session ? `a session of ${owner}` : owner;
 }
 
-/** What became of a grant when it was tried. */
+/** The result of evaluating one grant. */
 export interface Step {
   readonly outcome: "decides" | "does_not_match" | "not_reached";
-  /** Why it matches, or all that keeps it from it; told also where it was not reached. */
+  /** Why the grant matches, or every reason why it does not. Present even if it was not reached. */
   readonly why: readonly string[];
 }
 
-/** What became of a rule. */
 interface RuleStep extends Step {
-  /** Its place in the list as it was given. The first is 0. */
+  /** The index of the rule in the original list. */
   readonly place: number;
 }
 
-/** How a decision comes about: what is tried, in this order. */
+/** The evaluation of a decision, step by step. */
 export interface Explanation {
   readonly decision: Decision;
   readonly rules: readonly RuleStep[];
-  /** The permission on everything, which is tried last. */
+  /** The directly granted permission, which comes last. */
   readonly bare: Step;
 }
 
-/** What is asked of grants, as {@link decide} takes it. */
+/** The arguments of {@link decide}. */
 export interface Asked {
   readonly permission: string;
   readonly token: Token | undefined;
-  /** Whether the permission is one of this service itself. */
+  /** Whether the permission is one of Latchkey's own. */
   readonly ownPermission: boolean;
 }
 
-/** Tells how a decision comes about, for people. Pages ask it too: it runs in browsers. */
-export function explainRules(grants: Grants, asked: Asked): Explanation {
-  const { permission, token, ownPermission } = asked;
+/** Explains a decision to people. The console uses it too, so it must run in browsers. */
+export function explainRules(grants: Grants, query: Asked): Explanation {
+  const { permission, token, ownPermission } = query;
   let isDecided = false;
 
   function step({ matches, why }: Finding): Step {
@@ -135,9 +134,9 @@ export function explainRules(grants: Grants, asked: Asked): Explanation {
     decision: decide(compileGrants(grants), permission, token, ownPermission),
     rules: inOrderOfTrying(grants.rules).map(({ rule, place }) => ({
       place,
-      ...step(tryRule(rule, asked)),
+      ...step(tryRule(rule, query)),
     })),
-    bare: step(tryBare(grants, permission)),
+    bare: step(tryDirectGrant(grants, permission)),
   };
 }
 
@@ -146,11 +145,11 @@ interface Finding {
   readonly why: readonly string[];
 }
 
-function tryBare({ permissions }: Grants, permission: string): Finding {
+function tryDirectGrant({ permissions }: Grants, permission: string): Finding {
   const matches = permissions.includes(permission);
   const why = matches
-    ? `${permission} is granted on everything`
-    : `${permission} is not granted on everything`;
+    ? `${permission} is granted directly`
+    : `${permission} is not granted directly`;
   return { matches, why: [why] };
 }
 
@@ -160,46 +159,46 @@ function tryRule(rule: RuleRecord, { permission, token, ownPermission }: Asked):
   }
   const listed = `lists ${permission}`;
   if (!token && ownPermission) {
-    return { matches: true, why: [`${listed}, which concerns no token`] };
+    return { matches: true, why: [`${listed}, which does not concern tokens`] };
   }
-  const demands = demandsOf(rule);
-  if (demands.length === 0) {
+  const constraints = constraintsOf(rule);
+  if (constraints.length === 0) {
     return { matches: true, why: [`${listed} on everything`] };
   }
   if (!token) {
-    return { matches: false, why: ["is about certain tokens, and none is named"] };
+    return { matches: false, why: ["matches certain tokens only, and no token is named"] };
   }
-  const unmet = demands.filter((demand) => !isMet(demand, token));
+  const unmet = constraints.filter((constraint) => !isMet(constraint, token));
   return unmet.length === 0
-    ? { matches: true, why: [listed, ...demands.map((demand) => inWords(demand, token, true))] }
-    : { matches: false, why: unmet.map((demand) => inWords(demand, token, false)) };
+    ? { matches: true, why: [listed, ...constraints.map((it) => inWords(it, token, true))] }
+    : { matches: false, why: unmet.map((it) => inWords(it, token, false)) };
 }
 
-/** One of the things that a rule asks of a token: that it is in a container, or meets a condition. */
-type Demand = { readonly container: string } | ConditionRecord;
+/** The container of a rule, or one of its conditions. */
+type Constraint = { readonly container: string } | ConditionRecord;
 
-function demandsOf({ container, conditions }: RuleRecord): Demand[] {
+function constraintsOf({ container, conditions }: RuleRecord): Constraint[] {
   return [...(container === undefined ? [] : [{ container }]), ...conditions];
 }
 
-/** Asks the scope of a rule that demands this alone: a token that meets each demand meets all of them. */
-function isMet(demand: Demand, token: Token): boolean {
+/** Evaluates the scope of a rule with this constraint alone. */
+function isMet(constraint: Constraint, token: Token): boolean {
   const scope = scopeOf(
-    "container" in demand ? { ...demand, conditions: [] } : { conditions: [demand] },
+    "container" in constraint ? { ...constraint, conditions: [] } : { conditions: [constraint] },
   );
   return scope !== undefined && covers(scope, token);
 }
 
-function inWords(demand: Demand, token: Token, isMet: boolean): string {
-  if ("container" in demand) {
-    const place =
-      token.container === undefined ? "a token without one" : withSlashes(token.container);
-    return `container ${withSlashes(demand.container)} ${isMet ? "covers" : "does not cover"} ${place}`;
+function inWords(constraint: Constraint, token: Token, isMet: boolean): string {
+  if ("container" in constraint) {
+    const path =
+      token.container === undefined ? "a token without a container" : withSlashes(token.container);
+    return `container ${withSlashes(constraint.container)} ${isMet ? "covers" : "does not cover"} ${path}`;
   }
-  const { attribute, operator, value } = demand;
+  const { attribute, operator, value } = constraint;
   const comparison = comparisons.get(operator);
   if ((attribute !== "id" && attribute !== "container") || !comparison) {
-    return `${attribute} ${operator} ${value} is a condition that nothing can meet`;
+    return `${attribute} ${operator} ${value} is a condition that no token can meet`;
   }
   const [holds, fails] = comparison;
   const actual = token[attribute];
@@ -208,7 +207,7 @@ function inWords(demand: Demand, token: Token, isMet: boolean): string {
     : `${attribute} ${actual} ${isMet ? holds : fails} ${value}`;
 }
 
-/** How each operator reads where it holds, and where it does not. */
+/** The wording of each operator if it holds and if it fails. */
 const comparisons: ReadonlyMap<string, readonly [holds: string, fails: string]> = new Map([
   ["equals", ["is", "is not"]],
   ["starts_with", ["starts with", "does not start with"]],

@@ -3,39 +3,37 @@ import { isInOneOf, type Network, readAddress, readNetwork } from "../../lib/net
 import { isAllowedOrigin } from "../../lib/web-origin.js";
 import type { Restrictions } from "../grants.js";
 
-/** Why a key may not be used from where it is, by words that never change their meaning. */
+/** Stable codes for a violated restriction. */
 export type PlaceRefusal = "origin_not_allowed" | "address_not_allowed";
 
-/** What is looked at of an application. Its version differs with each change of it. */
+/** The restrictions of an application. The version changes with every update. */
 type RestrictedRecord = Restrictions & { readonly id: string; readonly version: number };
 
-/** Tells from where the keys of an application, and those of its sessions, may be used. */
+/** Checks the restrictions on the keys of an application and of its sessions. */
 export interface PlaceCheck {
-  /** Whether a web page of this origin may use them, or where it is absent, whoever is no web page. */
+  /** Whether the keys may be used from this web origin. It is `undefined` for clients that are not browsers. */
   allowsOrigin(application: RestrictedRecord, origin: string | undefined): boolean;
 
-  /** Whether they may be used from this address. What is no address is in no network. */
+  /** Whether the keys may be used from this address. An invalid address is in no network. */
   allowsAddress(application: RestrictedRecord, address: string | undefined): boolean;
 }
 
-/** How many networks each of two generations may keep. */
+/** The number of parsed networks in each of the two cache generations. */
 const generationNetworks = 20_000;
-/** Of so many lists that are read one is kept. */
-const readPerKept = 8;
+/** Admits one of this many parsed lists to the cache. */
+const missesPerAdmission = 8;
 
-/** Creates a check that reads the networks of an application once per version, as long as they are asked for often. */
+/** Creates a check that caches the parsed networks of frequently used applications by version. */
 export function createPlaceCheck(): PlaceCheck {
-  const generations = createGenerationalCache<readonly Network[]>(generationNetworks, readPerKept);
+  const cache = createGenerationalCache<readonly Network[]>(generationNetworks, missesPerAdmission);
 
   function networksOf({ id, version, allowedCidrs }: RestrictedRecord): readonly Network[] {
-    const kept = generations.get(id, version);
-    if (kept) {
-      return kept;
+    const cached = cache.get(id, version);
+    if (cached) {
+      return cached;
     }
     const networks = allowedCidrs.map(readNetwork).flatMap((it) => ("fault" in it ? [] : [it]));
-    return generations.shouldAdmit()
-      ? generations.add(id, version, networks, networks.length)
-      : networks;
+    return cache.shouldAdmit() ? cache.add(id, version, networks, networks.length) : networks;
   }
 
   return {

@@ -1,22 +1,22 @@
 import { type Limit, type Scope, type Token, withSlashes } from "./scope.js";
 
 /**
- * Tells which rule of a list is the first to match a token. Rules are known by
+ * Finds the first rule of a list that matches a token. Rules are identified by
  * their rank in the list; {@link noRank} comes after all of them.
  */
 export interface RuleIndex {
-  /** The first rule that matches everything, tokens or not. */
+  /** The first rule that matches everything, with or without a token. */
   readonly everything: number;
   /** The first rule that matches every token. */
   readonly everyToken: number;
-  /** The rules with a limit on one attribute only. */
+  /** The rules with a limit on one attribute. */
   readonly byId: LimitIndex<number>;
   readonly byContainer: LimitIndex<number>;
-  /** The rules with a limit on both. */
+  /** The rules with a limit on both attributes. */
   readonly byBoth: LimitIndex<SameId>;
 }
 
-/** The rules with the same limit on the id, each with one on the container too. */
+/** Rules with the same limit on the id and any limit on the container. */
 interface SameId {
   readonly byContainer: LimitIndex<number>;
   /** The rules with the next wider limit on the id. */
@@ -25,7 +25,7 @@ interface SameId {
 
 const noRank = Number.POSITIVE_INFINITY;
 
-/** Indexes the scopes of rules. Those without one match nothing. */
+/** Indexes the scopes of rules. Rules without a scope match nothing. */
 export function indexRules(scopes: readonly (Scope | undefined)[]): RuleIndex {
   const byId: [Limit, number][] = [];
   const byContainer: [Limit, number][] = [];
@@ -56,7 +56,7 @@ export function indexRules(scopes: readonly (Scope | undefined)[]): RuleIndex {
   };
 }
 
-/** The rank of the first rule that matches the token. */
+/** Returns the rank of the first rule that matches the token. */
 export function firstMatch(index: RuleIndex, { id, container }: Token): number {
   const path = container === undefined ? undefined : withSlashes(container);
   let first = Math.min(index.everyToken, find(index.byId, id), find(index.byContainer, path));
@@ -77,128 +77,130 @@ function find(index: LimitIndex<number>, value: string | undefined): number {
 }
 
 /**
- * Finds what is filed under the limits that a value meets, at a cost that
- * hardly grows with the number of limits.
+ * Finds the entries of all limits that a value meets, in logarithmic time.
  *
- * Of the limits that a value meets each includes the next narrower one. So it
- * is enough to find the narrowest, if what is found there was joined with
- * what is found at the wider ones beforehand.
+ * The limits that a value meets are nested: each includes the next narrower
+ * one. Entries are merged with those of the wider limits when the index is
+ * built, so one lookup of the narrowest limit is enough.
  */
 interface LimitIndex<Found> {
   readonly exact: ReadonlyMap<string, Found>;
   /**
-   * Texts with the same start stand together when all texts are sorted. The
-   * starts thus cut the line of all texts into stretches, in each of which the
-   * same limits are met. Before the first stretch none is.
+   * Strings with the same prefix are adjacent in sorted order, so the prefixes
+   * divide all strings into intervals in which the same limits are met. No
+   * limit is met before the first interval.
    */
-  readonly stretches: readonly Stretch<Found>[];
+  readonly intervals: readonly Interval<Found>[];
 }
 
-interface Stretch<Found> {
-  /** The first text of the stretch, which lasts up to the next one: not at all where that is the same. */
+interface Interval<Found> {
+  /** The first string of the interval, which ends at the start of the next. It is empty if both are equal. */
   readonly from: string;
   readonly found: Found | undefined;
 }
 
-/** What belongs to a limit: what is filed under it, joined with what belongs to the next wider one. */
-type Join<Filed, Found> = (filed: Filed[], wider: Found | undefined) => Found;
+/** Merges the entries of a limit with the result for the next wider limit. */
+type Merge<Entry, Found> = (entries: Entry[], wider: Found | undefined) => Found;
 
-function indexByLimit<Filed, Found>(
-  entries: readonly (readonly [Limit, Filed])[],
-  join: Join<Filed, Found>,
+function indexByLimit<Entry, Found>(
+  entries: readonly (readonly [Limit, Entry])[],
+  merge: Merge<Entry, Found>,
 ): LimitIndex<Found> {
-  const stretches = cutIntoStretches(groupByValue(entries, false), join);
+  const intervals = buildIntervals(groupByValue(entries, false), merge);
   const exact = new Map<string, Found>();
-  for (const [value, filed] of groupByValue(entries, true)) {
-    exact.set(value, join(filed, stretchOf(value, stretches)));
+  for (const [value, group] of groupByValue(entries, true)) {
+    exact.set(value, merge(group, findInterval(value, intervals)));
   }
-  return { exact, stretches };
+  return { exact, intervals };
 }
 
-/** What belongs to the narrowest limit that the value meets, and so to all that it meets. */
+/** Returns the merged result for all limits that the value meets. */
 function findByValue<Found>(index: LimitIndex<Found>, value: string): Found | undefined {
-  return index.exact.get(value) ?? stretchOf(value, index.stretches);
+  return index.exact.get(value) ?? findInterval(value, index.intervals);
 }
 
-function groupByValue<Filed>(
-  entries: readonly (readonly [Limit, Filed])[],
+function groupByValue<Entry>(
+  entries: readonly (readonly [Limit, Entry])[],
   exact: boolean,
-): Map<string, Filed[]> {
-  const groups = new Map<string, Filed[]>();
-  for (const [limit, filed] of entries) {
+): Map<string, Entry[]> {
+  const groups = new Map<string, Entry[]>();
+  for (const [limit, entry] of entries) {
     if (limit.exact === exact) {
       const group = groups.get(limit.value);
       if (group) {
-        group.push(filed);
+        group.push(entry);
       } else {
-        groups.set(limit.value, [filed]);
+        groups.set(limit.value, [entry]);
       }
     }
   }
   return groups;
 }
 
-/** A start that the text at hand has, and the wider ones that it then has too. */
-interface Open<Found> {
-  readonly start: string;
+/** A stack of nested prefixes, the narrowest on top. */
+interface PrefixStack<Found> {
+  readonly prefix: string;
   readonly found: Found;
-  readonly wider: Open<Found> | undefined;
+  readonly wider: PrefixStack<Found> | undefined;
 }
 
-function cutIntoStretches<Filed, Found>(
-  filedByStart: ReadonlyMap<string, Filed[]>,
-  join: Join<Filed, Found>,
-): Stretch<Found>[] {
-  const stretches: Stretch<Found>[] = [];
+function buildIntervals<Entry, Found>(
+  entriesByPrefix: ReadonlyMap<string, Entry[]>,
+  merge: Merge<Entry, Found>,
+): Interval<Found>[] {
+  const intervals: Interval<Found>[] = [];
 
-  function leave({ start, wider }: Open<Found>): Open<Found> | undefined {
-    const next = firstTextAfter(start);
+  function pop({ prefix, wider }: PrefixStack<Found>): PrefixStack<Found> | undefined {
+    const next = firstStringAfter(prefix);
     if (next !== undefined) {
-      stretches.push({ from: next, found: wider?.found });
+      intervals.push({ from: next, found: wider?.found });
     }
     return wider;
   }
 
-  let open: Open<Found> | undefined;
-  for (const [start, filed] of [...filedByStart].sort(byText)) {
-    while (open && !start.startsWith(open.start)) {
-      open = leave(open);
+  let top: PrefixStack<Found> | undefined;
+  for (const [prefix, entries] of [...entriesByPrefix].sort(byPrefix)) {
+    while (top && !prefix.startsWith(top.prefix)) {
+      top = pop(top);
     }
-    open = { start, found: join(filed, open?.found), wider: open };
-    stretches.push({ from: start, found: open.found });
+    top = { prefix, found: merge(entries, top?.found), wider: top };
+    intervals.push({ from: prefix, found: top.found });
   }
-  while (open) {
-    open = leave(open);
+  while (top) {
+    top = pop(top);
   }
-  return stretches;
+  return intervals;
 }
 
-/** By code units, as `<` compares and as `startsWith` counts. */
-function byText([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+/** By code units, as `<` and `startsWith` compare. */
+function byPrefix([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return one < other ? -1 : 1;
 }
 
-/** The first text that sorts after all that start so, or `undefined` where there is none. */
-function firstTextAfter(start: string): string | undefined {
-  const raisable = start.replace(/\uffff+$/, "");
-  const last = raisable.length - 1;
+/** The first string that sorts after all strings with this prefix, if there is one. */
+function firstStringAfter(prefix: string): string | undefined {
+  const incrementable = prefix.replace(/\uffff+$/, "");
+  const last = incrementable.length - 1;
   return last < 0
     ? undefined
-    : raisable.slice(0, last) + String.fromCharCode(raisable.charCodeAt(last) + 1);
+    : incrementable.slice(0, last) + String.fromCharCode(incrementable.charCodeAt(last) + 1);
 }
 
-/** What is found in the last stretch that does not begin after the value. */
-function stretchOf<Found>(value: string, stretches: readonly Stretch<Found>[]): Found | undefined {
+/** Binary search for the last interval that does not start after the value. */
+function findInterval<Found>(
+  value: string,
+  intervals: readonly Interval<Found>[],
+): Found | undefined {
   let low = 0;
-  let high = stretches.length;
+  let high = intervals.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     // biome-ignore lint/style/noNonNullAssertion: it is within bounds
-    if (stretches[middle]!.from <= value) {
+    if (intervals[middle]!.from <= value) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  return stretches[low - 1]?.found;
+  return intervals[low - 1]?.found;
 }

@@ -1,30 +1,30 @@
 import type { ConditionRecord, RuleRecord } from "../grants.js";
 
-/** What rules look at in a token. */
+/** The attributes of a token that rules compare. A token is a vaulted data item, not a credential. */
 export interface Token {
   readonly id?: string | undefined;
   readonly container?: string | undefined;
 }
 
-/** What a rule asks of an attribute: that it is this value, or starts with it. */
+/** A constraint on an attribute: it equals the value, or starts with it. */
 export interface Limit {
   readonly value: string;
   readonly exact: boolean;
 }
 
 /**
- * What a rule is about. All that it asks of an attribute is drawn together into
- * one limit, which a token without the attribute does not meet; an attribute
- * without a limit may be anything, or absent.
+ * What a rule matches. All constraints on an attribute are merged into one
+ * limit. A token without the attribute does not meet it. Attributes without a
+ * limit can have any value or be absent.
  */
 export interface Scope {
   readonly id?: Limit;
   readonly container?: Limit;
-  /** Whether it is about tokens only, and not also about what concerns none. */
+  /** Whether it matches only requests that name a token. */
   readonly tokensOnly: boolean;
 }
 
-/** What a rule is about, or `undefined` where nothing can meet its conditions. */
+/** The scope of a rule. `undefined` if no token can meet its conditions. */
 export function scopeOf({
   container,
   conditions,
@@ -37,7 +37,7 @@ export function scopeOf({
   return scope;
 }
 
-/** Whether a scope is about a token, or about what concerns none. */
+/** Whether a scope matches a token, or a request without one. */
 export function covers({ id, container, tokensOnly }: Scope, token: Token | undefined): boolean {
   if (!token) {
     return !tokensOnly;
@@ -50,7 +50,7 @@ export function covers({ id, container, tokensOnly }: Scope, token: Token | unde
   );
 }
 
-/** Whether all that one scope is about, another is about too. */
+/** Whether the outer scope matches everything that the inner scope matches. */
 export function isWithin(inner: Scope, outer: Scope): boolean {
   return (
     (inner.tokensOnly || !outer.tokensOnly) &&
@@ -59,12 +59,12 @@ export function isWithin(inner: Scope, outer: Scope): boolean {
   );
 }
 
-/** Whether there can be something that both scopes are about. */
+/** Whether a token can match both scopes. */
 export function doOverlap(one: Scope, other: Scope): boolean {
   return canMeetBoth(one.id, other.id) && canMeetBoth(one.container, other.container);
 }
 
-/** A container with the slashes that may be left out. */
+/** Adds the optional leading and trailing slashes to a container. */
 export function withSlashes(container: string): string {
   const path = withLeadingSlash(container);
   return path.endsWith("/") ? path : `${path}/`;
@@ -74,7 +74,7 @@ function withLeadingSlash(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** A token without a container counts as one in `/`, so that `/` asks nothing of the attribute. */
+/** A token without a container counts as one in `/`, so `/` sets no limit. */
 function everythingIn(path: string): Scope {
   return path === "/"
     ? { tokensOnly: true }
@@ -88,13 +88,13 @@ function narrow(scope: Scope, { attribute, operator, value }: ConditionRecord): 
   }
   switch (attribute) {
     case "id": {
-      const id = bothOf(scope.id, { value, exact });
+      const id = intersect(scope.id, { value, exact });
       return id && { ...scope, id, tokensOnly: true };
     }
     case "container": {
-      // What a container starts with may end inside of a segment.
+      // A prefix may end inside a segment.
       const path = exact ? withSlashes(value) : withLeadingSlash(value);
-      const container = bothOf(scope.container, { value: path, exact });
+      const container = intersect(scope.container, { value: path, exact });
       return container && { ...scope, container, tokensOnly: true };
     }
     default:
@@ -102,8 +102,8 @@ function narrow(scope: Scope, { attribute, operator, value }: ConditionRecord): 
   }
 }
 
-/** The limit that asks what both ask, which is always one of them, or `undefined` if they exclude each other. */
-function bothOf(one: Limit | undefined, other: Limit): Limit | undefined {
+/** The narrower of two limits, or `undefined` if they exclude each other. */
+function intersect(one: Limit | undefined, other: Limit): Limit | undefined {
   if (!one) {
     return other;
   }
@@ -120,7 +120,7 @@ function isNarrower(inner: Limit | undefined, outer: Limit | undefined): boolean
 }
 
 function canMeetBoth(one: Limit | undefined, other: Limit | undefined): boolean {
-  return !one || !other || bothOf(one, other) !== undefined;
+  return !one || !other || intersect(one, other) !== undefined;
 }
 
 function meets(value: string, limit: Limit): boolean {

@@ -8,42 +8,42 @@ import {
   Ignore,
   message as messageRules,
 } from "../../../gen/buf/validate/validate_pb.js";
-import { all, NotUnderstood, readExpression, type Test } from "./expressions.js";
+import { all, readExpression, type Test, UnsupportedRule } from "./expressions.js";
 import { checkKnown, countTests, durationTests, scalarTests } from "./rules.js";
 
 /**
- * Makes a check of a message from the rules in its proto that says whether the
- * message surely keeps them. That it does not say so means nothing: the
- * validator knows. Answers nothing where a rule is not understood.
+ * Compiles the rules of a message into a fast check. It returns true only for
+ * messages that are certainly valid; for the rest, protovalidate decides.
+ * Returns `undefined` if a rule is not supported.
  */
 export function createQuickCheck(schema: DescMessage): Test | undefined {
-  return whereUnderstood(() => messageTests(schema, []));
+  return compileIfSupported(() => messageTests(schema, []));
 }
 
-/** The same of an item of a list. */
+/** The same check for the items of a list. */
 export function createQuickItemCheck(list: DescField): Test | undefined {
-  return whereUnderstood(() => valueTests(list, itemRulesOf(list), [list.parent]));
+  return compileIfSupported(() => valueTests(list, itemRulesOf(list), [list.parent]));
 }
 
-function whereUnderstood(readTests: () => readonly Test[]): Test | undefined {
+function compileIfSupported(compile: () => readonly Test[]): Test | undefined {
   try {
-    return all(readTests());
+    return all(compile());
   } catch (error) {
-    if (error instanceof NotUnderstood) {
+    if (error instanceof UnsupportedRule) {
       return undefined;
     }
     throw error;
   }
 }
 
-/** The messages that a message is in. */
+/** The messages around a message. */
 type Path = readonly DescMessage[];
 
 function messageTests(schema: DescMessage, within: Path): readonly Test[] {
-  // Elsewhere a field that is not set may have a value nevertheless.
+  // Other editions have default values for unset fields.
   const isSimple = schema.file.edition === Edition.EDITION_PROTO3 && schema.oneofs.length === 0;
   if (!isSimple || within.includes(schema)) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   const rules = getOption(schema, messageRules);
   checkKnown(rules);
@@ -53,7 +53,6 @@ function messageTests(schema: DescMessage, within: Path): readonly Test[] {
   ];
 }
 
-/** What a message must keep in one of its fields. */
 function fieldTests(field: DescField, within: Path): readonly Test[] {
   const rules = getOption(field, fieldRules);
   const tests =
@@ -63,7 +62,7 @@ function fieldTests(field: DescField, within: Path): readonly Test[] {
     return [];
   }
   const { localName } = field;
-  const keepsRules = all(tests);
+  const isValid = all(tests);
   const mayBeUnset = !isRequired && field.presence === FeatureSet_FieldPresence.EXPLICIT;
   return [
     (message) => {
@@ -71,13 +70,13 @@ function fieldTests(field: DescField, within: Path): readonly Test[] {
       if (mayBeUnset && value === undefined) {
         return true;
       }
-      // Of every type, what is not set is falsy.
-      return !(isRequired && !value) && keepsRules(value);
+      // The unset value of every type is falsy.
+      return !(isRequired && !value) && isValid(value);
     },
   ];
 }
 
-/** What a value must keep, where there is one. */
+/** The tests of a value that is set. */
 function valueTests(
   { message, enum: enumeration }: DescField,
   rules: FieldRules,
@@ -88,20 +87,20 @@ function valueTests(
     return [];
   }
   if (enumeration) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   if (!message) {
     return scalarTests(rules);
   }
   return [
     ...messageTests(message, within),
-    ...wholeTests(rules),
+    ...wellKnownTests(rules),
     ...rules.cel.map(({ expression }) => readExpression(expression, message)),
   ];
 }
 
-/** What a message must keep as a whole by the rules of its type, which few types have. */
-function wholeTests({ type }: FieldRules): readonly Test[] {
+/** The tests of well-known types, such as durations. */
+function wellKnownTests({ type }: FieldRules): readonly Test[] {
   if (type.case === "duration") {
     return durationTests(type.value);
   }
@@ -128,12 +127,12 @@ function listTests(
   const { type, required, ignore, cel } = rules;
   const isSimple = !required && ignore !== Ignore.ALWAYS && cel.length === 0;
   if (!isSimple || (type.case !== undefined && type.case !== "repeated")) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   const items = itemRulesOf(field);
   if (items.ignore === Ignore.ALWAYS && field.message?.fields.some(isList)) {
-    // How long lists are matters even where nothing else does.
-    throw new NotUnderstood();
+    // The lengths of nested lists are limited even if all other rules are ignored.
+    throw new UnsupportedRule();
   }
   const tests = valueTests(field, items, within);
   return [

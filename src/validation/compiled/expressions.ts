@@ -1,11 +1,11 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
-/** What `this` is in a rule. */
+/** The type of `this` in a rule. */
 type Subject = DescMessage | "string";
 
 /**
- * Reads a rule that is written in CEL, of this much of the language:
+ * Compiles a rule that is written in this subset of CEL:
  *
  *     or     = and { "||" and }
  *     and    = not { "&&" not }
@@ -17,8 +17,8 @@ type Subject = DescMessage | "string";
  *            | "this." field "!=" text
  *            | "this" ( "==" | ">=" ) "duration('" number "s')"
  *
- * where `rule` is true: the rule is asked for. Throws `NotUnderstood` where the
- * rule has anything else.
+ * `rule` is always true, because the rule is enabled. Throws `UnsupportedRule`
+ * for anything else.
  */
 export function readExpression(expression: string, subject: Subject): Test {
   return new ExpressionReader(expression, subject).read();
@@ -36,7 +36,7 @@ class ExpressionReader {
   read(): Test {
     const test = this.#or(false);
     if (this.#rest.trim() !== "") {
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
     }
     return test;
   }
@@ -67,7 +67,7 @@ class ExpressionReader {
     if (this.#take(/\(/)) {
       const test = this.#or(isNegated);
       if (!this.#take(/\)/)) {
-        throw new NotUnderstood();
+        throw new UnsupportedRule();
       }
       return test;
     }
@@ -89,27 +89,27 @@ class ExpressionReader {
     const matches = this.#take(/this(?:\.(\w+))?\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
     if (matches) {
       const test = matchesPattern(matches[2] ?? matches[3] ?? "", isNegated);
-      return this.#ofText(matches[1], test);
+      return this.#ofString(matches[1], test);
     }
     const differs = this.#take(/this\.(\w+) != '([^'\\]*)'/);
     if (differs) {
-      return this.#ofText(differs[1], (value) => value !== differs[2]);
+      return this.#ofString(differs[1], (value) => value !== differs[2]);
     }
     const lasts = this.#take(/this (==|>=) duration\('(\d+)s'\)/);
     if (lasts && this.#isDuration() && !isNegated) {
       return hasLength(lasts[1] === "==", BigInt(lasts[2] ?? 0));
     }
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
 
-  /** A test of a text: of the value itself, or of a field of it. */
-  #ofText(name: string | undefined, test: Test): Test {
+  /** A test of the string value itself, or of one of its fields. */
+  #ofString(name: string | undefined, test: Test): Test {
     if (name === undefined && this.#subject === "string") {
       return test;
     }
     const { scalar, presence, localName } = this.#field(name);
     if (scalar !== ScalarType.STRING || presence !== FeatureSet_FieldPresence.IMPLICIT) {
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
     }
     return (value) => test((value as Record<string, unknown>)[localName]);
   }
@@ -118,7 +118,7 @@ class ExpressionReader {
     return this.#subject !== "string" && this.#subject.typeName === DurationSchema.typeName;
   }
 
-  /** Takes what comes next, if it is that. */
+  /** Consumes the next part of the expression if it matches. */
   #take(part: RegExp): RegExpExecArray | null {
     const found = new RegExp(`^\\s*${part.source}`).exec(this.#rest);
     if (found) {
@@ -131,7 +131,7 @@ class ExpressionReader {
     const fields = this.#subject === "string" ? [] : this.#subject.fields;
     const field = fields.find((field) => field.name === name);
     if (!field) {
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
     }
     return field;
   }
@@ -139,7 +139,7 @@ class ExpressionReader {
 
 function isSet(field: DescField): Test {
   if (field.presence !== FeatureSet_FieldPresence.EXPLICIT) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   const { localName } = field;
   return (value) => (value as Record<string, unknown>)[localName] !== undefined;
@@ -147,14 +147,14 @@ function isSet(field: DescField): Test {
 
 function hasSize(field: DescField, isMore: boolean, size: number): Test {
   if (field.fieldKind !== "list") {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   const { localName } = field;
   const lengthOf = (value: unknown) => (value as Record<string, unknown[]>)[localName]?.length ?? 0;
   return isMore ? (value) => lengthOf(value) > size : (value) => lengthOf(value) === size;
 }
 
-/** Of a duration with odd parts, such as another sign in one of them, nothing is sure. */
+/** Leaves durations with mixed signs or excess nanoseconds to protovalidate. */
 function hasLength(isExact: boolean, length: bigint): Test {
   return (value) => {
     const { seconds, nanos } = value as Duration;
@@ -166,17 +166,17 @@ function hasLength(isExact: boolean, length: bigint): Test {
 
 function matchesPattern(source: string, isNegated: boolean): Test {
   const { regExp, isExact } = readPattern(source);
-  // Less than the pattern matches would be more where its contrary is asked for.
+  // An inexact pattern matches too little, so its negation would accept too much.
   if (isNegated && !isExact) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   return (value) => regExp.test(value as string);
 }
 
-/** A pattern that a JavaScript engine can try. */
+/** A pattern for the JavaScript engine. */
 interface QuickPattern {
   readonly regExp: RegExp;
-  /** Whether it matches all that the pattern matches. If not it matches less, never more. */
+  /** Whether it matches everything that the RE2 pattern matches. If not, it matches less, never more. */
   readonly isExact: boolean;
 }
 
@@ -184,16 +184,15 @@ const escaped = String.raw`\\(?:[nt]|p\{[A-Z][a-z]?\}|x\{[0-9A-F]{1,6}\})`;
 const characterClass = String.raw`\[\^?(?:${escaped}|[^\\[\]^])+\]`;
 const others = String.raw`[A-Za-z0-9_/: -]|\((?!\?)|[)|*+?^$]|\{\d+(?:,\d*)?\}`;
 
-/** What means the same in RE2 and in JavaScript, spelled in RE2. */
+/** RE2 syntax that has the same meaning in JavaScript. */
 const token = new RegExp(`${characterClass}|${others}`, "y");
 
-/** The tables of characters of the two engines may be of different years, but not up to here. */
+/** The engines may have different Unicode versions, which agree on Latin-1. */
 const beyondLatin1 = String.raw`\u{100}-\u{10FFFF}`;
 
 /**
- * Translates a pattern of RE2, in which rules are written, to JavaScript,
- * which tries it twenty times as fast. Throws `NotUnderstood` where the
- * pattern has something that may not mean the same.
+ * Translates an RE2 pattern of a rule to JavaScript, which matches twenty times
+ * as fast. Throws `UnsupportedRule` if the meaning might differ.
  */
 export function readPattern(pattern: string): QuickPattern {
   let source = "";
@@ -202,11 +201,11 @@ export function readPattern(pattern: string): QuickPattern {
     token.lastIndex = at;
     const part = token.exec(pattern)?.[0];
     if (part === undefined) {
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
     }
     const namesCategory = part.includes(String.raw`\p`);
     if (namesCategory && !part.startsWith("[^")) {
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
     }
     isExact &&= !namesCategory;
     source += namesCategory ? `${translate(part).slice(0, -1)}${beyondLatin1}]` : translate(part);
@@ -214,7 +213,7 @@ export function readPattern(pattern: string): QuickPattern {
   return { regExp: compile(source), isExact };
 }
 
-/** Nobody asks what was found in a group, so that it need not be kept. */
+/** Groups are never read, so they need no capture. */
 function translate(part: string): string {
   return part === "(" ? "(?:" : part.replaceAll(String.raw`\x{`, String.raw`\u{`);
 }
@@ -223,17 +222,17 @@ function compile(source: string): RegExp {
   try {
     return new RegExp(source, "u");
   } catch {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
 }
 
-/** Whether a value surely keeps a rule. */
+/** Returns true only if a value certainly satisfies a rule. */
 export type Test = (value: unknown) => boolean;
 
-/** Thrown while rules are read, where one of them is not understood. */
-export class NotUnderstood extends Error {}
+/** Thrown at compile time for a rule that the compiled checks do not support. */
+export class UnsupportedRule extends Error {}
 
-/** Whether a value surely keeps all of the rules. */
+/** Combines tests into one that requires all of them. */
 export function all(tests: readonly Test[]): Test {
   const [only] = tests;
   if (only && tests.length === 1) {

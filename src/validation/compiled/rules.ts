@@ -11,27 +11,27 @@ import {
   StringRulesSchema,
 } from "../../../gen/buf/validate/validate_pb.js";
 import { validationRules } from "../../contract/methods.js";
-import { NotUnderstood, readExpression, readPattern, type Test } from "./expressions.js";
+import { readExpression, readPattern, type Test, UnsupportedRule } from "./expressions.js";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
-/** No pattern is tried on a longer text, so that what one can cost is bounded. */
-const longestTried = 1_000;
+/** Longer strings go to protovalidate, which bounds the cost of a pattern. */
+const maxPatternInput = 1_000;
 
-/** Up to here it is quicker to compare all items than to gather them. */
+/** Up to this length, comparing all pairs is faster than building a set. */
 const shortList = 8;
 
-/** Throws where rules have one that our copy of their schema does not know. */
+/** Throws if the rules have a field that our copy of their schema lacks. */
 export function checkKnown(rules: Message): void {
   if (rules.$unknown !== undefined) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
 }
 
-/** What a value that is no message must keep. */
+/** The tests of a value that is not a message. */
 export function scalarTests({ type, cel }: FieldRules): readonly Test[] {
   if (cel.length > 0) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
   switch (type.case) {
     case undefined:
@@ -44,7 +44,7 @@ export function scalarTests({ type, cel }: FieldRules): readonly Test[] {
       checkKnown(type.value);
       return [];
     default:
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
   }
 }
 
@@ -53,23 +53,25 @@ function stringTests(rules: StringRules): readonly Test[] {
   return [
     ...lengthTests(rules),
     ...(rules.in.length > 0 ? [isIn(rules.in)] : []),
-    ...(patterns.length > 0 ? [isAtMost(longestTried)] : []),
+    ...(patterns.length > 0 ? [isAtMost(maxPatternInput)] : []),
     ...patterns,
   ];
 }
 
-/** Lengths are meant in characters, of which a string may have half as many as it is long. */
+/** Rules count code points. A string of n UTF-16 units has at least n/2 of them. */
 function lengthTests(rules: StringRules): readonly Test[] {
   const { minLen, maxLen } = StringRulesSchema.field;
-  const fewest = 2 * Number(rules.minLen) - 1;
+  const minUnits = 2 * Number(rules.minLen) - 1;
   return [
-    ...(isFieldSet(rules, minLen) ? [(value: unknown) => (value as string).length >= fewest] : []),
+    ...(isFieldSet(rules, minLen)
+      ? [(value: unknown) => (value as string).length >= minUnits]
+      : []),
     ...(isFieldSet(rules, maxLen) ? [isAtMost(Number(rules.maxLen))] : []),
   ];
 }
 
-function isAtMost(most: number): Test {
-  return (value) => (value as string).length <= most;
+function isAtMost(max: number): Test {
+  return (value) => (value as string).length <= max;
 }
 
 function isIn(values: readonly unknown[]): Test {
@@ -84,12 +86,12 @@ function patternTests({ pattern, wellKnown }: StringRules): readonly Test[] {
   return patterns.map((regExp) => (value) => regExp.test(value as string));
 }
 
-/** Our own rules, which extend the standard ones. */
+/** The tests of our own rules, which are extensions of the standard ones. */
 function predefinedTests(rules: StringRules): readonly Test[] {
   return (rules.$unknown ?? []).flatMap(({ no }) => {
     const rule = validationRules.getExtensionFor(StringRulesSchema, no);
     if (!rule || getExtension(rules, rule) !== true) {
-      throw new NotUnderstood();
+      throw new UnsupportedRule();
     }
     return getOption(rule, predefined).cel.map(({ expression }) =>
       readExpression(expression, "string"),
@@ -99,7 +101,7 @@ function predefinedTests(rules: StringRules): readonly Test[] {
 
 function int32Tests(rules: Int32Rules): readonly Test[] {
   checkKnown(rules);
-  // Of bounds that exclude each other, which mean what lies outside, nothing is sure.
+  // Inverted bounds mean "outside the range" and fail here, so protovalidate decides.
   const lowest = lowestOf(rules.greaterThan);
   const highest = highestOf(rules.lessThan);
   return [(value) => (value as number) >= lowest && (value as number) <= highest];
@@ -113,18 +115,18 @@ function highestOf({ case: kind, value }: Int32Rules["lessThan"]): number {
   return kind === undefined ? Number.POSITIVE_INFINITY : kind === "lt" ? value - 1 : value;
 }
 
-/** What a list must keep as a whole. */
+/** The tests of the number and uniqueness of list items. */
 export function countTests(rules: RepeatedRules, ofScalars: boolean): readonly Test[] {
   checkKnown(rules);
   if (rules.unique && !ofScalars) {
-    throw new NotUnderstood();
+    throw new UnsupportedRule();
   }
-  const fewest = Number(rules.minItems);
+  const min = Number(rules.minItems);
   const { maxItems } = RepeatedRulesSchema.field;
-  const most = isFieldSet(rules, maxItems) ? Number(rules.maxItems) : Number.POSITIVE_INFINITY;
+  const max = isFieldSet(rules, maxItems) ? Number(rules.maxItems) : Number.POSITIVE_INFINITY;
   const hasRightSize: Test = (values) => {
     const { length } = values as readonly unknown[];
-    return length >= fewest && length <= most;
+    return length >= min && length <= max;
   };
   return rules.unique ? [hasRightSize, isUnique] : [hasRightSize];
 }
@@ -136,10 +138,9 @@ const isUnique: Test = (values) => {
     : new Set(list).size === list.length;
 };
 
-/** What a duration must keep. */
 export function durationTests(rules: DurationRules): readonly Test[] {
   checkKnown(rules);
-  // Of bounds that exclude each other, which mean what lies outside, nothing is sure.
+  // Inverted bounds mean "outside the range" and fail here, so protovalidate decides.
   return [...lowestTests(rules.greaterThan), ...highestTests(rules.lessThan)];
 }
 
@@ -165,7 +166,7 @@ function highestTests({ case: kind, value: highest }: DurationRules["lessThan"])
   }
 }
 
-/** Compares as the validator does, also where nanoseconds make up more than a second. */
+/** Compares as protovalidate does, even if the nanoseconds exceed a second. */
 function compare(one: Duration, other: Duration): number {
   if (one.seconds === other.seconds) {
     return one.nanos - other.nanos;

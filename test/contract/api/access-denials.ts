@@ -155,7 +155,7 @@ export function describeDenials(subject: ApiSubject): void {
       const { id, key } = await tenant.make("private", { rules });
       for (const token of [{ id: "card-1" }, { container: "/other/" }]) {
         const answer = await check(tenant, { key, permission, token });
-        expectDenied(answer, "no_rule_matches", permission, "not about this token", id);
+        expectDenied(answer, "no_rule_matches", permission, "do not match this token", id);
       }
     });
 

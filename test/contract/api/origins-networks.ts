@@ -199,8 +199,20 @@ export function describePlaces(subject: ApiSubject): void {
       ["capitals", "public", origins("https://Shop.example.com"), "allowed_origins[0]", shopOrigin],
       ["a wide wildcard", "public", origins("https://*.example"), "allowed_origins[0]", "leftmost"],
       ["one twice", "public", origins(shopOrigin, shopOrigin), "allowed_origins", "unique"],
-      ["origins", "private", origins(shopOrigin), "allowed_origins", "no web page uses"],
-      ["origins", "management", origins(shopOrigin), "allowed_origins", "no web page uses"],
+      [
+        "origins",
+        "private",
+        origins(shopOrigin),
+        "allowed_origins",
+        "only for public applications",
+      ],
+      [
+        "origins",
+        "management",
+        origins(shopOrigin),
+        "allowed_origins",
+        "only for public applications",
+      ],
       [
         "no network",
         "private",

@@ -28,7 +28,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       const refusal = await refused(api().createSession(key), "session_quota_reached");
       expect(refusal.hasRetryHint).toBe(true);
       expect(refusal.message).toContain("has 2 open sessions");
-      expect(refusal.message).toContain("Try again in 180 s");
+      expect(refusal.message).toContain("Retry in 180 s");
       const { data } = await api().listSessions(root.key, { applicationId: shop.id });
       expect(data).toHaveLength(2);
     });

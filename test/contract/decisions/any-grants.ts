@@ -17,7 +17,7 @@ const container = fc
     path.length === 0 ? "/" : `${first ? "/" : ""}${path.join("/")}${last ? "/" : ""}`,
   );
 
-/** Ids that start with each other, and some at the ends of the order of texts. */
+/** Ids that are prefixes of each other, and some at the ends of the sort order. */
 const id = fc
   .array(fc.constantFrom("a", "b", "card-", "\ud83d", "\ude00", "\uffff", "/"), { maxLength: 4 })
   .map((parts) => parts.join(""));
@@ -76,13 +76,13 @@ const rule: fc.Arbitrary<RuleRecord> = fc
   )
   .map(([limit, rest]) => ({ ...limit, ...rest }));
 
-/** Grants of few names, so that they meet often. */
+/** Grants with few distinct names, so that they overlap often. */
 export const grants: fc.Arbitrary<Grants> = fc.record({
   permissions: fc.uniqueArray(permissionNames, { maxLength: 2 }),
   rules: fc.array(rule, { maxLength: 12 }),
 });
 
-/** What may be asked of them. */
+/** Queries against these grants. */
 export const question = fc.record({
   permission: permissionNames,
   token: fc.option(fc.record({ id, container }, { requiredKeys: [] }), {
@@ -92,7 +92,7 @@ export const question = fc.record({
   ownPermission: fc.boolean(),
 });
 
-/** Session rules on both attributes, with so few values that many rules meet in one token. */
+/** Session rules on both attributes, with few values, so that many match one token. */
 export const crowdedId = fc.constantFrom("a", "aa", "aab", "ab");
 export const crowdedContainer = fc.constantFrom("/a/", "/a/b/", "/a/b/c/", "/ab/");
 export const crowdedRule: fc.Arbitrary<RuleRecord> = fc.record({
@@ -105,7 +105,7 @@ export const crowdedRule: fc.Arbitrary<RuleRecord> = fc.record({
   ),
 });
 
-/** Adds so many rules that match nothing that the others are found by an index. */
+/** Adds rules that match nothing, so that the index is used. */
 export function crowd({ permissions, rules }: Grants): Grants {
   const excluding = ["a", "b"].map((value) => ({ attribute: "id", operator: "equals", value }));
   const useless = {

@@ -8,7 +8,7 @@ import type { Token } from "../../../src/contract/decisions/scope.js";
 import type { RuleRecord } from "../../../src/contract/grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
-/** The same value, which counts each look at a property or entry in it, however deep. */
+/** A proxy that counts every read of a property or entry, at any depth. */
 function counting<T>(value: T, count: () => void): T {
   if (typeof value !== "object" || value === null) {
     return value;
@@ -18,7 +18,7 @@ function counting<T>(value: T, count: () => void): T {
       count();
       const found: unknown = Reflect.get(target, name);
       if (!(target instanceof Map || target instanceof Set)) {
-        // Functions of arrays keep the proxy as their `this`, and are counted by what they look at.
+        // Array methods keep the proxy as `this`, so their reads are counted.
         return counting(found, count);
       }
       return typeof found === "function"
@@ -33,7 +33,7 @@ function counting<T>(value: T, count: () => void): T {
   });
 }
 
-/** To walk through a whole map is not counted, so it is refused. */
+/** Iterating a whole map would not be counted, so it throws. */
 function onlyLookUps<F>(name: string | symbol, method: F): F {
   if (name !== "get" && name !== "has") {
     throw new Error(`a decision called ${String(name)} of a map or set`);
@@ -41,9 +41,9 @@ function onlyLookUps<F>(name: string | symbol, method: F): F {
   return method;
 }
 
-/** How much of the compiled grants a decision looks at. */
+/** The number of reads of a decision. */
 function looksOf(compiled: CompiledGrants, token: Token | undefined): number {
-  // The first one for a permission makes its index.
+  // The first decision for a permission builds its index.
   decide(compiled, "token:read", token, false);
   let looks = 0;
   const counted = counting(compiled, () => {
@@ -56,7 +56,7 @@ function looksOf(compiled: CompiledGrants, token: Token | undefined): number {
 const byId = (operator: string, value: string) => conditionOf("id", operator, value);
 const byContainer = (operator: string, value: string) => conditionOf("container", operator, value);
 
-/** Rules by their number, and tokens that they do not match. */
+/** Rules by index, and tokens that they do not match. */
 const shapes: Record<string, { rule(n: number): Partial<RuleRecord>; tokens: Token[] }> = {
   "different containers": {
     rule: (n) => ({ container: `/pci/customer-${n}/` }),
@@ -116,7 +116,7 @@ function compile(count: number, rule: (n: number) => Partial<RuleRecord>): Compi
 }
 
 describe("a decision against 1,000 rules", () => {
-  it.each(Object.entries(shapes))("with %s looks at little more than with one", (_, shape) => {
+  it.each(Object.entries(shapes))("with %s needs few more reads than against one", (_, shape) => {
     const one = compile(1, shape.rule);
     const many = compile(1_000, shape.rule);
     for (const token of [undefined, ...shape.tokens]) {
@@ -126,7 +126,7 @@ describe("a decision against 1,000 rules", () => {
     }
   });
 
-  it("would be seen to look at all of them", () => {
+  it("would be detected if it read all rules", () => {
     let looks = 0;
     const list = counting(
       Array.from({ length: 1_000 }, (_, n) => ({ n })),

@@ -11,8 +11,8 @@ import type { ConditionRecord, Grants, RuleRecord } from "../../../src/contract/
 import { crowd, crowdedContainer, crowdedId, crowdedRule, grants, question } from "./any-grants.js";
 
 /*
- * The reference: slow, and as written in docs/explanation/access-decisions.md. It shares
- * no code with what it checks.
+ * The reference implementation: simple and slow, written from
+ * docs/explanation/access-decisions.md. It shares no code with the implementation under test.
  */
 
 function decideSlowly(
@@ -94,7 +94,7 @@ function kindOf(decision: Decision): string {
 }
 
 describe("a decision", () => {
-  it("is the one that a slow and obvious reading of the rules comes to", () => {
+  it("equals the result of a simple reference implementation", () => {
     const counts: Record<string, number> = {};
     const count = (kind: string) => {
       counts[kind] = (counts[kind] ?? 0) + 1;
@@ -132,7 +132,7 @@ describe("a decision", () => {
     expect(share("without token, own false")).toBeGreaterThan(0.03);
   });
 
-  it("of a session is never more than what either side says, and no less than both", () => {
+  it("of a session is the stricter of both sides", () => {
     const transforms = ["redact", "mask", "reveal"];
     const shown = (decision: Decision) =>
       decision.allowed ? transforms.indexOf(decision.transform) : -1;
@@ -159,7 +159,7 @@ describe("a decision", () => {
     expect(counts.allowed).toBeGreaterThan(counts.all / 10);
   });
 
-  it("is so too where many rules limit both attributes", () => {
+  it("equals the reference if many rules limit both attributes", () => {
     let byRule = 0;
     const rules = fc.array(crowdedRule, { minLength: 1, maxLength: 15 });
     fc.assert(

@@ -8,7 +8,7 @@ function decideBy(rules: RuleRecord[], token: Token | undefined, permission = "t
   return decide(compileGrants({ permissions: [], rules }), permission, token, false);
 }
 
-/** The place of the rule that decided. */
+/** The index of the deciding rule. */
 function placeIn(decision: Decision): number | undefined {
   return decision.allowed && "rule" in decision.decidedBy
     ? decision.decidedBy.rule.place
@@ -16,27 +16,27 @@ function placeIn(decision: Decision): number | undefined {
 }
 
 describe("rules", () => {
-  it("are tried in ascending priority, by number and not by text", () => {
+  it("are evaluated in ascending numeric priority", () => {
     const rules = [10, 9, 2, 11].map((priority) => ruleOf({ priority, container: "/pci/" }));
     expect(placeIn(decideBy(rules, { container: "/pci/" }))).toBe(2);
   });
 
-  it("of the same priority are tried in the order of the list", () => {
+  it("of the same priority are evaluated in list order", () => {
     const rules = [2, 1, 1, 1].map((priority) => ruleOf({ priority, container: "/pci/" }));
     expect(placeIn(decideBy(rules, { container: "/pci/" }))).toBe(1);
   });
 
-  it("that do not list the permission are passed over", () => {
+  it("that do not list the permission are skipped", () => {
     const rules = [ruleOf({ permissions: ["token:use"] }), ruleOf({ priority: 2 })];
     expect(placeIn(decideBy(rules, { id: "a" }))).toBe(1);
   });
 
-  it("that do not match the token are passed over", () => {
+  it("that do not match the token are skipped", () => {
     const rules = [ruleOf({ container: "/logs/" }), ruleOf({ priority: 2, container: "/pci/" })];
     expect(placeIn(decideBy(rules, { container: "/pci/" }))).toBe(1);
   });
 
-  it("decide by priority, not by how closely they match", () => {
+  it("decide by priority, not by specificity", () => {
     const rules = [
       ruleOf({ priority: 2, container: "/pci/high/" }),
       ruleOf({ priority: 1, container: "/pci/" }),
@@ -45,7 +45,7 @@ describe("rules", () => {
     expect(placeIn(decideBy(rules, { id: "a", container: "/pci/high/" }))).toBe(1);
   });
 
-  it("decide with their transform, and are named in the answer", () => {
+  it("decide the transform and are named in the decision", () => {
     const rules = [
       ruleOf(),
       ruleOf({ transform: "redact", description: "Cards", permissions: ["token:use"] }),
@@ -62,7 +62,7 @@ describe("rules", () => {
     });
   });
 
-  it("come before a bare permission, which may thus say more than they do", () => {
+  it("come before a directly granted permission, even if that reveals more", () => {
     const rules = [ruleOf({ priority: 99, transform: "redact", container: "/pci/" })];
     const grants = compileGrants({ permissions: ["token:read"], rules });
     expect(decide(grants, "token:read", { container: "/pci/" }, false)).toMatchObject({
@@ -82,14 +82,14 @@ describe("rules", () => {
   });
 });
 
-describe("a bare permission", () => {
+describe("a directly granted permission", () => {
   it.each([
     ["token:use", "reveal"],
     ["token:read", "mask"],
     ["token:create", "mask"],
     ["token:use:bulk", "mask"],
     ["application:read", "mask"],
-  ])("%s is granted on everything, with %s", (permission, transform) => {
+  ])("%s applies to everything, with %s", (permission, transform) => {
     const grants = compileGrants({ permissions: ["other:one", permission], rules: [] });
     const answer = { allowed: true, transform, decidedBy: { permission } };
     expect(decide(grants, permission, { id: "a" }, false)).toStrictEqual(answer);
@@ -98,7 +98,7 @@ describe("a bare permission", () => {
 });
 
 describe("a denial", () => {
-  it("says that the permission is missing where no grant lists it", () => {
+  it("is permission_missing if no grant lists the permission", () => {
     const grants = compileGrants({ permissions: ["token:use"], rules: [ruleOf()] });
     expect(decide(grants, "token:create", { id: "a" }, false)).toStrictEqual({
       allowed: false,
@@ -106,14 +106,14 @@ describe("a denial", () => {
     });
   });
 
-  it("says that no rule matches where rules list the permission", () => {
+  it("is no_rule_matches if only rules list the permission", () => {
     expect(decideBy([ruleOf({ container: "/pci/" })], { container: "/logs/" })).toStrictEqual({
       allowed: false,
       reason: "no_rule_matches",
     });
   });
 
-  it("leaves nothing behind in the compiled grants", () => {
+  it("does not change the compiled grants", () => {
     const grants = compileGrants({ permissions: [], rules: [ruleOf()] });
     for (const permission of ["token:create", "__proto__", "constructor"]) {
       expect(decide(grants, permission, {}, false)).toMatchObject({ reason: "permission_missing" });
@@ -138,11 +138,11 @@ describe("a rule on a container", () => {
     ["/pci/", "/PCI/", false],
     ["/", "/", true],
     ["/", "/pci/", true],
-  ])("%s and a token in %s: %s", (container, path, covered) => {
+  ])("%s, token in %s: %s", (container, path, covered) => {
     expect(covers(container, { container: path })).toBe(covered);
   });
 
-  it.each(["/pci/", "pci/", "/pci", "pci"])("understands missing slashes in %s", (container) => {
+  it.each(["/pci/", "pci/", "/pci", "pci"])("accepts missing slashes in %s", (container) => {
     for (const path of ["/pci/", "pci/", "/pci", "pci", "/pci/high", "pci/high"]) {
       expect(covers(container, { container: path })).toBe(true);
     }
@@ -151,7 +151,7 @@ describe("a rule on a container", () => {
     }
   });
 
-  it("takes a token without a container to be in /", () => {
+  it("treats a token without a container as one in /", () => {
     expect(covers("/", { id: "a" })).toBe(true);
     expect(covers("/", {})).toBe(true);
     expect(covers("/pci/", { id: "a" })).toBe(false);
@@ -175,7 +175,7 @@ describe("conditions", () => {
     expect(hold(conditions, { container: "/pci/" })).toBe(false);
   });
 
-  it("of several rules are all looked at, where some ids start with others", () => {
+  it("of all rules are evaluated if ids are prefixes of each other", () => {
     const rules = ["card-42", "card-", "", "card-4"].map((start, at) =>
       ruleOf({
         conditions: [
@@ -189,7 +189,7 @@ describe("conditions", () => {
     }
   });
 
-  it("that exclude each other never hold", () => {
+  it("that contradict each other never hold", () => {
     const cardA = conditionOf("id", "equals", "a");
     for (const [operator, value] of [
       ["equals", "b"],
@@ -205,7 +205,7 @@ describe("conditions", () => {
     }
   });
 
-  it("on the id compare it as it is", () => {
+  it("on the id compare it literally", () => {
     expect(hold([conditionOf("id", "equals", "card")], { id: "card" })).toBe(true);
     expect(hold([conditionOf("id", "equals", "card")], { id: "card-1" })).toBe(false);
     expect(hold([conditionOf("id", "equals", "card")], { id: "Card" })).toBe(false);
@@ -216,7 +216,7 @@ describe("conditions", () => {
   });
 
   it.each(["/pci/", "pci/", "/pci", "pci"])(
-    "container equals %s whatever slashes are missing",
+    "container equals %s with or without slashes",
     (value) => {
       const conditions = [conditionOf("container", "equals", value)];
       for (const container of ["/pci/", "pci/", "/pci", "pci"]) {
@@ -226,7 +226,7 @@ describe("conditions", () => {
     },
   );
 
-  it("container starts_with may end inside of a segment", () => {
+  it("container starts_with may end inside a segment", () => {
     for (const value of ["/pci", "pci"]) {
       const conditions = [conditionOf("container", "starts_with", value)];
       for (const container of ["/pci/", "pci", "/pcix/", "pci/high"]) {
@@ -239,7 +239,7 @@ describe("conditions", () => {
     expect(hold(whole, { container: "pcix" })).toBe(false);
   });
 
-  it("on an attribute that the token does not have do not hold", () => {
+  it("on a missing attribute do not hold", () => {
     for (const value of ["", "/", "a"]) {
       for (const operator of ["equals", "starts_with"]) {
         expect(hold([conditionOf("container", operator, value)], { id: "a" })).toBe(false);
@@ -262,7 +262,7 @@ describe("conditions", () => {
     }
   });
 
-  it("hold beside a container where both do", () => {
+  it("combine with a container", () => {
     const rules = [ruleOf({ container: "/pci/", conditions: [conditionOf("id", "equals", "a")] })];
     expect(decideBy(rules, { id: "a", container: "/pci/" }).allowed).toBe(true);
     expect(decideBy(rules, { id: "a", container: "/logs/" }).allowed).toBe(false);
@@ -278,7 +278,7 @@ describe("without a token", () => {
     ruleOf({ conditions: [conditionOf("id", "starts_with", "")] }),
   ];
 
-  it("rules that are about some tokens, or about all, do not match", () => {
+  it("rules for some or all tokens do not match", () => {
     expect(decideBy(limited, undefined)).toStrictEqual({
       allowed: false,
       reason: "no_rule_matches",
@@ -290,7 +290,7 @@ describe("without a token", () => {
     expect(placeIn(decideBy(rules, undefined))).toBe(5);
   });
 
-  describe("a permission of the service itself", () => {
+  describe("a permission of this service", () => {
     const rules = [
       ruleOf({ priority: 2 }),
       ruleOf({ permissions: ["token:use"] }),
@@ -299,19 +299,19 @@ describe("without a token", () => {
     ];
     const grants = compileGrants({ permissions: ["token:create"], rules });
 
-    it("is granted by the first rule that lists it, whatever the rule is about", () => {
+    it("is granted by the first rule that lists it, whatever its scope", () => {
       expect(placeIn(decide(grants, "token:read", undefined, true))).toBe(2);
       expect(placeIn(decide(grants, "token:read", undefined, false))).toBe(0);
     });
 
-    it("is granted bare, or missing, as any other", () => {
+    it("can be granted directly or missing, like any other", () => {
       expect(decide(grants, "token:create", undefined, true)).toMatchObject({ transform: "mask" });
       expect(decide(grants, "token:delete", undefined, true)).toMatchObject({
         reason: "permission_missing",
       });
     });
 
-    it("is judged by the token where one is given", () => {
+    it("is decided by the token if one is named", () => {
       expect(placeIn(decide(grants, "token:read", { container: "/logs/" }, true))).toBe(0);
     });
   });

@@ -11,7 +11,7 @@ import type { RuleRecord } from "../../../src/contract/grants.js";
 import { crowd, grants, question } from "./any-grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
-/** What decides by an explanation: the place of a rule, the bare permission, or nothing. */
+/** The deciding step of an explanation: the index of a rule, the directly granted permission, or nothing. */
 function decidingStep({ rules, bare }: Explanation): number | "bare" | undefined {
   const deciding = [
     ...rules.filter(({ outcome }) => outcome === "decides").map(({ place }) => place),
@@ -22,7 +22,7 @@ function decidingStep({ rules, bare }: Explanation): number | "bare" | undefined
 }
 
 describe("an explanation", () => {
-  it("marks exactly what decides, with all before it that did not match and all after it not reached", () => {
+  it("marks the deciding step, those before it as not matching, those after it as not reached", () => {
     const counts = { rule: 0, bare: 0, nothing: 0 };
     fc.assert(
       fc.property(grants, fc.boolean(), question, (few, isCrowded, asked) => {
@@ -54,7 +54,7 @@ describe("an explanation", () => {
     expect(Math.min(...Object.values(counts))).toBeGreaterThan(50);
   });
 
-  it("tries rules by priority, then by their place", () => {
+  it("evaluates rules by priority, then by index", () => {
     const rules = [ruleOf({ priority: 2 }), ruleOf({ priority: 1 }), ruleOf({ priority: 2 })];
     const asked = { permission: "token:read", token: undefined, ownPermission: false };
     const { rules: steps } = explainRules({ permissions: [], rules }, asked);
@@ -76,8 +76,8 @@ describe("an explanation", () => {
     [["lists token:read on everything"], ruleOf(), undefined],
     [["lists token:read", "container /pci/ covers /pci/high/"], inPci, { container: "pci/high" }],
     [["container /pci/ does not cover /pcix/"], inPci, { container: "/pcix/" }],
-    [["container /pci/ does not cover a token without one"], inPci, { id: "card-1" }],
-    [["is about certain tokens, and none is named"], inPci, undefined],
+    [["container /pci/ does not cover a token without a container"], inPci, { id: "card-1" }],
+    [["matches certain tokens only, and no token is named"], inPci, undefined],
     [["lists token:read", "id card-1 starts with card-"], cards, { id: "card-1" }],
     [["id bank-1 does not start with card-"], cards, { id: "bank-1" }],
     [["the token has no id that starts with card-"], cards, { container: "/pci/" }],
@@ -88,33 +88,33 @@ describe("an explanation", () => {
       { id: "card-2" },
     ],
     [
-      ["id ends_with 1 is a condition that nothing can meet"],
+      ["id ends_with 1 is a condition that no token can meet"],
       ruleOf({ conditions: [conditionOf("id", "ends_with", "1")] }),
       { id: "card-1" },
     ],
-  ])("says why: %j", (why, rule, token) => {
+  ])("gives the reason: %j", (why, rule, token) => {
     const asked = { permission: "token:read", token, ownPermission: false };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
     expect(rules[0]?.why).toEqual(why);
   });
 
-  it("says why a rule counts without its token for a permission of this service", () => {
+  it("explains why a rule without a token grants a permission of this service", () => {
     const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
     const asked = { permission: "application:read", token: undefined, ownPermission: true };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
-    expect(rules[0]?.why).toEqual(["lists application:read, which concerns no token"]);
+    expect(rules[0]?.why).toEqual(["lists application:read, which does not concern tokens"]);
   });
 
-  it("comes last to the permission on everything", () => {
+  it("ends with the directly granted permission", () => {
     const asked = { permission: "token:read", token: { id: "a" }, ownPermission: false };
     const rules = [ruleOf({ container: "/pci/" })];
     expect(explainRules({ permissions: ["token:read"], rules }, asked).bare).toEqual({
       outcome: "decides",
-      why: ["token:read is granted on everything"],
+      why: ["token:read is granted directly"],
     });
     expect(explainRules({ permissions: [], rules }, asked).bare).toEqual({
       outcome: "does_not_match",
-      why: ["token:read is not granted on everything"],
+      why: ["token:read is not granted directly"],
     });
   });
 });

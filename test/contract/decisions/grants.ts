@@ -1,6 +1,6 @@
 import type { ConditionRecord, RuleRecord } from "../../../src/contract/grants.js";
 
-/** A rule that grants `token:read` masked on everything, but for what is given. */
+/** A rule that grants masked `token:read` on everything, with overrides. */
 export function ruleOf(fields: Partial<RuleRecord> = {}): RuleRecord {
   return {
     priority: 1,

@@ -8,7 +8,7 @@ import { ruleOf } from "./grants.js";
 
 const heading = "| # | Grants | Permission | Token | Decision | Why |";
 
-/** The rows of the table below the heading, each as the texts of its cells. */
+/** The cells of the table rows below the heading. */
 function readRows(page: string): string[][] {
   const [, table = ""] = page.split(`${heading}\n|---|---|---|---|---|---|\n`);
   return table
@@ -39,7 +39,7 @@ function readCode(cell: string | undefined): string {
   return code;
 }
 
-/** Names that are not known are mistakes, which would make an example mean something else. */
+/** Throws for unknown names, which would change the meaning of an example. */
 function expectNames(value: object, ...known: string[]): void {
   expect(known).toEqual(expect.arrayContaining(Object.keys(value)));
 }
@@ -74,12 +74,12 @@ function tell(decision: Decision): string {
 describe("the worked examples in docs/explanation/access-decisions.md", () => {
   const rows = readRows(readFileSync("docs/explanation/access-decisions.md", "utf8"));
 
-  it("are many, and numbered", () => {
+  it("are numbered", () => {
     expect(rows.length).toBeGreaterThanOrEqual(20);
     expect(rows.map(([, number]) => Number(number))).toEqual(rows.map((_, at) => at + 1));
   });
 
-  it.each(rows.map((row) => [row[1], row] as const))("are true: %s", (_, row) => {
+  it.each(rows.map((row) => [row[1], row] as const))("are correct: %s", (_, row) => {
     const { grants, permission, token, answer } = readExample(row);
     const compiled = compileGrants(grants);
     expect(tell(decide(compiled, permission, token, isOwnPermission(permission)))).toBe(answer);

@@ -89,7 +89,7 @@ describe("allowed origins", () => {
       { allowedOrigins: ["https://shop.example.com"] },
       type,
     );
-    expect(why).toContain(`a ${type} application, whose keys no web page uses`);
+    expect(why).toContain(`use allowed_cidrs for a ${type} application`);
     expect(why).toContain("allowed_cidrs");
     expect(others).toEqual({});
   });

@@ -97,7 +97,7 @@ describe("a call above the rate limit", () => {
     const response = await whoAmI(server, key);
     const { detail } = expectProblem(response, 429, "rate_limited");
     expect(detail).toBe(
-      `Too many calls or checks came with this key. Try again in ${response.headers["retry-after"]} s.`,
+      `Too many calls or checks came with this key. Retry in ${response.headers["retry-after"]} s.`,
     );
     expectRetryHint((name) => response.headers[name], server.clock.now());
   });

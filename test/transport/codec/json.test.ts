@@ -395,7 +395,7 @@ describe("decoding Connect JSON", () => {
       );
     }
     expect(() => decode(Buffer.from(`{"rules":[${"{},".repeat(5_000)}{}]}`))).toThrow(
-      "has a list or an object with more than 5000 members",
+      "contains an array or object with more than 5000 members",
     );
   });
 

@@ -124,7 +124,7 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
     expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({
       status: 429,
       code: "resource_exhausted",
-      message: "The body may have at most 1048576 bytes. Send less.",
+      message: "The body may be at most 1048576 bytes. Send a smaller body.",
       details: [{ type: "google.rpc.ErrorInfo" }],
     });
   });

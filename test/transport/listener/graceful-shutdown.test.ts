@@ -274,7 +274,7 @@ describe("a server that shuts down", () => {
     expect(ended).toMatchObject({
       reason: "shutting_down",
       status: Code.Unavailable,
-      message: expect.stringContaining("Call again, to reach another."),
+      message: expect.stringContaining("Reconnect to reach another instance."),
     });
     expect(server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
     api.close();
@@ -318,7 +318,7 @@ describe("a server that shuts down", () => {
     expect(ended).toMatchObject({
       reason: "shutting_down",
       status: Code.Unavailable,
-      message: expect.stringContaining("Call again, to reach another."),
+      message: expect.stringContaining("Reconnect to reach another instance."),
     });
     expect(server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
     api.close();

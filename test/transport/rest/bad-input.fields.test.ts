@@ -214,9 +214,9 @@ describe("a duration", () => {
     ["soon", "must be a duration such as 3600s"],
     ["-1s", "must be a duration such as 3600s"],
     ["315576000001s", "must be a duration such as 3600s"],
-    ["0.000000001s", "must be at least 1s, or 0s to end the key at once"],
-    ["0.999999999s", "must be at least 1s, or 0s to end the key at once"],
-    ["2592000.000000001s", "must be less than or equal to 2592000s"],
+    ["0.000000001s", "must be at least 1s, or 0s to revoke the key at once"],
+    ["0.999999999s", "must be at least 1s, or 0s to revoke the key at once"],
+    ["2592000.000000001s", "must be at most 2592000s"],
   ])("refuses %j: it %s", async (grace_period, complaint) => {
     const answer = await call(operations.regenerate, { grace_period });
     expect(expectProblem(answer, 400, "invalid_request").errors).toEqual({

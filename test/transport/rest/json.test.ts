@@ -90,7 +90,7 @@ describe("parsing a body", () => {
             expect(parse(text)).toEqual(JSON.parse(text));
           } else {
             expect(Object.values(complaintsOf(() => parse(text)))).toEqual([
-              "is given twice: give it once",
+              "is duplicated: send it once",
             ]);
           }
         },
@@ -134,7 +134,7 @@ describe("parsing a body", () => {
     const parsing = jest.spyOn(JSON, "parse");
     try {
       expect(complaintsOf(() => parse(text))).toEqual({
-        request: "has a list or an object with more than 5000 members",
+        request: "contains an array or object with more than 5000 members",
       });
       expect(parsing).not.toHaveBeenCalled();
     } finally {

@@ -135,7 +135,7 @@ describe("compression over Connect", () => {
 
   it("accepts a valid message", async () => {
     const answer = await call("application/json", gzipSync("{}"), { "content-encoding": "gzip" });
-    expect(expectError(answer, 400, "invalid_argument")).toContain("name: value is required");
+    expect(expectError(answer, 400, "invalid_argument")).toContain("name: is required");
   });
 });
 

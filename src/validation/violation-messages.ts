@@ -1,0 +1,131 @@
+import type { DescField } from "@bufbuild/protobuf";
+import { type Path, pathToString } from "@bufbuild/protobuf/reflect";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import type { Violation } from "@bufbuild/protovalidate";
+import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
+import type { FieldViolation } from "../contract/problems.js";
+
+/** Returns the rules of a field. */
+export type RulesOf = (field: DescField) => FieldRules;
+
+/**
+ * Replaces protovalidate's own messages by plain ones. The messages of our own
+ * rules are in the protos and stay.
+ */
+export function describeViolation(
+  { field, message, ruleId }: Pick<Violation, "field" | "message" | "ruleId">,
+  rulesOf: RulesOf,
+): FieldViolation {
+  const rules = rulesAt(field, rulesOf);
+  return {
+    field: pathToString(field) || "request",
+    message: (rules && messageFor(ruleId, rules)) ?? message,
+  };
+}
+
+/** The rules of the field at the end of a path, or of the items of a list. */
+function rulesAt(path: Path, rulesOf: RulesOf): FieldRules | undefined {
+  const field = path.findLast((segment): segment is DescField => segment.kind === "field");
+  const rules = field && rulesOf(field);
+  if (path.at(-1)?.kind !== "list_sub") {
+    return rules;
+  }
+  return rules?.type.case === "repeated" ? rules.type.value.items : undefined;
+}
+
+/** Describes what the field must be. Returns `undefined` if the rule has its own message. */
+function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
+  if (ruleId === "required") {
+    return describeRequired(type);
+  }
+  switch (type.case) {
+    case "string":
+      return describeString(ruleId, type.value);
+    case "int32":
+      return ruleId.startsWith("int32.") ? describeRange(type.value, String) : undefined;
+    case "duration":
+      return ruleId.startsWith("duration.") ? describeRange(type.value, formatDuration) : undefined;
+    case "repeated":
+      return describeList(ruleId, type.value);
+    case "fieldMask":
+      return ruleId === "field_mask.in"
+        ? `must contain only ${type.value.in.join(", ")}`
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** In proto3 an unset number is 0 and an unset string is empty, so both break the same rule. */
+function describeRequired(type: FieldRules["type"]): string {
+  if (type.case === "int32") {
+    return describeRange(type.value, String) ?? "is required";
+  }
+  return type.case === "string" && type.value.in.length > 0
+    ? describeChoices(type.value.in)
+    : "is required";
+}
+
+function describeString(ruleId: string, rules: TypeRules<"string">): string | undefined {
+  switch (ruleId) {
+    case "string.in":
+      return describeChoices(rules.in);
+    case "string.min_len":
+      return rules.minLen === 1n ? "must not be empty" : undefined;
+
+    default:
+      return undefined;
+  }
+}
+
+function describeList(ruleId: string, rules: TypeRules<"repeated">): string | undefined {
+  switch (ruleId) {
+    case "repeated.min_items":
+      return `must contain at least ${rules.minItems} ${rules.minItems === 1n ? "item" : "items"}`;
+    case "repeated.max_items":
+      return `must contain no more than ${rules.maxItems} items`;
+    case "repeated.unique":
+      return "must not contain duplicates";
+    default:
+      return undefined;
+  }
+}
+
+function describeChoices(choices: readonly string[]): string {
+  return `must be one of ${choices.join(", ")}`;
+}
+
+function describeRange<Value>(
+  { greaterThan: lower, lessThan: upper }: Range<Value>,
+  format: (value: Value) => string,
+): string | undefined {
+  if (lower.case === "gte" && upper.case === "lte") {
+    return `must be between ${format(lower.value)} and ${format(upper.value)}`;
+  }
+  const bounds = [
+    ...(lower.case
+      ? [`${lower.case === "gte" ? "at least" : "more than"} ${format(lower.value)}`]
+      : []),
+    ...(upper.case
+      ? [`${upper.case === "lte" ? "at most" : "less than"} ${format(upper.value)}`]
+      : []),
+  ];
+  return bounds.length > 0 ? `must be ${bounds.join(" and ")}` : undefined;
+}
+
+function formatDuration({ seconds, nanos }: Duration): string {
+  return `${Number(seconds) + nanos / 1e9}s`;
+}
+
+type TypeRules<Case extends FieldRules["type"]["case"]> = Extract<
+  FieldRules["type"],
+  { case: Case; value?: unknown }
+>["value"] & {};
+
+/** Lower and upper bounds, as protovalidate declares them for numbers and durations. */
+interface Range<Value> {
+  readonly greaterThan: Bound<"gt" | "gte", Value>;
+  readonly lessThan: Bound<"lt" | "lte", Value>;
+}
+
+type Bound<Case, Value> = { case: Case; value: Value } | { case: undefined; value?: undefined };
