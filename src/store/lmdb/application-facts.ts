@@ -3,8 +3,8 @@ import { heldPermissions } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import { foldName, idleSince, isManager, type ManagerEnd } from "../port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
-import type { Tables } from "./environment.js";
 import { after, idAtEnd, momentBytes, nothing } from "./keys.js";
+import type { Tables } from "./tables.js";
 
 /**
  * What applications can be found by. A row is only a key: tenant, the letter
@@ -89,7 +89,7 @@ export function factKey(tenantId: string, fact: Fact, value: Value, id: string):
 }
 
 /** When each tenant that is managed now ceases to be, where it does by itself. */
-export function managerEnds(table: Tables["applicationFacts"], now: number): ManagerEnd[] {
+export function managerEnds(table: Tables["applicationAttributes"], now: number): ManagerEnd[] {
   const ends: ManagerEnd[] = [];
   const firstFrom = (start?: Buffer) =>
     [...table.getKeys({ ...(start && { start }), limit: 1 })][0];
@@ -121,7 +121,7 @@ export interface ApplicationFacts {
   hasOtherManager(record: ApplicationRecord, moment: number): boolean;
 }
 
-export function createApplicationFacts({ applicationFacts: table }: Tables): ApplicationFacts {
+export function createApplicationFacts({ applicationAttributes: table }: Tables): ApplicationFacts {
   /** The rows of a fact, by their keys as texts. */
   function rowsOf(fact: Fact, { tenantId, id }: ApplicationRecord, values: readonly Value[]) {
     const keys = values.map((value) => factKey(tenantId, fact, value, id));

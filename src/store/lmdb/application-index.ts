@@ -1,7 +1,6 @@
 import { idFromBytes, idToBytes } from "../../lib/uuid.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import { createApplicationFacts } from "./application-facts.js";
-import type { Tables } from "./environment.js";
 import {
   after,
   beforeOwned,
@@ -15,6 +14,7 @@ import {
   ownedKey,
   tenantMomentKey,
 } from "./keys.js";
+import type { Tables } from "./tables.js";
 
 /** What is kept beside the records of applications, to list, count and sweep them. */
 export interface ApplicationIndex {
@@ -39,7 +39,7 @@ export interface ApplicationIndex {
 }
 
 export function createApplicationIndex(tables: Tables): ApplicationIndex {
-  const { byTenant, counts, applicationEnds, tenantEnds } = tables;
+  const { byTenant, counts, applicationExpirations, tenantExpirations } = tables;
   const facts = createApplicationFacts(tables);
 
   function addToCount(tenantId: string, change: number): void {
@@ -84,8 +84,8 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
       if (expiresAt === undefined) {
         return;
       }
-      applicationEnds.put(momentKey(expiresAt, id), nothing);
-      tenantEnds.put(tenantMomentKey(tenantId, expiresAt, id), nothing);
+      applicationExpirations.put(momentKey(expiresAt, id), nothing);
+      tenantExpirations.put(tenantMomentKey(tenantId, expiresAt, id), nothing);
     },
 
     change: facts.change,
@@ -106,8 +106,8 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
       if (expiresAt === undefined) {
         return;
       }
-      applicationEnds.remove(momentKey(expiresAt, id));
-      tenantEnds.remove(tenantMomentKey(tenantId, expiresAt, id));
+      applicationExpirations.remove(momentKey(expiresAt, id));
+      tenantExpirations.remove(tenantMomentKey(tenantId, expiresAt, id));
     },
 
     idsAfter(tenantId, id, now, limit) {
@@ -127,7 +127,7 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
       const rows = byTenant.getRange({ start: after(end), end, reverse: true, offset: skip });
       return take(rows, now, limit, (first) => {
         let skipped = 0;
-        for (const key of tenantEnds.getKeys(endedRange(tenantId, now))) {
+        for (const key of tenantExpirations.getKeys(endedRange(tenantId, now))) {
           if (idAtEnd(key).compare(first) > 0) {
             skipped++;
           }
@@ -137,7 +137,9 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
     },
 
     count(tenantId, now) {
-      return Number(counts.get(tenantId) ?? 0) - tenantEnds.getCount(endedRange(tenantId, now));
+      return (
+        Number(counts.get(tenantId) ?? 0) - tenantExpirations.getCount(endedRange(tenantId, now))
+      );
     },
 
     isEmpty(now) {
@@ -155,14 +157,14 @@ export interface EndIndex {
   move(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
 }
 
-export function createEndIndex({ ends }: Tables): EndIndex {
+export function createEndIndex({ expirations }: Tables): EndIndex {
   return {
     move(before, after) {
       for (const key of before ? expiryKeysOf(before) : []) {
-        ends.remove(key);
+        expirations.remove(key);
       }
       for (const key of after ? expiryKeysOf(after) : []) {
-        ends.put(key, nothing);
+        expirations.put(key, nothing);
       }
     },
   };

@@ -12,7 +12,7 @@ import type {
 } from "../port/store.js";
 import { factKey, factPrefix, factValue } from "./application-facts.js";
 import type { ApplicationIndex } from "./application-index.js";
-import type { Environment, Tables } from "./environment.js";
+import type { Environment } from "./environment.js";
 import {
   after,
   beforeOwned,
@@ -24,6 +24,7 @@ import {
 } from "./keys.js";
 import { isAlive } from "./liveness.js";
 import type { Records } from "./records.js";
+import type { Tables } from "./tables.js";
 
 /** Rows looked at in one turn of the event loop: there may be many of which few are searched for. */
 const mostPerTurn = 500;
@@ -72,7 +73,7 @@ export function createApplicationSearch(
     const { tenantId, filter = {}, order = "newest" } = query;
     const { table, low, high } = walkOf(tables, query);
     let gone = 0;
-    for (const key of tables.tenantEnds.getKeys(endedRange(tenantId, clock()))) {
+    for (const key of tables.tenantExpirations.getKeys(endedRange(tenantId, clock()))) {
       const record = records.find(idFromBytes(idAtEnd(key)));
       if (record && isSearched(record, filter, order)) {
         gone++;
@@ -142,28 +143,28 @@ const walkedBy: Readonly<Record<ListOrder, readonly (keyof ApplicationFilter)[]>
 /** The walk in the order that is asked for, from its start or from a place. */
 function walkOf(tables: Tables, query: ListQuery): Walk {
   const { tenantId, filter = {}, order = "newest", from } = query;
-  const { applicationFacts } = tables;
+  const { applicationAttributes } = tables;
   const place = "page" in from ? undefined : from;
   switch (order) {
     case "name": {
       const name = factPrefix(tenantId, "name");
       const prefix = Buffer.concat([name, Buffer.from(foldName(filter.namePrefix ?? ""))]);
       const key = place && factKey(tenantId, "name", String(place.value), place.after);
-      return forward(applicationFacts, prefix, key, after(prefix));
+      return forward(applicationAttributes, prefix, key, after(prefix));
     }
     case "last_used_at": {
       const prefix = factPrefix(tenantId, "use");
       const key = place && factKey(tenantId, "use", Number(place.value), place.after);
       const { lastUsedBefore: limit } = filter;
       const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, momentBytes(limit)]);
-      return forward(applicationFacts, prefix, key, end);
+      return forward(applicationAttributes, prefix, key, end);
     }
     case "expires_at": {
       const prefix = beforeOwned(tenantId);
       const key = place && tenantMomentKey(tenantId, Number(place.value), place.after);
       const { expiresBefore: limit } = filter;
       const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, momentBytes(limit)]);
-      return forward(tables.tenantEnds, prefix, key, end);
+      return forward(tables.tenantExpirations, prefix, key, end);
     }
     default:
       return newestFirst(tables, tenantId, filter, place?.after);
@@ -186,14 +187,14 @@ function backward(table: Tables["byTenant"], prefix: Buffer, seen: Buffer | unde
 
 /** The fact that fewest applications share comes first; that one is enabled tells too little to be one. */
 function newestFirst(
-  { byTenant, applicationFacts }: Tables,
+  { byTenant, applicationAttributes }: Tables,
   tenantId: string,
   { permission, disabled, type }: ApplicationFilter,
   place: string | undefined,
 ): Walk {
   const factOf = (fact: "disabled" | "permission" | "type", value: string) =>
     backward(
-      applicationFacts,
+      applicationAttributes,
       factPrefix(tenantId, fact, factValue(fact, value)),
       place === undefined ? undefined : factKey(tenantId, fact, value, place),
     );

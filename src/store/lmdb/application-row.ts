@@ -8,7 +8,6 @@ import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, KeyRecord, Use } from "../port/records.js";
 import { readList, toGrantsText } from "./grants-text.js";
 import { mostKeys, noteKeyUse, readKeys, sizeOfKeys, writeKeys } from "./key-row.js";
-import { readOldApplication } from "./old-application-row.js";
 import type { Layout, Unwritten } from "./records.js";
 
 /**
@@ -68,11 +67,6 @@ interface Fields {
 export const applicationLayout: Layout<ApplicationRecord> = {
   encode,
   open: (id, row) => new StoredApplication(id, row),
-
-  renew(row, layout) {
-    const { version, ...record } = readOldApplication(row);
-    return encode(record, layout, version);
-  },
 };
 
 /** The row of an application of which a use is noted, or nothing where no newer one is. Its version stays. */
@@ -279,6 +273,6 @@ function toDate(moment: number | undefined): string | undefined {
   return moment === undefined ? undefined : new Date(moment).toISOString();
 }
 
-export function toMoment(date: string | undefined): number | undefined {
+function toMoment(date: string | undefined): number | undefined {
   return date === undefined ? undefined : Date.parse(date);
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { writeId } from "../../lib/uuid.js";
 import type { EventQuery, NewEvent, Party } from "../port/events.js";
-import type { Tables } from "./environment.js";
 import { nothing } from "./keys.js";
+import type { Tables } from "./tables.js";
 
 /**
  * The keys of `event-index`, each of which leads to an event by its number:

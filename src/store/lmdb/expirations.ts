@@ -25,7 +25,7 @@ export function createEndsTeller(
   log: EventLog,
   clock: Clock,
 ) {
-  const { ends, meta } = tables;
+  const { expirations, meta } = tables;
 
   function markOf(lead: number): Buffer | undefined {
     const written = meta.get(markName(lead));
@@ -40,7 +40,9 @@ export function createEndsTeller(
 
   function due(lead: number): Buffer[] {
     const end = momentBytes(clock() + lead + 1);
-    return [...ends.getKeys({ start: startOf(lead), exclusiveStart: true, end, limit: batchSize })];
+    return [
+      ...expirations.getKeys({ start: startOf(lead), exclusiveStart: true, end, limit: batchSize }),
+    ];
   }
 
   /** Whether there is an end to look at, or the mark has fallen behind. */

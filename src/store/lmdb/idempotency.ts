@@ -22,15 +22,15 @@ export interface Answers extends AnswerStore {
 }
 
 export function createAnswers({ read, tables }: Environment, clock: Clock): Answers {
-  const { answers, answerEnds } = tables;
+  const { responses, responseExpirations } = tables;
 
   function findKept(id: string): Buffer | undefined {
-    const row = answers.get(Buffer.from(id, "hex"));
+    const row = responses.get(Buffer.from(id, "hex"));
     return row && clock() < row.readDoubleBE(0) ? row : undefined;
   }
 
   function ended(limit: number): Buffer[] {
-    return [...answerEnds.getKeys({ end: after(momentBytes(clock())), limit })];
+    return [...responseExpirations.getKeys({ end: after(momentBytes(clock())), limit })];
   }
 
   return {
@@ -42,21 +42,21 @@ export function createAnswers({ read, tables }: Environment, clock: Clock): Answ
 
     put(id, { sealed, ttl }) {
       const key = Buffer.from(id, "hex");
-      const replaced = answers.get(key);
+      const replaced = responses.get(key);
       if (replaced) {
-        answerEnds.remove(answerEndKey(replaced, key));
+        responseExpirations.remove(answerEndKey(replaced, key));
       }
       const row = Buffer.concat([momentBytes(clock() + ttl), sealed]);
-      answers.put(key, row);
-      answerEnds.put(answerEndKey(row, key), nothing);
+      responses.put(key, row);
+      responseExpirations.put(answerEndKey(row, key), nothing);
     },
 
     needsPruning: () => ended(1).length > 0,
 
     prune(limit) {
       for (const key of ended(limit)) {
-        answers.remove(key.subarray(momentSize));
-        answerEnds.remove(key);
+        responses.remove(key.subarray(momentSize));
+        responseExpirations.remove(key);
       }
     },
   };

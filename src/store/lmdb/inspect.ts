@@ -3,8 +3,8 @@ import { dirname, join, resolve } from "node:path";
 import { open } from "lmdb";
 import type { ManagerEnd } from "../port/applications.js";
 import { managerEnds } from "./application-facts.js";
-import { knownSchema } from "./environment.js";
 import { checkFile, fileName } from "./folder.js";
+import { describeSchema, hasKnownSchema, knownSchema, maxTables, readSchema } from "./tables.js";
 
 /** What can be seen of the folder of a store without changing anything. */
 export interface FolderFacts {
@@ -60,18 +60,23 @@ async function inspectFile(folder: string, isWritable: boolean): Promise<FileFac
   return { bytes, knownSchema, ...(canRead && (await readContents(folder))) };
 }
 
-async function readContents(path: string): Promise<Pick<FileFacts, "schema" | "managerEnds">> {
-  const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 32, maxReaders: 512 });
+async function readContents(path: string): Promise<Omit<FileFacts, "bytes" | "knownSchema">> {
+  const root = open({ path, noSubdir: false, readOnly: true, maxDbs: maxTables, maxReaders: 512 });
   try {
     const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });
-    const schema = Number(meta?.get("schema") ?? 0);
-    const facts = root.openDB<Buffer, Buffer>({
-      name: "application-facts",
+    if (!meta) {
+      return { schema: 0 };
+    }
+    const schema = readSchema(meta);
+    if (!hasKnownSchema(meta)) {
+      return { schema, fault: `the folder has ${describeSchema(meta)}` };
+    }
+    const attributes = root.openDB<Buffer, Buffer>({
+      name: "application-attributes",
       encoding: "binary",
       keyEncoding: "binary",
     });
-    const isCurrent = schema === knownSchema && facts !== undefined;
-    return { schema, managerEnds: isCurrent ? managerEnds(facts, Date.now()) : undefined };
+    return { schema, managerEnds: attributes && managerEnds(attributes, Date.now()) };
   } finally {
     await root.close();
   }

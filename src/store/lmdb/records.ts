@@ -14,8 +14,6 @@ export type Unwritten<R extends Versioned> = Omit<R, "version" | "document"> & {
 /** How the rows of a table are laid out. Their first byte is the number of the layout. */
 export interface Layout<R extends Versioned> {
   encode(record: Unwritten<R>, layout: number, version: number): Buffer;
-  /** Brings a row of an earlier layout into the one of today. */
-  renew(row: Buffer, layout: number): Buffer;
   /** Answers the record of a row, which is then the record's own. */
   open(id: string, row: Buffer): R;
 }
@@ -39,21 +37,16 @@ export interface Records<R extends Versioned> {
 
 const leastId = "00000000-0000-0000-0000-000000000000";
 
-/** The number of the layouts of today. */
-const layoutNumber = 2;
+/** Reserved for rows that a later version lays out differently. */
+const layoutNumber = 1;
 
 export function createRecords<R extends Versioned>(
   table: Database<Buffer, string>,
-  { encode, renew, open }: Layout<R>,
+  { encode, open }: Layout<R>,
 ): Records<R> {
-  /** Reads a row, in the layout of today. */
   function read(id: string): Buffer | undefined {
     const bytes = table.getBinaryFast(id);
-    if (!bytes) {
-      return undefined;
-    }
-    const row = copyOf(bytes);
-    return row[0] === layoutNumber ? row : renew(row, layoutNumber);
+    return bytes && copyOf(bytes);
   }
 
   return {

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import type { RootDatabase } from "lmdb";
-import type { Tables } from "./environment.js";
+import type { Tables } from "./tables.js";
 import type { SpaceGuard } from "./write-queue.js";
 
 const megabyte = 1024 * 1024;

@@ -1,7 +1,6 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, SessionRecord } from "../port/records.js";
 import type { SessionQuery } from "../port/store.js";
-import type { Tables } from "./environment.js";
 import {
   after,
   beforeOwned,
@@ -12,6 +11,7 @@ import {
   nothing,
   ownedKey,
 } from "./keys.js";
+import type { Tables } from "./tables.js";
 
 /** What is kept beside the records of sessions, to list, count, end and sweep them. */
 export interface SessionIndex {
@@ -37,13 +37,13 @@ export interface SessionIndex {
 type SessionOwners = Pick<SessionQuery, "tenantId" | "applicationId" | "authorizedBy">;
 
 export function createSessionIndex(tables: Tables): SessionIndex {
-  const { sessionEnds, sessionsByTenant, sessionsByApplication, orphaned } = tables;
+  const { sessionExpirations, sessionsByTenant, sessionsByApplication, sessionSweeps } = tables;
   const open = createOpenSessions(tables);
   return {
     add(session) {
       const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
       open.add(session);
-      sessionEnds.put(momentKey(expiresAt, id), nothing);
+      sessionExpirations.put(momentKey(expiresAt, id), nothing);
       sessionsByTenant.put(ownedKey(tenantId, id), nothing);
       sessionsByApplication.put(ownedKey(applicationId, id), nothing);
       if (authorizedBy !== undefined) {
@@ -54,7 +54,7 @@ export function createSessionIndex(tables: Tables): SessionIndex {
     remove(session) {
       const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
       open.remove(session);
-      sessionEnds.remove(momentKey(expiresAt, id));
+      sessionExpirations.remove(momentKey(expiresAt, id));
       sessionsByTenant.remove(ownedKey(tenantId, id));
       sessionsByApplication.remove(ownedKey(applicationId, id));
       if (authorizedBy !== undefined) {
@@ -81,7 +81,7 @@ export function createSessionIndex(tables: Tables): SessionIndex {
       const start = beforeOwned(applicationId);
       const owned = sessionsByApplication.getKeys({ start, end: after(start), limit: 1 });
       if ([...owned].length > 0) {
-        orphaned.put(start, start);
+        sessionSweeps.put(start, start);
       }
     },
   };

@@ -2,7 +2,6 @@ import type { RuleRecord } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { SessionRecord } from "../port/records.js";
 import { readList, toGrantsText } from "./grants-text.js";
-import { isTextRow, readTextRow } from "./old-row.js";
 import type { Layout, Unwritten } from "./records.js";
 
 /**
@@ -36,24 +35,7 @@ const headerSize = 94;
 export const sessionLayout: Layout<SessionRecord> = {
   encode,
   open: (id, row) => new StoredSession(id, row),
-
-  renew(row, layout) {
-    if (isTextRow(row)) {
-      const { version, ...record } = readTextRow<SessionRecord>(row, ["keyHash", "nonceHash"]);
-      return encode({ ...record, epoch: 0 }, layout, version);
-    }
-    return renewLayout1(row, layout);
-  },
 };
-
-/** The first layout was this one without the epoch. */
-function renewLayout1(row: Buffer, layout: number): Buffer {
-  const epoch = Buffer.alloc(headerSize - epochAt);
-  const renewed = Buffer.concat([row.subarray(0, epochAt), epoch, row.subarray(epochAt)]);
-  renewed[0] = layout;
-  renewed.writeUInt32BE(row.readUInt32BE(rulesAt) + epoch.length, rulesAt);
-  return renewed;
-}
 
 function encode(record: Unwritten<SessionRecord>, layout: number, version: number): Buffer {
   const { keyHash, nonceHash } = record;

@@ -99,7 +99,7 @@ export async function openLmdbStore({
 
     // Only a write that changes something reaches the disk.
     async ping() {
-      environment.read(() => tables.meta.get("schema"));
+      environment.read(() => tables.meta.get("id"));
       await environment.write(() => {
         tables.meta.put("pinged", String(clock()));
       }, "upkeep");

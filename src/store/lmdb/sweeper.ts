@@ -4,11 +4,12 @@ import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
-import type { Environment, Tables } from "./environment.js";
+import type { Environment } from "./environment.js";
 import { after, idAtEnd, momentBytes, momentKey, nothing } from "./keys.js";
 import { isAlive } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
+import type { Tables } from "./tables.js";
 
 /** Rows removed in one transaction: few enough that requests need not wait long behind it. */
 const batchSize = 200;
@@ -51,13 +52,13 @@ export function startSweeper(options: SweeperOptions) {
   const { read, tables, reserve } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
-  let expiredSessions = 0;
+  let expiredCount = 0;
 
   function write<T>(work: () => T): Promise<T> {
     return environment.write(work, "upkeep");
   }
 
-  function due(table: Tables["sessionEnds"], limit = batchSize): Buffer[] {
+  function due(table: Tables["sessionExpirations"], limit = batchSize): Buffer[] {
     return [...table.getKeys({ end: after(momentBytes(clock())), limit })];
   }
 
@@ -66,7 +67,7 @@ export function startSweeper(options: SweeperOptions) {
     let ended = 0;
     // Where space is short, to keep them would take more of it.
     const keepsEnded = !reserve.isAllThatIsLeft();
-    for (const key of due(tables.sessionEnds)) {
+    for (const key of due(tables.sessionExpirations)) {
       const id = idFromBytes(idAtEnd(key));
       const record = sessions.find(id);
       if (record) {
@@ -74,39 +75,39 @@ export function startSweeper(options: SweeperOptions) {
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
         sessionIndex.expire(record);
         if (keepsEnded) {
-          tables.endedSessions.put(momentKey(clock() + expiredRetention, id), nothing);
+          tables.expiredSessions.put(momentKey(clock() + expiredRetention, id), nothing);
         } else {
           removeSession(id);
         }
         ended++;
       }
-      tables.sessionEnds.remove(key);
+      tables.sessionExpirations.remove(key);
     }
     return ended;
   }
 
   function endApplications(): void {
-    for (const key of due(tables.applicationEnds)) {
+    for (const key of due(tables.applicationExpirations)) {
       const id = idFromBytes(idAtEnd(key));
       const record = applications.find(id);
       if (record) {
         const { tenantId, expiresAt: at = clock() } = record;
         log.append(tenantId, { kind: "expired", applicationId: id, at });
-        tables.endedApplications.put(momentKey(clock() + expiredRetention, id), nothing);
+        tables.expiredApplications.put(momentKey(clock() + expiredRetention, id), nothing);
         index.remove(record);
       }
-      tables.applicationEnds.remove(key);
+      tables.applicationExpirations.remove(key);
     }
   }
 
   function removeEndedSessions(): void {
-    for (const key of due(tables.endedSessions)) {
+    for (const key of due(tables.expiredSessions)) {
       const id = idFromBytes(idAtEnd(key));
       // An import may have put another in its place.
       if (!isAlive(sessions.find(id), clock())) {
         removeSession(id);
       }
-      tables.endedSessions.remove(key);
+      tables.expiredSessions.remove(key);
     }
   }
 
@@ -119,7 +120,7 @@ export function startSweeper(options: SweeperOptions) {
   }
 
   function removeEndedApplications(): void {
-    for (const key of due(tables.endedApplications)) {
+    for (const key of due(tables.expiredApplications)) {
       const id = idFromBytes(idAtEnd(key));
       const record = applications.find(id);
       if (!isAlive(record, clock())) {
@@ -128,14 +129,14 @@ export function startSweeper(options: SweeperOptions) {
         sessionIndex.sweepLater(id);
         applications.remove(id);
       }
-      tables.endedApplications.remove(key);
+      tables.expiredApplications.remove(key);
     }
   }
 
   /** Goes on with the sessions that one application opened or authorized; those that are not revoked stay. */
   function removeRevoked(): void {
-    const { orphaned, sessionsByApplication } = tables;
-    for (const { key, value } of [...orphaned.getRange({ limit: 1 })]) {
+    const { sessionSweeps, sessionsByApplication } = tables;
+    for (const { key, value } of [...sessionSweeps.getRange({ limit: 1 })]) {
       const range = { start: value, exclusiveStart: true, end: after(key), limit: batchSize };
       const owned = [...sessionsByApplication.getKeys(range)];
       for (const id of owned.map((each) => idFromBytes(idAtEnd(each)))) {
@@ -146,15 +147,15 @@ export function startSweeper(options: SweeperOptions) {
       }
       const last = owned[batchSize - 1];
       if (last) {
-        orphaned.put(key, last);
+        sessionSweeps.put(key, last);
       } else {
-        orphaned.remove(key);
+        sessionSweeps.remove(key);
       }
     }
   }
 
   async function repeat<T>(
-    table: Tables["sessionEnds"],
+    table: Tables["sessionExpirations"],
     work: () => T,
     onDone: (done: T) => void = () => {},
   ): Promise<void> {
@@ -164,14 +165,15 @@ export function startSweeper(options: SweeperOptions) {
   }
 
   async function sweep(): Promise<void> {
-    const { sessionEnds, applicationEnds, endedSessions, endedApplications } = tables;
-    await repeat(sessionEnds, endSessions, (ended) => {
-      expiredSessions += ended;
+    const { sessionExpirations, applicationExpirations, expiredSessions, expiredApplications } =
+      tables;
+    await repeat(sessionExpirations, endSessions, (ended) => {
+      expiredCount += ended;
     });
-    await repeat(applicationEnds, endApplications);
-    await repeat(endedSessions, removeEndedSessions);
-    await repeat(endedApplications, removeEndedApplications);
-    await repeatSome(() => tables.orphaned.getKeysCount({ limit: 1 }) > 0, removeRevoked);
+    await repeat(applicationExpirations, endApplications);
+    await repeat(expiredSessions, removeEndedSessions);
+    await repeat(expiredApplications, removeEndedApplications);
+    await repeatSome(() => tables.sessionSweeps.getKeysCount({ limit: 1 }) > 0, removeRevoked);
     for (const { needsPruning, prune } of prunable) {
       await repeatSome(needsPruning, () => prune(batchSize));
     }
@@ -197,8 +199,8 @@ export function startSweeper(options: SweeperOptions) {
   return {
     /** How many sessions this process has ended since it was last asked. */
     takeExpired(): number {
-      const taken = expiredSessions;
-      expiredSessions = 0;
+      const taken = expiredCount;
+      expiredCount = 0;
       return taken;
     },
 

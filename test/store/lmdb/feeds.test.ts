@@ -237,7 +237,7 @@ async function openSweptEvents() {
   const store = await folder.open({ clock: now, sweepInterval: 5, eventRetention: retention });
   const database = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
   const byKey = { keyEncoding: "binary", encoding: "binary" } as const;
-  const tables = ["events", "event-index", "answers", "answer-ends"].map((name) =>
+  const tables = ["events", "event-index", "responses", "response-expirations"].map((name) =>
     database.openDB<Buffer, Buffer>({ name, ...byKey }),
   );
   const look = () => {
