@@ -109,7 +109,7 @@ describe("an embedded store", () => {
       const broken = await examine({ DATA_DIR: folder });
       expect(broken.code).toBe(1);
       expect(about(broken, "layout")).toEqual([
-        `fail ${folder}: its data.mdb is not a database of this kind`,
+        `fail ${folder}: its data.mdb is not an LMDB database`,
       ]);
     }));
 

@@ -157,7 +157,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
         const choice = ["export", "--output", begun, "--resume", "--no-events"];
         expect(await complaint(choice, source)).toContain("is one with events");
         await withStore("embedded", async (other) => {
-          expect(await complaint(["export"], other)).toContain("has no data");
+          expect(await complaint(["export"], other)).toContain("No data found in");
           await withOpened(other, async () => {});
           const line = await complaint(["export", "--output", begun, "--resume"], other);
           expect(line).toContain("is of other data");

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { open, type RootDatabase } from "lmdb";
 import { withTimeout } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
-import { adviceFor, Refused, thrownByCallback } from "./errors.js";
+import { adviceFor, callbackErrorOf, Refused } from "./errors.js";
 import { prepareFolder, syncFolder } from "./folder.js";
 import { createReserve, type Reserve } from "./reserve.js";
 import {
@@ -13,34 +13,33 @@ import {
   openTables,
   type Tables,
 } from "./tables.js";
-import { createWriteQueue, lateness, type WriteKind } from "./write-queue.js";
+import { createWriteQueue, timeoutError, type WriteKind } from "./write-queue.js";
 
 export interface Environment {
-  /** Tells these data from all others. */
+  /** Identifies this data. */
   readonly id: string;
   readonly tables: Tables;
 
-  /** Runs reads on one snapshot, which holds all that any process acknowledged before. */
+  /** Runs reads on one snapshot, which includes every write that any process acknowledged before. */
   read<T>(work: () => T): T;
 
   /**
    * Runs reads and writes in one transaction, and resolves when it is on disk.
-   * Those that wait at the same time share a commit, yet one that throws takes
-   * back only its own writes. `work` must not answer a promise. What it refuses
-   * without having written anything, it answers as {@link Refused}. Work is
-   * `ordinary` unless another kind is given.
+   * Concurrent calls share a commit, but work that throws rolls back only its
+   * own writes. `work` must not return a promise. To refuse before it has
+   * written anything, it returns {@link Refused}, which is cheaper than throwing.
    */
   write<T>(work: () => T | Refused, kind?: WriteKind): Promise<T>;
 
-  /** The space that is kept for revocations. */
-  readonly reserve: Pick<Reserve, "isAllThatIsLeft" | "restore">;
+  /** Disk space for revocations. */
+  readonly reserve: Pick<Reserve, "isOnlySpaceLeft" | "refill">;
 
-  /** Adds a listener, which is called after each commit of this process that is on disk, before its writes resolve. */
+  /** Adds a listener that runs after each durable commit of this process, before its writes resolve. */
   onWrite(listener: () => void): void;
 
   /**
-   * Tells apart, inside `write`, what is taken back as one. What was found or
-   * written under the same number still holds; of all else nothing is known.
+   * Inside `write`, the number of the current attempt. Writes of one attempt
+   * are rolled back together, so state that was cached under another number is stale.
    */
   attempt(): number;
 
@@ -61,7 +60,7 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
       const id = await initializeMeta(root, meta);
       await syncFolder(path);
       const reserve = createReserve(path, root, tables);
-      await reserve.restore();
+      await reserve.refill();
       return createEnvironment({ path, id, root, tables, reserve, writeTimeout });
     }
     unknownSchema = describeSchema(meta);
@@ -85,13 +84,13 @@ function openRoot(path: string): RootDatabase<Buffer, Buffer> {
     path,
     noSubdir: false,
     encoding: "binary",
-    // A commit is then synced before anyone can see it. Overlapping syncs are
-    // no quicker here, and show to all what a power cut may yet take back.
+    // Sync each commit before it becomes visible. Overlapping syncs are no
+    // faster here, and expose writes that a power failure may still undo.
     overlappingSync: false,
-    // What lmdb batches by itself comes with a promise that nobody handles: a
-    // full disk would end the process.
+    // lmdb's own batches come with an unhandled promise: a full disk would
+    // crash the process.
     eventTurnBatching: false,
-    // Address space, not disk or memory; the file grows as it is filled.
+    // Address space, not disk or memory: the file grows as needed.
     mapSize: 2 ** 36,
     maxReaders: 512,
     maxDbs: maxTables,
@@ -119,9 +118,9 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     }
   });
 
-  /** What LMDB and the system report has a number; all else is a mistake of ours, and stays as it is. */
+  /** Errors of LMDB and the system have a numeric code. Any other error is a bug, and stays as it is. */
   function translate(error: unknown): unknown {
-    const thrown = thrownByCallback(error);
+    const thrown = callbackErrorOf(error);
     if (thrown) {
       return thrown.reason;
     }
@@ -129,13 +128,13 @@ function createEnvironment(parts: EnvironmentParts): Environment {
       return error;
     }
     const { code } = error as { code: number };
-    const message = `The data in ${path} cannot be reached: ${messageOf(error)}. ${adviceFor(code)}`;
+    const message = `The data in ${path} is unavailable: ${messageOf(error)}. ${adviceFor(code)}`;
     return new StoreUnavailable(message.trimEnd(), { cause: error });
   }
 
   function refuseIfClosed(): void {
     if (closing) {
-      throw new StoreUnavailable(`The data in ${path} has been closed.`);
+      throw new StoreUnavailable(`The data in ${path} is closed.`);
     }
   }
 
@@ -146,7 +145,7 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     read(work) {
       refuseIfClosed();
       try {
-        // lmdb keeps its snapshot for a while, in which others may have written.
+        // lmdb reuses a snapshot for a while, in which other processes may have written.
         root.resetReadTxn();
         return work();
       } catch (error) {
@@ -174,7 +173,7 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     attempt: queue.attempt,
 
     close() {
-      closing ??= within(writeTimeout, root.close()).catch((error) => {
+      closing ??= closeRoot(root, writeTimeout).catch((error) => {
         throw translate(error);
       });
       return closing;
@@ -182,12 +181,12 @@ function createEnvironment(parts: EnvironmentParts): Environment {
   };
 }
 
-/** Waits for what may hang as a write may. */
-function within<T>(limit: number, work: Promise<T>): Promise<T> {
-  const late = () => {
-    throw lateness(limit);
+/** Closing can hang like a write. */
+function closeRoot(root: RootDatabase, timeout: number): Promise<void> {
+  const onTimeout = () => {
+    throw timeoutError(timeout);
   };
-  return withTimeout(work, limit, late, { keepsRunning: true });
+  return withTimeout(root.close(), timeout, onTimeout, { keepsRunning: true });
 }
 
 function messageOf(error: unknown): string {

@@ -123,7 +123,7 @@ describe("revocations on the embedded store", () => {
       const refused = Promise.all(times(50, fill));
       expect(await Promise.all(revocations.map((revoke) => revoke()))).toHaveLength(4);
       for (const error of await refused) {
-        expect(String(error)).toMatch(/kept for revocations.*Make room on its disk/);
+        expect(String(error)).toMatch(/reserved for revocations.*Free space on its disk/);
       }
       await store.ping();
     }),
