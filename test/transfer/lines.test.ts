@@ -152,9 +152,9 @@ describe("a line that is not as it should be", () => {
   });
 
   it.each([
-    ["an unknown field", { nmae: "x" }, "application.nmae: is not known"],
+    ["an unknown field", { nmae: "x" }, "application.nmae: is unknown"],
     ["no UUID", { id: "42" }, "application.id: must be a UUID"],
-    ["no text", { name: 1 }, "application.name: must be a text"],
+    ["no text", { name: 1 }, "application.name: must be a string"],
     [
       "an unknown type",
       { type: "secret" },
@@ -176,7 +176,7 @@ describe("a line that is not as it should be", () => {
       "application.session_epoch: must be a whole number",
     ],
     ["a null", { expires_at: null }, "application.expires_at: must be a date"],
-    ["no list", { permissions: "token:read" }, "application.permissions: must be a list"],
+    ["no list", { permissions: "token:read" }, "application.permissions: must be an array"],
     ["a name of two lines", { name: "a\nb" }, "application.name: must be one line"],
     [
       "no permission",
@@ -190,7 +190,7 @@ describe("a line that is not as it should be", () => {
       "application.rules[0].container: is required",
     ],
     ["a network that is none", { allowed_cidrs: ["10.0.0.0/99"] }, "application.allowed_cidrs[0]:"],
-    ["half a text", { name: "\ud800" }, "application.name: must be a text"],
+    ["half a text", { name: "\ud800" }, "application.name: must be a string"],
   ])("is refused for %s", (_, fields, fault) => {
     expect(faultOf(application(fields))).toContain(fault);
   });
@@ -216,7 +216,9 @@ describe("a line that is not as it should be", () => {
   it("is refused for a session that is authorized by half, or has grants and is not", () => {
     const authorized_at = "2026-01-31T12:00:00.000Z";
     expect(faultOf(session())).toBe("");
-    expect(faultOf(session({ authorized_at }))).toContain("session.authorized_by: goes with");
+    expect(faultOf(session({ authorized_at }))).toContain(
+      "session.authorized_by: must be set together with",
+    );
     expect(faultOf(session({ permissions: ["token:read"] }))).toContain("session.authorized_at");
   });
 

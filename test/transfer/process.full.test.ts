@@ -148,7 +148,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
         await withOpened(source, (store) => fill(store, Date.now));
         await run(["export", "--output", path], source);
         expect(await complaint(["export", "--output", path], source)).toMatch(
-          /^latchkey: .*a\.ndjson is there already: remove it, or choose another name\.\n$/,
+          /^latchkey: .*a\.ndjson already exists\. Remove it, or choose another name\.\n$/,
         );
         const begun = join(folder, "b.ndjson");
         const text = await readFile(path, "utf8");
@@ -164,7 +164,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
         });
         await writeFile(`${begun}.part`, "something else\n");
         const line = await complaint(["export", "--output", begun, "--resume"], source);
-        expect(line).toContain("remove it, and export anew");
+        expect(line).toContain("Remove it, and export again");
         expect(await complaint(["export", "--resume"], source, 2)).toContain("--output");
       }),
     ));
@@ -179,7 +179,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
         expect(await complaint(["import", folder], target)).toContain("EISDIR");
         await writeFile(path, "something else\n");
         expect(await complaint(["import", path], target)).toMatch(
-          /^latchkey: .*a\.ndjson: It is no export/,
+          /^latchkey: .*a\.ndjson: The file is not an export/,
         );
         await withOpened(target, async () => {});
         const { stdout } = await run(["export"], target);
