@@ -78,7 +78,7 @@ function file(...records: string[]): string[] {
 }
 
 describe("an import", () => {
-  it("adds all that a file holds, and counts it", async () => {
+  it("adds and counts all records of a file", async () => {
     const store = await folder.open();
     const applications = times(450, () => anApplication());
     const session = anImportedSession(must(applications[0]));
@@ -106,7 +106,7 @@ describe("an import", () => {
     expect(held.events).toContainEqual(event);
   });
 
-  it("tells each bad line by its number and what is wrong, and adds all others", async () => {
+  it("reports each invalid line with its number and error, and adds all others", async () => {
     const store = await folder.open();
     const good = times(3, () => anApplication());
     const lines = good.map(applicationLine);
@@ -131,7 +131,7 @@ describe("an import", () => {
     ]);
   });
 
-  it("takes what an earlier version took, and tells what the API would refuse today", async () => {
+  it("imports applications that the API would now refuse, with a warning", async () => {
     const store = await folder.open();
     const ofContainer = { ...rule, conditions: [], container: "pci//../high" };
     const odd = [
@@ -161,14 +161,14 @@ describe("an import", () => {
     expect(refused.summary).toContain("bad lines     3\n");
   });
 
-  it("tells the first twenty bad lines, and how many more there are", async () => {
+  it("lists the first twenty invalid lines, and counts the rest", async () => {
     const store = await folder.open();
     const { troubles } = await importInto(store, file(...times(50, () => "{}\n")));
     expect(troubles).toHaveLength(21);
     expect(troubles.at(-1)).toBe("30 more invalid lines");
   });
 
-  it("tells what is there and differs, leaves it, and replaces it where it is asked to", async () => {
+  it("reports records that differ, and replaces them only with replace", async () => {
     const store = await folder.open();
     const records = times(25, () => anApplication());
     await importInto(store, file(...records.map(applicationLine)));
@@ -188,7 +188,7 @@ describe("an import", () => {
     expect((await exportAll(store)).applications.every(({ name }) => name === "till")).toBe(true);
   });
 
-  it("counts what has ended here and is not restored, and takes it for no failure", async () => {
+  it("counts records that are not restored, without failing", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());
     const [first, second] = records.map((record) => ({ ...record, disabled: true }));
@@ -203,7 +203,7 @@ describe("an import", () => {
     expect(applications.filter(({ disabled }) => disabled)).toHaveLength(2);
   });
 
-  it("passes over what has expired, and sessions whose application is missing", async () => {
+  it("skips expired records, and sessions whose application is missing", async () => {
     const now = Date.UTC(2026, 6);
     const store = await folder.open({ clock: () => now });
     const [owner, ended, missing] = [
@@ -223,7 +223,7 @@ describe("an import", () => {
     expect(summary).toContain("sessions      0 added, 2 without their application, 1 expired\n");
   });
 
-  it("of a dry run tells the same as the import that follows, and writes nothing", async () => {
+  it("reports the same in a dry run as in the import that follows, and writes nothing", async () => {
     const store = await folder.open();
     const [there, added] = [anApplication(), anApplication()];
     await importInto(store, file(applicationLine(there)));
@@ -247,7 +247,7 @@ describe("an import", () => {
     expect(dry.summary).toContain("1 with a key of another application");
   });
 
-  it("notices that a file was cut off, wherever, and imports what is in it", async () => {
+  it("reports a file truncated anywhere, and imports its records", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());
     const whole = file(...records.map(applicationLine));
@@ -267,13 +267,13 @@ describe("an import", () => {
     expect((await importInto(store, withoutNewline)).isGood).toBe(true);
   });
 
-  it("passes over blank lines, as editors leave them at the end", async () => {
+  it("ignores blank lines", async () => {
     const store = await folder.open();
     const lines = [...file(applicationLine(anApplication())), "\n", "\r\n", "  "];
     expect(await importInto(store, lines)).toMatchObject({ isGood: true, troubles: [] });
   });
 
-  it("shows what a terminal would obey", async () => {
+  it("escapes control characters", async () => {
     const store = await folder.open();
     const evil = "\u001b]0;owned\u0007\r\u009b2J\u202e";
     const lines = file(`{"${JSON.stringify(evil).slice(1, -1)}":1}\n`, `${evil}\n`);
@@ -284,7 +284,7 @@ describe("an import", () => {
     await expect(header).rejects.toThrow(/^[^\p{Cc}\p{Cf}]*$/u);
   });
 
-  it("notices lines that are missing, were added, or follow the end", async () => {
+  it("reports missing lines, added lines, and lines after the end", async () => {
     const store = await folder.open();
     const lines = times(3, () => applicationLine(anApplication()));
     const [first, ...rest] = file(...lines);
@@ -296,7 +296,7 @@ describe("an import", () => {
     expect(troubles[0]).toBe("line 6: follows the end of the export");
   });
 
-  it("refuses a file that is no export, or of a later format", async () => {
+  it("refuses a file that is not an export, or has a later format", async () => {
     const store = await folder.open();
     const notOurs = [[], ["\n"], ["PK\u0003\u0004"], [applicationLine(anApplication())], ["{}\n"]];
     for (const lines of notOurs) {
@@ -306,7 +306,7 @@ describe("an import", () => {
     await expect(later).rejects.toThrow("The file has format 2, but this version reads format 1");
   });
 
-  it("refuses a file whose keys were hashed with other peppers, be it one of several", async () => {
+  it("refuses a file whose keys were hashed with an unknown pepper", async () => {
     const store = await folder.open();
     const lines = file(applicationLine(anApplication()));
     const other = importInto(store, lines, { peppers: ["another pepper of others"] });
@@ -326,7 +326,7 @@ describe("an import", () => {
     }
   });
 
-  it("tells nothing of a pepper by its check but that it is the same", () => {
+  it("identifies a pepper by its check without revealing it", () => {
     const [check, again, other, none] = pepperChecks([pepper, pepper, `${pepper}.`, ""]);
     expect(check).toBe(again);
     expect(new Set([check, other, none]).size).toBe(3);

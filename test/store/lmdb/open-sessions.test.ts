@@ -26,7 +26,7 @@ async function fill(store: Store, application: ApplicationRecord, ttl = hour) {
 }
 
 describe("the count of open sessions in LMDB", () => {
-  it("is right after sessions were swept that expired, were revoked or lost their application", async () => {
+  it("is correct after expired, revoked and orphaned sessions were swept", async () => {
     const clock = createTestClock(Date.UTC(2100, 0));
     const store = await folder.open({ clock: clock.now, sweepInterval: 5 });
     const [one, other] = [

@@ -15,8 +15,8 @@ const start = useChildren();
 const follow = useFollowers();
 const { child, run } = useLmdbProcesses(folder);
 
-describe("what LMDB acknowledged", () => {
-  it("was told in the log of changes, and nothing else was, when the process was killed", async () => {
+describe("a write that LMDB acknowledged", () => {
+  it("is in the change log, and nothing else is, after the process was killed", async () => {
     const writer = start(child("churn"));
     await writer.line(200);
     await writer.kill();
@@ -48,7 +48,7 @@ describe("what LMDB acknowledged", () => {
 });
 
 describe("processes that share the data in LMDB", () => {
-  it("are told what they missed where others prune the log under them", async () => {
+  it("learn that they missed changes if others prune the log", async () => {
     const store = await folder.open();
     const { id } = await store.applications.create(anApplication());
     const follower = follow(store, anApplication().tenantId);
@@ -58,7 +58,7 @@ describe("processes that share the data in LMDB", () => {
     expect(await waited).toMatchObject({ changes: [], missed: true, position: "4" });
   });
 
-  it("need not close the store to end", async () => {
+  it("can exit without closing the store", async () => {
     const id = newId(Date.now());
     expect(run("leave", id).status).toBe(0);
     expect(run("follow", id).status).toBe(0);

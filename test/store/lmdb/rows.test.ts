@@ -64,8 +64,8 @@ function openTables() {
   };
 }
 
-describe("in LMDB", () => {
-  it("sweeping removes what has expired, and nothing else, by several at once", async () => {
+describe("the LMDB store", () => {
+  it("sweeps expired records, and nothing else, from several processes", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     await folder.open({ clock: now, sweepInterval: 5 });
@@ -125,7 +125,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("a deletion leaves nothing behind", async () => {
+  it("leaves no rows after a deletion", async () => {
     const store = await folder.open();
     const tables = openTables();
     for (const expiresAt of [undefined, Date.now() + hour]) {
@@ -139,7 +139,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("sweeping removes the sessions that a deleted application authorized, and leaves others", async () => {
+  it("sweeps the sessions that a deleted application authorized, and leaves others", async () => {
     const store = await folder.open();
     const tables = openTables();
     const application = await store.applications.create(anApplication());
@@ -169,7 +169,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("sweeping removes sessions that were revoked, and leaves those opened since", async () => {
+  it("sweeps revoked sessions, and leaves those opened later", async () => {
     const store = await folder.open();
     const tables = openTables();
     const application = await store.applications.create(anApplication());
@@ -200,7 +200,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("the sessions of an application that ended go when it is removed", async () => {
+  it("removes the sessions of an expired application with it", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     const tables = openTables();
@@ -225,7 +225,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("a list of sessions passes over as many as are dead", async () => {
+  it("lists sessions past any number of expired and revoked ones", async () => {
     const store = await folder.open();
     const living = await store.applications.create(anApplication());
     const { tenantId } = living;
@@ -246,7 +246,7 @@ describe("in LMDB", () => {
     expect(turns).toBeGreaterThan(1);
   });
 
-  it("an end is kept for as long as its record, and goes with its key", async () => {
+  it("indexes an expiry until its record or key is removed", async () => {
     const store = await folder.open();
     const tables = openTables();
     const expiresAt = Date.now() + hour;
@@ -266,7 +266,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("closing waits for the writes that were called before", async () => {
+  it("waits for pending writes when it closes", async () => {
     const store = await folder.open();
     const calls = times(50, () => store.applications.create(anApplication()));
     await store.close();
@@ -277,7 +277,7 @@ describe("in LMDB", () => {
     }
   });
 
-  it("closing ends the store for good", async () => {
+  it("refuses calls after it is closed", async () => {
     const store = await folder.open();
     await store.close();
     await store.close();
@@ -292,7 +292,7 @@ describe("in LMDB", () => {
     }
   });
 
-  it("a mistake of ours is no want of data", async () => {
+  it("does not report a bug as unavailable data", async () => {
     const store = await folder.open();
     const wrong = anApplication({ key: aKey({ hash: null as unknown as Uint8Array }) });
     const error = await store.applications.create(wrong).catch((error) => error);
@@ -302,14 +302,14 @@ describe("in LMDB", () => {
 });
 
 describe("opening LMDB", () => {
-  it("makes a folder that only its owner may look into", async () => {
+  it("creates a folder that only its owner can access", async () => {
     const path = join(folder.path(), "a", "b.c");
     await folder.open({ path });
     expect((await stat(path)).mode & 0o777).toBe(0o700);
     expect((await stat(join(path, "data.mdb"))).mode & 0o777).toBe(0o600);
   });
 
-  it("says in one sentence what is wrong with a folder, and what to do", async () => {
+  it("describes in one sentence why a folder is unusable, and the fix", async () => {
     const [file, foreign, torn] = ["file", "foreign", "torn"].map((name) =>
       join(folder.path(), name),
     ) as [string, string, string];
@@ -406,7 +406,7 @@ const change = fc.record({
 });
 
 describe("the document of an application in LMDB", () => {
-  it("is what the REST API shows, byte for byte", async () => {
+  it("is the JSON of the REST API, byte for byte", async () => {
     const store = await folder.open();
     await fc.assert(
       fc.asyncProperty(application, change, moment, async (given, changed, use) => {
@@ -436,7 +436,7 @@ describe("the document of an application in LMDB", () => {
     );
   });
 
-  it("stays as it is while others are read", async () => {
+  it("stays unchanged while others are read", async () => {
     const store = await folder.open();
     const ids = await Promise.all(
       times(20, async (index) => {
@@ -451,7 +451,7 @@ describe("the document of an application in LMDB", () => {
   });
 });
 
-describe("writes in LMDB that wait at the same time", () => {
+describe("concurrent writes in LMDB", () => {
   let environment: Environment;
   let log: ChangeLog;
 
@@ -472,7 +472,7 @@ describe("writes in LMDB that wait at the same time", () => {
     log.append(id, { kind: "updated", applicationId: id, at: 0 });
   }
 
-  it("share a transaction, and each gets its own answer", async () => {
+  it("share a transaction, and each returns its own result", async () => {
     const ids = times(50, () => randomUUID());
     const answers = await Promise.all(
       ids.map((id, index) =>
@@ -487,7 +487,7 @@ describe("writes in LMDB that wait at the same time", () => {
     expect(new Set(answers.map(({ attempt }) => attempt)).size).toBeLessThan(5);
   });
 
-  it("see what those before them wrote", async () => {
+  it("see the earlier writes of their transaction", async () => {
     const id = randomUUID();
     const { counts } = environment.tables;
     const add = () =>
@@ -499,7 +499,7 @@ describe("writes in LMDB that wait at the same time", () => {
     expect(await Promise.all(times(20, add))).toEqual(times(20, (index) => index + 1));
   });
 
-  it("take back only their own where they throw, and leave no gap in the log", async () => {
+  it("roll back only their own changes if they throw, and leave no gap in the log", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), async (fates) => {
         const before = environment.read(log.last);
@@ -534,7 +534,7 @@ describe("writes in LMDB that wait at the same time", () => {
     );
   });
 
-  it("are told once for all of them, before they resolve", async () => {
+  it("notify listeners once per commit, before they resolve", async () => {
     const told: string[] = [];
     environment.onWrite(() => told.push("written"));
     await Promise.all(
@@ -548,7 +548,7 @@ describe("writes in LMDB that wait at the same time", () => {
     expect(told.filter((word) => word === "written").length).toBeLessThan(5);
   });
 
-  it("are refused when the data has been closed", async () => {
+  it("are refused after close", async () => {
     await environment.close();
     await expect(environment.write(() => 1)).rejects.toBeInstanceOf(StoreUnavailable);
   });
