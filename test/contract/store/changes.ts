@@ -4,7 +4,6 @@ import { changeRetention, largestBatch } from "../../../src/store/port/changes.j
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useFollowers } from "../../support/follow.js";
 import { repetitions } from "../../support/suite.js";
-import { endsWithSignal } from "./ends-with-signal.js";
 import {
   aGrant,
   aKey,
@@ -18,6 +17,7 @@ import {
   update,
 } from "./fixtures.js";
 import { followMarked, told } from "./followed.js";
+import { endsWithSignal } from "./stops-on-abort.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 

@@ -4,9 +4,9 @@ import { isId } from "../../../src/lib/uuid.js";
 import type { EventQuery, EventRecord, NewEvent, Party } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/follow.js";
-import { endsWithSignal } from "./ends-with-signal.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
 import { must, oddTexts, times } from "./fixtures.js";
+import { endsWithSignal } from "./stops-on-abort.js";
 import type { Subject } from "./subject.js";
 
 /** What only the store knows of an event. */

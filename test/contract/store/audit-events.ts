@@ -11,7 +11,7 @@ import { anAnswer, anAnswerId, aTrail, trailedChanges } from "./trailed-changes.
 export function describeTrails(subject: () => Subject): void {
   const follow = useEventFollowers();
 
-  describe.each(Object.entries(trailedChanges))("the trail of a %s", (_, prepare) => {
+  describe.each(Object.entries(trailedChanges))("the audit event of a %s", (_, prepare) => {
     async function prepared() {
       const { store } = subject();
       const change = await prepare(store);

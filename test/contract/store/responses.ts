@@ -69,7 +69,7 @@ export function describeAnswers(subject: () => Subject): void {
     });
   });
 
-  describe.each(Object.entries(trailedChanges))("a %s whose answer is kept", (_, prepare) => {
+  describe.each(Object.entries(trailedChanges))("a %s whose response is stored", (_, prepare) => {
     it("refuses the change before anything is tried", async () => {
       const { store, another } = subject();
       const change = await prepare(store);
