@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Settings, StoreSettings } from "../config/settings.js";
 import type { Store } from "./port/store.js";
 
-/** Opens the store that the settings name. Here alone an engine is chosen, and only the one in use is loaded. */
+/** Opens the configured store. Loads only the engine in use. */
 export async function openStore({
   store: settings,
   eventRetention,
@@ -17,7 +17,7 @@ export async function openStore({
   return openLmdbStore({ path: settings.dataDir, eventRetention });
 }
 
-/** Whether what the settings name holds a store; to find out makes nothing there. */
+/** Whether the configured store exists. Creates nothing. */
 export async function holdsStore(settings: StoreSettings): Promise<boolean> {
   if (settings.kind === "mongodb") {
     const mongo = await import("./mongo/connect.js");
@@ -27,16 +27,16 @@ export async function holdsStore(settings: StoreSettings): Promise<boolean> {
   return folder.holdsStore(settings.dataDir);
 }
 
-/** Opens the store that the settings name, or throws where there is none yet: a folder would become one. */
+/** Opens the configured store, or throws if the data folder has none: opening would create it. */
 export async function openStoreThere(settings: Settings): Promise<Store> {
   const { store } = settings;
   if (store.kind === "embedded" && !(await holdsStore(store))) {
-    throw new Error(`${store.dataDir} has no data: let DATA_DIR name the folder that has.`);
+    throw new Error(`No data found in ${store.dataDir}. Set DATA_DIR to the data folder.`);
   }
   return openStore(settings);
 }
 
-/** Opens the same to look at only: where there is none yet, an empty one elsewhere, which goes when it is closed. */
+/** Opens the store for reading. If none exists, opens a temporary empty one, which is removed on close. */
 export async function openStoreToLookAt(settings: Settings): Promise<Store> {
   if (await holdsStore(settings.store)) {
     return openStore(settings);

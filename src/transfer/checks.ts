@@ -13,18 +13,18 @@ import { missingContainers } from "../validation/grants.js";
 import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
 import { checkMessage } from "../validation/validate.js";
 
-/** How many keys an application may come with, those that have ended included. */
-const mostKeys = 100;
+/** The limit of keys per imported application, including expired ones. */
+const maxKeys = 100;
 
-/** What the proto says of the paths of containers, which earlier versions took as they came. */
+/** The rules of container paths, which earlier versions of the API did not enforce. */
 const newRule = "string.container_path";
 const newConditionRule = "access_rule_condition.container_path";
 
-/** All that keeps an application from being one that the API of any version could have made. */
-export function faultsOfApplication(record: ImportedApplication): readonly FieldViolation[] {
+/** Violations that no version of the API would have accepted. */
+export function violationsOfApplication(record: ImportedApplication): readonly FieldViolation[] {
   const { type, keys } = record;
-  if (keys.length > mostKeys) {
-    return [{ field: "keys", message: `must be at most ${mostKeys} keys` }];
+  if (keys.length > maxKeys) {
+    return [{ field: "keys", message: `must have at most ${maxKeys} keys` }];
   }
   return violationsOf(() => {
     checkMessage(CreateApplicationRequestSchema, requestFor(record), newRule);
@@ -37,15 +37,15 @@ export function faultsOfApplication(record: ImportedApplication): readonly Field
   });
 }
 
-/** What keeps such an application from being made today, which is no reason to leave its keys behind. */
-export function odditiesOfApplication(record: ImportedApplication): readonly FieldViolation[] {
+/** Violations of the current API. The application is imported nevertheless, so that its keys keep working. */
+export function warningsForApplication(record: ImportedApplication): readonly FieldViolation[] {
   return [
     ...violationsOf(() => checkMessage(CreateApplicationRequestSchema, requestFor(record))),
     ...violationsOf(() => checkGrantsSuit(record.type, record)),
   ];
 }
 
-/** The request that would make an application. */
+/** The request that would create an application. */
 function requestFor(record: ImportedApplication): CreateApplicationRequest {
   const { name, type, allowedOrigins, allowedCidrs, sessionQuota } = record;
   return create(CreateApplicationRequestSchema, {
@@ -58,21 +58,21 @@ function requestFor(record: ImportedApplication): CreateApplicationRequest {
   });
 }
 
-/** The same of a session, which has no grants until it is authorized. */
-export function faultsOfSession(record: ImportedSession): readonly FieldViolation[] {
+/** The same for a session, which has no grants until it is authorized. */
+export function violationsOfSession(record: ImportedSession): readonly FieldViolation[] {
   const { authorizedAt, authorizedBy, permissions, rules } = record;
   if ((authorizedAt === undefined) !== (authorizedBy === undefined)) {
-    return [{ field: "authorized_by", message: "goes with authorized_at: give both or none" }];
+    return [{ field: "authorized_by", message: "must be set together with authorized_at" }];
   }
   if (authorizedAt !== undefined) {
     return violationsOf(() => {
-      // The nonce is spent.
+      // A placeholder: the nonce is spent, and only its hash is stored.
       const request = create(AuthorizeSessionRequestSchema, { nonce: "-", ...showGrants(record) });
       checkMessage(AuthorizeSessionRequestSchema, request, newConditionRule);
     });
   }
   return permissions.length > 0 || rules.length > 0
-    ? [{ field: "authorized_at", message: "is required where permissions or rules are granted" }]
+    ? [{ field: "authorized_at", message: "is required if permissions or rules are granted" }]
     : [];
 }
 
@@ -88,15 +88,15 @@ function violationsOf(check: () => void): readonly FieldViolation[] {
   }
 }
 
-/** What is hashed under each pepper, to tell it from others without telling what it is. */
+/** Hashed with each pepper, to identify the pepper without revealing it. */
 const fixedText = "latchkey: a check of the pepper";
 
-/** A value for each pepper that hashes may have been made with. No pepper, which is the empty text, has one, too. */
+/** Returns a check value for each pepper, including the empty one, which stands for no pepper. */
 export function pepperChecks(peppers: readonly string[]): string[] {
   return peppers.map((pepper) => createHmac("sha256", pepper).update(fixedText).digest("base64"));
 }
 
-/** The places, counted from one, of the peppers behind these checks that are unknown here. */
+/** Returns the positions, from one, of check values whose pepper is not configured here. */
 export function unknownPeppers(checks: readonly string[], peppers: readonly string[]): number[] {
   const known = new Set(pepperChecks(peppers));
   return checks.flatMap((check, at) => (known.has(check) ? [] : [at + 1]));

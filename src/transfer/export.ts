@@ -13,30 +13,29 @@ import {
   recordKinds,
 } from "./format.js";
 
-/** How far an export has come. */
+/** The progress of an export. */
 export interface ExportPlace {
   readonly counts: Counts;
-  /** The last record that was written. */
   readonly last?: Item | undefined;
 }
 
 interface ExportOptions {
   readonly store: Pick<Store, "transfer">;
   readonly withEvents: boolean;
-  /** From where to go on. */
+  /** Where to resume. */
   readonly from?: ExportPlace | undefined;
 }
 
-/** Some lines, and how many records these and all before them are. */
+/** Lines, and the number of records up to and including them. */
 interface ExportedPart {
   readonly text: string;
   readonly counts: Counts;
 }
 
-/** Records read at a time: so many are held in memory, and fewer where they are large. */
+/** Records per page, which bounds memory. Large records make a page smaller. */
 const pageSize = 200;
 
-/** Reads all that a store holds as lines, those of the first line excepted. */
+/** Reads all records of a store as lines, without the header. */
 export async function* exportRecords({
   store,
   withEvents,
@@ -45,8 +44,8 @@ export async function* exportRecords({
   const { transfer } = store;
   const counts = { ...(from?.counts ?? noCounts()) };
 
-  /** Writes one kind, unless another that comes later was reached before. */
-  async function* walk<R, P>(
+  /** Exports one kind, unless the export to resume had already passed it. */
+  async function* exportKind<R, P>(
     kind: RecordKind,
     read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
     placeOf: (record: R) => P,
@@ -57,7 +56,7 @@ export async function* exportRecords({
       return;
     }
     let place = last?.kind === kind ? placeOf(last.record as R) : undefined;
-    // The next page is read while this one is written.
+    // Read the next page while this one is written.
     let next = read(place, pageSize);
     for (;;) {
       const page = await next;
@@ -66,7 +65,7 @@ export async function* exportRecords({
         return;
       }
       place = placeOf(end);
-      // Where few found room it would be in vain to ask for many again.
+      // After a page of large records, request fewer.
       next = read(place, Math.min(pageSize, 2 * page.length));
       next.catch(() => {});
       counts[`${kind}s`] += page.length;
@@ -75,10 +74,10 @@ export async function* exportRecords({
   }
 
   const byId = ({ id }: { readonly id: string }) => id;
-  yield* walk("application", transfer.exportApplications, byId, applicationLine);
-  yield* walk("session", transfer.exportSessions, byId, sessionLine);
+  yield* exportKind("application", transfer.exportApplications, byId, applicationLine);
+  yield* exportKind("session", transfer.exportSessions, byId, sessionLine);
   if (withEvents) {
-    yield* walk<EventRecord, EventPlace>(
+    yield* exportKind<EventRecord, EventPlace>(
       "event",
       transfer.exportEvents,
       (event) => event,
@@ -88,7 +87,6 @@ export async function* exportRecords({
   yield { text: endLine(counts), counts };
 }
 
-/** Lines of an export, each with its end. What is undefined is left out. */
 export function headerLine(header: Omit<Header, "format">): string {
   return line({
     latchkey_export: formatNumber,
@@ -150,8 +148,8 @@ export function eventLine(event: EventRecord): string {
       at: date(event.at),
       kind: event.kind,
       outcome: event.outcome,
-      actor: event.actor && party(event.actor),
-      target: party(event.target),
+      actor: event.actor && principal(event.actor),
+      target: principal(event.target),
       before: event.before && state(event.before),
       after: event.after && state(event.after),
       reason: event.reason,
@@ -187,7 +185,7 @@ function grants({ permissions, rules }: Grants) {
   return { permissions, rules: rules.map(ruleFields) };
 }
 
-function party({ applicationId, sessionId, keyId }: Party) {
+function principal({ applicationId, sessionId, keyId }: Party) {
   return { application_id: applicationId, session_id: sessionId, key_id: keyId };
 }
 
@@ -211,6 +209,6 @@ function base64(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
 }
 
-function date(moment: number | undefined): string | undefined {
-  return moment === undefined ? undefined : new Date(moment).toISOString();
+function date(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(time).toISOString();
 }

@@ -1,56 +1,55 @@
 import { type ImportOutcome, importOutcomes } from "../store/port/transfer.js";
 import { type RecordKind, recordKinds } from "./format.js";
 
-/** What an import comes to. */
+/** Collects the outcomes of an import. */
 export interface ImportReport {
   note(kind: RecordKind, outcome: Outcome): void;
-  /** Notes a record that is not written, as it does not go with what is there. */
+  /** Adds a record that was not written because of a conflict with the store. */
   noteConflict(kind: RecordKind, line: number, id: string, outcome: "differs" | "taken"): void;
-  /** Notes what is wrong with a line. */
-  noteFault(line: number, what: string): void;
-  /** Notes an application that is imported though it could not be made so today. */
-  noteOddity(line: number, id: string, what: string): void;
-  /** Notes what is wrong with the file as a whole. */
-  noteTrouble(what: string): void;
+  /** Adds a line that is invalid. */
+  noteFault(line: number, message: string): void;
+  /** Adds an application that was imported although the API would refuse it. */
+  noteOddity(line: number, id: string, message: string): void;
+  /** Adds an error of the file as a whole. */
+  noteTrouble(message: string): void;
 
-  /** Whether nothing was noted. */
   isEmpty(): boolean;
-  /** Whether all of the file is in the store. */
+  /** Whether the whole file was imported. */
   isGood(): boolean;
-  /** What is to be looked at, a line each; the first of each kind. */
+  /** Errors and warnings, one per line. */
   troubles(): string[];
   summary(dryRun: boolean): string;
-  /** The same, for programs. */
+  /** The summary as JSON. */
   facts(dryRun: boolean): Readonly<Record<string, unknown>>;
 }
 
-/** What became of a record, which may never have reached the store. */
+/** The outcome of a record. Expired records are not sent to the store. */
 export type Outcome = ImportOutcome | "expired";
 
 const words: Readonly<Record<Outcome, string>> = {
   added: "added",
-  same: "there already",
+  same: "already there",
   replaced: "replaced",
-  differs: "different and left as they are",
-  kept: "ended here and not restored",
+  differs: "different and not replaced",
+  kept: "revoked or expired here and not restored",
   taken: "with a key of another application",
   ownerless: "without their application",
   expired: "expired",
 };
 
 const conflictWords = {
-  differs: "is there and differs",
-  taken: "has a foreign key that another application has",
+  differs: "already exists and differs",
+  taken: "has a foreign key of another application",
 } as const;
 
-/** How many of the same kind of trouble are told one by one. */
-const mostTold = 20;
+/** Messages listed for each kind of error. */
+const maxListed = 20;
 
 export function createImportReport(): ImportReport {
   const counts = new Map<string, number>();
-  const conflicts = createList("more that do not go with what is there");
-  const faults = createList("more lines that cannot be read");
-  const oddities = createList("more that the API would refuse today");
+  const conflicts = createList("more conflicts with stored records");
+  const faults = createList("more invalid lines");
+  const oddities = createList("more applications that the API would refuse");
   const troubles: string[] = [];
 
   const countOf = (kind: RecordKind, outcome: Outcome) => counts.get(`${kind} ${outcome}`) ?? 0;
@@ -65,8 +64,8 @@ export function createImportReport(): ImportReport {
       .filter(({ outcome, count }) => outcome === "added" || count > 0);
 
   function summaryOf(kind: RecordKind): string {
-    const told = outcomesOf(kind).map(({ outcome, count }) => `${count} ${words[outcome]}`);
-    return `${`${kind}s`.padEnd(14)}${told.join(", ")}\n`;
+    const parts = outcomesOf(kind).map(({ outcome, count }) => `${count} ${words[outcome]}`);
+    return `${`${kind}s`.padEnd(14)}${parts.join(", ")}\n`;
   }
 
   const isGood = () => conflicts.size() + faults.size() + troubles.length === 0;
@@ -79,45 +78,45 @@ export function createImportReport(): ImportReport {
       conflicts.add(`line ${line}: the ${kind} ${id} ${conflictWords[outcome]}`);
     },
 
-    noteFault: (line, what) => faults.add(`line ${line}: ${what}`),
-    noteOddity: (line, id, what) =>
+    noteFault: (line, message) => faults.add(`line ${line}: ${message}`),
+    noteOddity: (line, id, message) =>
       oddities.add(
-        `line ${line}: the application ${id} is taken as it is, though the API would refuse it today (${what})`,
+        `line ${line}: the application ${id} is imported, although the API would refuse it (${message})`,
       ),
-    noteTrouble: (what) => void troubles.push(what),
+    noteTrouble: (message) => void troubles.push(message),
 
     isEmpty: () => counts.size === 0 && isGood(),
     isGood,
-    troubles: () => [...faults.told(), ...conflicts.told(), ...troubles, ...oddities.told()],
+    troubles: () => [...faults.list(), ...conflicts.list(), ...troubles, ...oddities.list()],
 
     summary(dryRun) {
       const bad = faults.size() > 0 ? `${"bad lines".padEnd(14)}${faults.size()}\n` : "";
-      const note = dryRun ? "This was a dry run: nothing is written.\n" : "";
+      const note = dryRun ? "Dry run: nothing was written.\n" : "";
       return recordKinds.map(summaryOf).join("") + bad + note;
     },
 
     facts(dryRun) {
       const byKind = recordKinds.map((kind) => {
-        const told = outcomesOf(kind).map(({ outcome, count }) => [outcome, count]);
-        return [`${kind}s`, Object.fromEntries(told)];
+        const entries = outcomesOf(kind).map(({ outcome, count }) => [outcome, count]);
+        return [`${kind}s`, Object.fromEntries(entries)];
       });
       return { ...Object.fromEntries(byKind), bad_lines: faults.size(), dry_run: dryRun };
     },
   };
 }
 
-/** The first of many lines, and how many more there are. */
+/** The first messages, and how many more there are. */
 function createList(rest: string) {
   const lines: string[] = [];
   let count = 0;
   return {
     add(line: string): void {
       count++;
-      if (lines.length < mostTold) {
+      if (lines.length < maxListed) {
         lines.push(line);
       }
     },
     size: () => count,
-    told: () => (count > lines.length ? [...lines, `${count - lines.length} ${rest}`] : lines),
+    list: () => (count > lines.length ? [...lines, `${count - lines.length} ${rest}`] : lines),
   };
 }

@@ -8,7 +8,7 @@ import type {
   ImportOptions,
   ImportOutcome,
 } from "../store/port/transfer.js";
-import { odditiesOfApplication, unknownPeppers } from "./checks.js";
+import { unknownPeppers, warningsForApplication } from "./checks.js";
 import { formatNumber, type Item, type Line, type RecordKind } from "./format.js";
 import type { ImportReport } from "./import-report.js";
 import { readHeader, readLine, type SplitLine } from "./lines.js";
@@ -19,9 +19,9 @@ interface ImportRecordsOptions extends BatchWriterOptions {
 }
 
 /**
- * Imports all records of a file that can be read, and reports what became of
- * each, and of the lines that cannot. Throws where the file is no export, its
- * keys would not work here, or the store cannot be reached.
+ * Imports all valid records of a file, and reports the outcome of each, and all
+ * invalid lines. Throws if the file is not an export, if its keys would not work
+ * here, or if the store is unavailable.
  */
 export async function importRecords(options: ImportRecordsOptions): Promise<void> {
   const { lines, peppers, report, onProgress } = options;
@@ -39,76 +39,76 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
     if (isBlank(line)) {
       continue;
     }
-    const read = announced === undefined ? attempt(line) : "comes after the end of the export";
-    if (typeof read === "string") {
-      report.noteFault(line.number, read);
+    const parsed = announced === undefined ? parseLine(line) : "follows the end of the export";
+    if (typeof parsed === "string") {
+      report.noteFault(line.number, parsed);
       onProgress(0, line.bytes.length);
       records++;
-    } else if (read.kind === "end") {
-      announced = read.counts.applications + read.counts.sessions + read.counts.events;
+    } else if (parsed.kind === "end") {
+      announced = parsed.counts.applications + parsed.counts.sessions + parsed.counts.events;
     } else {
-      noteOddities(line.number, read, report);
-      await writer.add({ line: line.number, bytes: line.bytes.length + 1, item: read });
+      addWarnings(line.number, parsed, report);
+      await writer.add({ line: line.number, bytes: line.bytes.length + 1, item: parsed });
       records++;
     }
   }
   await writer.flush();
   if (!hasHeader) {
-    throw new Error("It is empty, and no export.");
+    throw new Error("The file is not an export: it is empty.");
   }
   checkEnd(records, announced, report);
 }
 
-/** Throws where the file is not for this version, or its keys would not work here. */
+/** Throws if the file has another format, or if its keys would not work here. */
 function checkHeader(line: SplitLine, peppers: readonly string[]): void {
-  const header = attemptHeader(line);
+  const header = parseHeader(line);
   if (header.format !== formatNumber) {
     throw new Error(
-      `It is of format ${header.format}, and this version reads ${formatNumber}: use the version that it was made for.`,
+      `The file has format ${header.format}, but this version reads format ${formatNumber}. Use the version that wrote it.`,
     );
   }
   const { pepperChecks: checks = [] } = header;
   const unknown = unknownPeppers(checks, peppers);
   if (unknown.length > 0) {
     throw new Error(
-      `Of the ${checks.length} items that KEY_PEPPER had there, ${unknown.length} are missing here (${unknown.map((place) => `number ${place}`).join(", ")}), and keys that were hashed with them would not work: add them to KEY_PEPPER, or set it to what it was there.`,
+      `The file was exported with ${checks.length} peppers, of which KEY_PEPPER lacks ${unknown.length} (${unknown.map((place) => `number ${place}`).join(", ")}). Keys that were hashed with them would not work. Add them to KEY_PEPPER.`,
     );
   }
 }
 
-function attemptHeader(line: SplitLine) {
+function parseHeader(line: SplitLine) {
   try {
     return readHeader(line.bytes);
   } catch (error) {
     throw new Error(
-      `It is no export, whose first line begins with {"latchkey_export":${formatNumber} (${reasonOf(error)}).`,
+      `The file is not an export: its first line must start with {"latchkey_export":${formatNumber} (${reasonOf(error)}).`,
     );
   }
 }
 
 const blanks = Buffer.from(" \t\r");
 
-/** Whether there is nothing in a line, as editors leave it at the end. */
+/** Editors may leave blank lines at the end. */
 function isBlank({ bytes, isTooLong }: SplitLine): boolean {
   return !isTooLong && bytes.every((byte) => blanks.includes(byte));
 }
 
-/** Reads a line, or says what is wrong with it. */
-function attempt(line: SplitLine): Line | string {
+/** Parses a line, or returns the error message. */
+function parseLine(line: SplitLine): Line | string {
   if (line.isTooLong) {
-    return "is longer than any record";
+    return "is too long";
   }
   try {
     return readLine(line.bytes);
   } catch (error) {
-    return line.isWhole ? reasonOf(error) : "is cut off";
+    return line.isWhole ? reasonOf(error) : "is truncated";
   }
 }
 
-function noteOddities(number: number, { kind, record }: Item, report: ImportReport): void {
-  const [oddity] = kind === "application" ? odditiesOfApplication(record) : [];
-  if (oddity) {
-    report.noteOddity(number, record.id, `${oddity.field}: ${oddity.message}`);
+function addWarnings(number: number, { kind, record }: Item, report: ImportReport): void {
+  const [warning] = kind === "application" ? warningsForApplication(record) : [];
+  if (warning) {
+    report.noteOddity(number, record.id, `${warning.field}: ${warning.message}`);
   }
 }
 
@@ -122,11 +122,11 @@ function reasonOf(error: unknown): string {
 function checkEnd(records: number, announced: number | undefined, report: ImportReport): void {
   if (announced === undefined) {
     report.noteTrouble(
-      "It has no last line, so it was cut off: export it again, and import that. What is in it is imported.",
+      "The file is truncated: it has no end line. Its records were imported. Export again, and import the complete file.",
     );
   } else if (announced !== records) {
     report.noteTrouble(
-      `It has ${records} records, and its last line tells of ${announced}: lines of it are missing or were added.`,
+      `The file has ${records} records, but its end line counts ${announced}: lines are missing or were added.`,
     );
   }
 }
@@ -134,66 +134,65 @@ function checkEnd(records: number, announced: number | undefined, report: Import
 interface BatchWriterOptions extends ImportOptions {
   readonly store: Pick<Store, "transfer" | "now">;
   readonly report: ImportReport;
-  /** Called with what is done. */
   readonly onProgress: (records: number, bytes: number) => void;
 }
 
-/** Writes records to the store, some at a time, in their order. */
+/** Writes records to the store in batches, in order. */
 interface BatchWriter {
-  /** Takes a record, and resolves when it may be given the next. */
+  /** Resolves when the next record can be added. */
   add(item: NumberedItem): Promise<void>;
-  /** Resolves when all is written. */
+  /** Resolves when all records are written. */
   flush(): Promise<void>;
 }
 
-/** A record, and the line that it came from. */
+/** A record with its line number and size. */
 interface NumberedItem {
   readonly line: number;
   readonly bytes: number;
   readonly item: Item;
 }
 
-/** Records written at a time, and how many bytes of the file they may be. */
-const mostRecords = 200;
-const mostBytes = 4 * 1024 * 1024;
+/** Limits of a batch. */
+const maxRecords = 200;
+const maxBytes = 4 * 1024 * 1024;
 
 function createBatchWriter(options: BatchWriterOptions): BatchWriter {
   const { store, report, onProgress, dryRun } = options;
-  const foresee = dryRun ? createForesight() : undefined;
+  const predict = dryRun ? createDryRun() : undefined;
   let batch: NumberedItem[] = [];
   let size = 0;
   let writing: Promise<void> = Promise.resolve();
 
-  /** Begins to write what was gathered, when what was before is written. The next is gathered meanwhile. */
-  async function send(): Promise<void> {
+  /** Starts writing the batch after the previous one. The next batch is read meanwhile. */
+  async function startBatch(): Promise<void> {
     const ready = batch;
     const bytes = size;
     batch = [];
     size = 0;
     await writing;
     writing = write(ready).then(() => onProgress(ready.length, bytes));
-    // Whoever waits for it next is told.
+    // The next `await writing` throws the error.
     writing.catch(() => {});
   }
 
   async function write(items: readonly NumberedItem[]): Promise<void> {
     const now = await store.now();
-    const alive = items.filter(({ item }) => !hasEnded(item, now));
-    for (const { item } of items.filter(({ item }) => hasEnded(item, now))) {
+    const unexpired = items.filter(({ item }) => !hasExpired(item, now));
+    for (const { item } of items.filter(({ item }) => hasExpired(item, now))) {
       report.note(item.kind, "expired");
     }
     const outcomes = await importBatch(
       store.transfer,
-      alive.map(({ item }) => item),
+      unexpired.map(({ item }) => item),
       options,
     );
-    for (const [at, { line, item }] of alive.entries()) {
+    for (const [at, { line, item }] of unexpired.entries()) {
       const outcome = outcomes[at] as ImportOutcome;
-      tell(line, item, foresee ? foresee(item, outcome) : outcome);
+      reportOutcome(line, item, predict ? predict(item, outcome) : outcome);
     }
   }
 
-  function tell(line: number, item: Item, outcome: ImportOutcome): void {
+  function reportOutcome(line: number, item: Item, outcome: ImportOutcome): void {
     if (outcome === "differs" || outcome === "taken") {
       report.noteConflict(item.kind, line, item.record.id, outcome);
     } else {
@@ -203,22 +202,22 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
 
   return {
     async add(one) {
-      const isFull = batch.length === mostRecords || size + one.bytes > mostBytes;
+      const isFull = batch.length === maxRecords || size + one.bytes > maxBytes;
       if (batch.length > 0 && (isFull || batch[0]?.item.kind !== one.item.kind)) {
-        await send();
+        await startBatch();
       }
       batch.push(one);
       size += one.bytes;
     },
 
     async flush() {
-      await send();
+      await startBatch();
       await writing;
     },
   };
 }
 
-function hasEnded({ kind, record }: Item, now: number): boolean {
+function hasExpired({ kind, record }: Item, now: number): boolean {
   return kind !== "event" && record.expiresAt !== undefined && record.expiresAt <= now;
 }
 
@@ -239,19 +238,19 @@ async function importBatch(
   return first ? importers[first.kind]() : [];
 }
 
-/** What would become of a record, by what the store answers in a dry run. */
-type Foresee = (item: Item, outcome: ImportOutcome) => ImportOutcome;
+/** Returns the outcome that a record would have, given the outcome that the store returned in a dry run. */
+type Predict = (item: Item, outcome: ImportOutcome) => ImportOutcome;
 
-/** Remembers what would be in the store by now: it makes a difference to what comes later in the file. */
-function createForesight(): Foresee {
+/** Tracks the records that the import would have written so far: later records may depend on them. */
+function createDryRun(): Predict {
   const applications = new Set<string>();
-  /** The applications that foreign keys would belong to, by the hash of the key. */
+  /** Application ids by the hash of their foreign keys. */
   const owners = new Map<string, string>();
 
   return (item, outcome) => {
     if (item.kind === "session") {
-      const isComing = outcome === "ownerless" && applications.has(item.record.applicationId);
-      return isComing ? "added" : outcome;
+      const wouldExist = outcome === "ownerless" && applications.has(item.record.applicationId);
+      return wouldExist ? "added" : outcome;
     }
     if (item.kind === "event" || (outcome !== "added" && outcome !== "replaced")) {
       return outcome;

@@ -1,31 +1,31 @@
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import { parseJson } from "../validation/json.js";
-import { faultsOfApplication, faultsOfSession } from "./checks.js";
+import { violationsOfApplication, violationsOfSession } from "./checks.js";
 import type { Header, Line } from "./format.js";
-import { application, event, session } from "./record-shapes.js";
 import {
-  flag,
+  arrayOf,
+  boolean,
   integer,
-  listOf,
-  moment,
   object,
   optional,
-  type Read,
+  type Parser,
   required,
-  text,
-} from "./shape.js";
+  string,
+  timestamp,
+} from "./parser.js";
+import { application, event, session } from "./record-parsers.js";
 
-/** How many levels a line may have within each other: more than any that we write. */
-const deepest = 32;
+/** The maximum nesting of a line, which no exported line reaches. */
+const maxDepth = 32;
 
 const header = object({
   latchkey_export: required(integer),
-  exported_at: optional(moment),
-  store: optional(text),
-  source: optional(text),
-  events: optional(flag),
-  pepper_checks: optional(listOf(text)),
+  exported_at: optional(timestamp),
+  store: optional(string),
+  source: optional(string),
+  events: optional(boolean),
+  pepper_checks: optional(arrayOf(string)),
 });
 
 const counts = object({
@@ -41,9 +41,9 @@ const content = object({
   end: optional(counts),
 });
 
-/** Reads the first line of a file, or throws all that is wrong with it. */
+/** Parses the first line of a file, or throws a problem with all violations. */
 export function readHeader(bytes: Uint8Array): Header {
-  const { latchkey_export, exported_at, store, source, events, pepper_checks } = read(
+  const { latchkey_export, exported_at, store, source, events, pepper_checks } = parse(
     header,
     bytes,
   );
@@ -57,14 +57,14 @@ export function readHeader(bytes: Uint8Array): Header {
   };
 }
 
-/** Reads any other line, or throws all that is wrong with it. */
+/** Parses any other line, or throws a problem with all violations. */
 export function readLine(bytes: Uint8Array): Line {
   const line = readUnchecked(bytes);
-  const faults = faultsIn(line);
-  if (faults.length > 0) {
+  const violations = violationsIn(line);
+  if (violations.length > 0) {
     throw invalidRequest(
-      faults.map(({ field, message }) => ({
-        // So it is called where it is a fault of the whole.
+      violations.map(({ field, message }) => ({
+        // A violation of the message as a whole.
         field: field === "request" ? line.kind : `${line.kind}.${field}`,
         message,
       })),
@@ -73,9 +73,9 @@ export function readLine(bytes: Uint8Array): Line {
   return line;
 }
 
-/** Reads a line that we wrote ourselves. */
+/** Parses a line of our own export, without checking the values. */
 export function readUnchecked(bytes: Uint8Array): Line {
-  const { application, session, event, end } = read(content, bytes);
+  const { application, session, event, end } = parse(content, bytes);
   const lines: (Line | undefined)[] = [
     application && { kind: "application", record: application },
     session && { kind: "session", record: session },
@@ -90,58 +90,57 @@ export function readUnchecked(bytes: Uint8Array): Line {
   return line;
 }
 
-function read<T>(shape: Read<T>, bytes: Uint8Array): T {
-  const faults: FieldViolation[] = [];
-  const content = shape(parseJson(bytes, deepest), "", faults);
-  if (faults.length > 0) {
-    throw invalidRequest(faults);
+function parse<T>(parser: Parser<T>, bytes: Uint8Array): T {
+  const violations: FieldViolation[] = [];
+  const content = parser(parseJson(bytes, maxDepth), "", violations);
+  if (violations.length > 0) {
+    throw invalidRequest(violations);
   }
   return content;
 }
 
-/** What a record may not hold. */
-function faultsIn(line: Line): readonly FieldViolation[] {
+function violationsIn(line: Line): readonly FieldViolation[] {
   switch (line.kind) {
     case "application":
-      return faultsOfApplication(line.record);
+      return violationsOfApplication(line.record);
     case "session":
-      return faultsOfSession(line.record);
+      return violationsOfSession(line.record);
     default:
       return [];
   }
 }
 
-/** A line of a file, without its end. */
+/** A line of a file, without its newline. */
 export interface SplitLine {
-  /** The first has number one. */
+  /** Starts at one. */
   readonly number: number;
   readonly bytes: Buffer;
-  /** How many bytes of the file come before the next line. */
+  /** The offset of the next line. */
   readonly end: number;
-  /** Whether the file has all of it: the last line of one that was cut off may have no end. */
+  /** False for a last line without newline, as in a truncated file. */
   readonly isWhole: boolean;
-  /** Whether it is longer than any record, so that only the beginning of it is kept. */
+  /** Whether it is longer than any record. Only its start is in `bytes`. */
   readonly isTooLong: boolean;
 }
 
-/** The largest record is far smaller: requests have a limit. */
-const longestLine = 32 * 1024 * 1024;
+/** Far more than the largest record, because requests have a size limit. */
+const maxLineBytes = 32 * 1024 * 1024;
 
 const newline = 0x0a;
 
-/** Splits a file into lines, of which only one is held at a time. */
+/** Splits a file into lines. Holds one line in memory; `readline` would buffer lines of any length. */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
-  longest = longestLine,
+  limit = maxLineBytes,
 ): AsyncGenerator<SplitLine, void, void> {
   let parts: Buffer[] = [];
   let size = 0;
   let number = 0;
   let end = 0;
 
-  function keep(part: Buffer): void {
+  function append(part: Buffer): void {
     size += part.length;
-    if (size <= longest) {
+    if (size <= limit) {
       parts.push(part);
     }
   }
@@ -151,7 +150,7 @@ export async function* splitLines(
     const bytes = only && more.length === 0 ? only : Buffer.concat(parts);
     number++;
     end += size + (isWhole ? 1 : 0);
-    const isTooLong = size > longest;
+    const isTooLong = size > limit;
     parts = [];
     size = 0;
     return { number, bytes, end, isWhole, isTooLong };
@@ -164,12 +163,12 @@ export async function* splitLines(
       if (at < 0) {
         break;
       }
-      keep(chunk.subarray(start, at));
+      append(chunk.subarray(start, at));
       yield take(true);
       start = at + 1;
     }
     if (start < chunk.length) {
-      keep(chunk.subarray(start));
+      append(chunk.subarray(start));
     }
   }
   if (size > 0) {

@@ -6,41 +6,40 @@ import type { ExportPlace } from "./export.js";
 import { type Counts, type Header, noCounts, recordKinds } from "./format.js";
 import { readHeader, readUnchecked, type SplitLine, splitLines } from "./lines.js";
 
-/** Where an export is written to. */
+/** The destination of an export. */
 export interface ExportTarget {
-  /** What was written before; absent where nothing was. */
+  /** The interrupted export to resume, if any. */
   readonly before?: PartialExport | undefined;
   write(text: string): Promise<void>;
-  /** Makes known that it is whole. */
+  /** Marks the export as complete. */
   finish(): Promise<void>;
-  /** Leaves it as it is. */
   close(): Promise<void>;
 }
 
 export interface PartialExport {
   readonly header: Header;
   readonly place: ExportPlace;
-  /** Whether its last line is there, so that only its name is missing. */
+  /** Whether the end line is written, so that only the rename is missing. */
   readonly isWhole: boolean;
 }
 
 /**
- * Begins a file, or goes on with one that was begun. It has its name when it
- * is whole, and another before that. One that is there is never overwritten.
+ * Creates a file, or resumes an interrupted one. It is written as `.part`, and
+ * renamed when it is complete. An existing file is never overwritten.
  */
 export async function openPartFile(path: string, resume: boolean): Promise<ExportTarget> {
   const partPath = `${path}.part`;
-  if (await isThere(path)) {
-    throw new Error(`${path} is there already: remove it, or choose another name.`);
+  if (await exists(path)) {
+    throw new Error(`${path} already exists. Remove it, or choose another name.`);
   }
-  const isBegun = await isThere(partPath);
-  if (isBegun && !resume) {
+  const isPartial = await exists(partPath);
+  if (isPartial && !resume) {
     throw new Error(
-      `${partPath} is there, of an export that did not end: go on with it by --resume, or remove it.`,
+      `${partPath} exists from an interrupted export. Pass --resume to continue it, or remove it.`,
     );
   }
-  const scan = isBegun ? await scanPart(partPath) : undefined;
-  // Hashes of keys are for nobody else to read.
+  const scan = isPartial ? await scanPart(partPath) : undefined;
+  // The file has hashes of keys: only the owner may read it.
   const file = await open(partPath, "a", 0o600);
   await file.truncate(scan?.size ?? 0);
   return createPartFile(file, partPath, path, scan?.before);
@@ -68,13 +67,13 @@ function createPartFile(
   };
 }
 
-/** What is whole of a file that was begun, and how many bytes that is. */
+/** The complete lines of an interrupted export, and their size. */
 interface Scan {
   readonly size: number;
   readonly before?: PartialExport | undefined;
 }
 
-/** Goes over the lines, of which only the first and the last are read. */
+/** Scans all lines, but parses only the first and the last. */
 async function scanPart(path: string): Promise<Scan> {
   const counts = noCounts();
   let first: SplitLine | undefined;
@@ -95,28 +94,26 @@ async function scanPart(path: string): Promise<Scan> {
     const place = { counts, last: line?.kind === "end" ? undefined : line };
     return { size: last.end, before: { header, place, isWhole: line?.kind === "end" } };
   } catch (error) {
-    const what = error instanceof Problem ? error.rawMessage : (error as Error).message;
-    throw new Error(
-      `${path} cannot be gone on with (${visible(what)}): remove it, and export anew.`,
-    );
+    const reason = error instanceof Problem ? error.rawMessage : (error as Error).message;
+    throw new Error(`${path} cannot be resumed (${visible(reason)}). Remove it, and export again.`);
   }
 }
 
-const openings = recordKinds.map((kind) => ({
+const prefixes = recordKinds.map((kind) => ({
   name: `${kind}s` as const,
-  opening: Buffer.from(`{"${kind}":`),
+  prefix: Buffer.from(`{"${kind}":`),
 }));
 
-/** Counts a line by how it begins. */
+/** Counts a line by its first member. */
 function count(line: Buffer, counts: Counts): void {
-  for (const { name, opening } of openings) {
-    if (line.subarray(0, opening.length).equals(opening)) {
+  for (const { name, prefix } of prefixes) {
+    if (line.subarray(0, prefix.length).equals(prefix)) {
       counts[name]++;
     }
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

@@ -1,33 +1,30 @@
 import { barText, startLiveLine } from "../lib/progress-line.js";
 
-/** How far something has come. */
-export interface Standing {
+/** The state of a transfer. */
+export interface TransferState {
   readonly records: number;
   readonly bytes: number;
-  /** How many bytes there will be, where that is known. */
+  /** The total, if known. */
   readonly ofBytes?: number | undefined;
-  /** Milliseconds since it began. */
+  /** In milliseconds. */
   readonly elapsed: number;
 }
 
 export interface Progress {
-  /** Tells that so many more are done. */
   advance(records: number, bytes: number): void;
-  /** Leaves the place free for what is written next. */
   stop(): void;
 }
 
 interface ProgressOptions {
-  /** What is done, for example `imported`. */
+  /** For example `imported`. */
   readonly word: string;
   readonly ofBytes?: number | undefined;
-  /** Where it is shown. */
   readonly stream: NodeJS.WriteStream;
-  /** Whether it is told at all where nobody watches. */
+  /** Whether to print progress if the stream is not a terminal. */
   readonly tellsUnwatched: boolean;
 }
 
-/** Shows how far something has come: as one line that changes, or as a line every so often. */
+/** Shows progress: a line that is redrawn on a terminal, or a line from time to time. */
 export function startProgress({
   word,
   ofBytes,
@@ -41,9 +38,9 @@ export function startProgress({
     stream,
     tellsUnwatched,
     draw(isWatched) {
-      const standing = { records, bytes, ofBytes, elapsed: performance.now() - start };
-      const text = progressLine(word, standing);
-      return isWatched ? `${progressBar(standing)}${text}` : text;
+      const state = { records, bytes, ofBytes, elapsed: performance.now() - start };
+      const text = progressLine(word, state);
+      return isWatched ? `${progressBar(state)}${text}` : text;
     },
   });
 
@@ -56,12 +53,11 @@ export function startProgress({
   };
 }
 
-/** How far it is, in one line. */
-export function progressLine(word: string, standing: Standing): string {
-  const { records, bytes, elapsed } = standing;
+export function progressLine(word: string, state: TransferState): string {
+  const { records, bytes, elapsed } = state;
   const rate = elapsed > 0 ? (records / elapsed) * 1000 : 0;
   const done = `${word} ${grouped(records)} records, ${sizeText(bytes)}, ${grouped(rate)}/s`;
-  const share = shareOf(standing);
+  const share = shareOf(state);
   if (share === undefined) {
     return done;
   }
@@ -69,13 +65,13 @@ export function progressLine(word: string, standing: Standing): string {
   return `${Math.floor(share * 100)}% ${done}${left}`;
 }
 
-/** The same as a picture, where it is known how far there is to go. */
-export function progressBar(standing: Standing): string {
-  const share = shareOf(standing);
+/** A progress bar, if the total is known. */
+export function progressBar(state: TransferState): string {
+  const share = shareOf(state);
   return share === undefined ? "" : `${barText(share)} `;
 }
 
-function shareOf({ bytes, ofBytes }: Standing): number | undefined {
+function shareOf({ bytes, ofBytes }: TransferState): number | undefined {
   return ofBytes ? Math.min(bytes / ofBytes, 1) : undefined;
 }
 

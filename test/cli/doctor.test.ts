@@ -98,7 +98,7 @@ describe("doctor on an embedded store", () => {
       // Free disk space depends on the machine.
       const others = report.findings.filter(({ check }) => check !== "disk");
       expect(others.filter(({ state }) => state !== "ok")).toEqual([]);
-      expect(about(report, "layout")).toEqual(["ok version 5, all indexes exist"]);
+      expect(about(report, "layout")).toEqual(["ok version 1, all indexes exist"]);
       expect(contentsOf(DATA_DIR)).toEqual(before);
     }));
 
@@ -113,7 +113,7 @@ describe("doctor on an embedded store", () => {
       const broken = await examine({ DATA_DIR: folder });
       expect(broken.code).toBe(1);
       expect(about(broken, "layout")).toEqual([
-        `fail ${folder}: its data.mdb is not a database of this kind`,
+        `fail ${folder}: its data.mdb is not an LMDB database`,
       ]);
     }));
 

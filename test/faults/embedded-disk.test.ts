@@ -70,7 +70,7 @@ describe("a service whose disk is full", () => {
         limitFiles(child.pid as number, "unlimited");
         all.push(keyOf(await api.createApplication(manager, request)));
       }
-      await until(async () => output.stdout.includes("Make room on its disk"));
+      await until(async () => output.stdout.includes("Free space on its disk"));
 
       await service.kill();
       const again = createRestApi((await start(folder)).url);

@@ -101,7 +101,7 @@ const tasks: Record<string, () => Promise<void>> = {
     await Promise.all(times(8, work));
   },
 
-  /** Makes changes that leave trails in the tenant given, several at a time, until it is killed. */
+  /** Makes changes that leave audit in the tenant given, several at a time, until it is killed. */
   async leaveTrails() {
     const store = await openLmdbStore({ path });
     const trail = (kind: string): Trail<ApplicationRecord> => ({

@@ -78,7 +78,7 @@ function file(...records: string[]): string[] {
 }
 
 describe("an import", () => {
-  it("adds all that a file holds, and counts it", async () => {
+  it("adds and counts all records of a file", async () => {
     const store = await folder.open();
     const applications = times(450, () => anApplication());
     const session = anImportedSession(must(applications[0]));
@@ -98,7 +98,7 @@ describe("an import", () => {
     });
     const again = await importInto(store, file(...lines));
     expect(again.summary).toBe(
-      "applications  0 added, 450 there already\nsessions      0 added, 1 there already\nevents        0 added, 4 there already\n",
+      "applications  0 added, 450 already there\nsessions      0 added, 1 already there\nevents        0 added, 4 already there\n",
     );
     const held = await exportAll(store, 100);
     expect(idsOf(held.applications)).toEqual(applications.map(({ id }) => id).sort());
@@ -106,7 +106,7 @@ describe("an import", () => {
     expect(held.events).toContainEqual(event);
   });
 
-  it("tells each bad line by its number and what is wrong, and adds all others", async () => {
+  it("reports each invalid line with its number and error, and adds all others", async () => {
     const store = await folder.open();
     const good = times(3, () => anApplication());
     const lines = good.map(applicationLine);
@@ -131,7 +131,7 @@ describe("an import", () => {
     ]);
   });
 
-  it("takes what an earlier version took, and tells what the API would refuse today", async () => {
+  it("imports applications that the API would now refuse, with a warning", async () => {
     const store = await folder.open();
     const ofContainer = { ...rule, conditions: [], container: "pci//../high" };
     const odd = [
@@ -161,14 +161,14 @@ describe("an import", () => {
     expect(refused.summary).toContain("bad lines     3\n");
   });
 
-  it("tells the first twenty bad lines, and how many more there are", async () => {
+  it("lists the first twenty invalid lines, and counts the rest", async () => {
     const store = await folder.open();
     const { troubles } = await importInto(store, file(...times(50, () => "{}\n")));
     expect(troubles).toHaveLength(21);
-    expect(troubles.at(-1)).toBe("30 more lines that cannot be read");
+    expect(troubles.at(-1)).toBe("30 more invalid lines");
   });
 
-  it("tells what is there and differs, leaves it, and replaces it where it is asked to", async () => {
+  it("reports records that differ, and replaces them only with replace", async () => {
     const store = await folder.open();
     const records = times(25, () => anApplication());
     await importInto(store, file(...records.map(applicationLine)));
@@ -177,9 +177,9 @@ describe("an import", () => {
     expect(refused.isGood).toBe(false);
     expect(refused.troubles).toHaveLength(21);
     expect(refused.troubles[0]).toBe(
-      `line 2: the application ${records[0]?.id} is there and differs`,
+      `line 2: the application ${records[0]?.id} already exists and differs`,
     );
-    expect(refused.troubles.at(-1)).toBe("5 more that do not go with what is there");
+    expect(refused.troubles.at(-1)).toBe("5 more conflicts with stored records");
     expect((await exportAll(store)).applications.every(({ name }) => name === "shop")).toBe(true);
 
     const replaced = await importInto(store, file(...others), { replace: true });
@@ -188,7 +188,7 @@ describe("an import", () => {
     expect((await exportAll(store)).applications.every(({ name }) => name === "till")).toBe(true);
   });
 
-  it("counts what has ended here and is not restored, and takes it for no failure", async () => {
+  it("counts records that are not restored, without failing", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());
     const [first, second] = records.map((record) => ({ ...record, disabled: true }));
@@ -197,13 +197,13 @@ describe("an import", () => {
     for (const dryRun of [true, false]) {
       const imported = await importInto(store, lines, { replace: true, dryRun });
       expect(imported).toMatchObject({ isGood: true, troubles: [] });
-      expect(imported.summary).toContain("1 added, 2 ended here and not restored");
+      expect(imported.summary).toContain("1 added, 2 revoked or expired here and not restored");
     }
     const { applications } = await exportAll(store);
     expect(applications.filter(({ disabled }) => disabled)).toHaveLength(2);
   });
 
-  it("passes over what has expired, and sessions whose application is missing", async () => {
+  it("skips expired records, and sessions whose application is missing", async () => {
     const now = Date.UTC(2026, 6);
     const store = await folder.open({ clock: () => now });
     const [owner, ended, missing] = [
@@ -223,7 +223,7 @@ describe("an import", () => {
     expect(summary).toContain("sessions      0 added, 2 without their application, 1 expired\n");
   });
 
-  it("of a dry run tells the same as the import that follows, and writes nothing", async () => {
+  it("reports the same in a dry run as in the import that follows, and writes nothing", async () => {
     const store = await folder.open();
     const [there, added] = [anApplication(), anApplication()];
     await importInto(store, file(applicationLine(there)));
@@ -240,74 +240,77 @@ describe("an import", () => {
     );
     const dry = await importInto(store, lines, { dryRun: true });
     expect(idsOf((await exportAll(store)).applications)).toEqual([there.id]);
-    expect(dry.summary).toContain("This was a dry run: nothing is written.\n");
+    expect(dry.summary).toContain("Dry run: nothing was written.\n");
     const real = await importInto(store, lines);
     expect(dry.troubles).toEqual(real.troubles);
     expect(dry.summary).toContain(real.summary);
     expect(dry.summary).toContain("1 with a key of another application");
   });
 
-  it("notices that a file was cut off, wherever, and imports what is in it", async () => {
+  it("reports a file truncated anywhere, and imports its records", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());
     const whole = file(...records.map(applicationLine));
     const cutAtLine = await importInto(store, whole.slice(0, 3));
     expect(cutAtLine).toMatchObject({
       isGood: false,
-      troubles: [expect.stringContaining("has no last line")],
+      troubles: [expect.stringContaining("it has no end line")],
     });
     expect(cutAtLine.summary).toContain("2 added");
     const torn = [...whole.slice(0, 3), must(whole[3]).slice(0, 100)];
     const { troubles } = await importInto(store, torn);
-    expect(troubles).toEqual(["line 4: is cut off", expect.stringContaining("has no last line")]);
+    expect(troubles).toEqual([
+      "line 4: is truncated",
+      expect.stringContaining("it has no end line"),
+    ]);
     const withoutNewline = [...whole.slice(0, -1), must(whole.at(-1)).trimEnd()];
     expect((await importInto(store, withoutNewline)).isGood).toBe(true);
   });
 
-  it("passes over blank lines, as editors leave them at the end", async () => {
+  it("ignores blank lines", async () => {
     const store = await folder.open();
     const lines = [...file(applicationLine(anApplication())), "\n", "\r\n", "  "];
     expect(await importInto(store, lines)).toMatchObject({ isGood: true, troubles: [] });
   });
 
-  it("shows what a terminal would obey", async () => {
+  it("escapes control characters", async () => {
     const store = await folder.open();
     const evil = "\u001b]0;owned\u0007\r\u009b2J\u202e";
     const lines = file(`{"${JSON.stringify(evil).slice(1, -1)}":1}\n`, `${evil}\n`);
     const { troubles } = await importInto(store, lines);
-    expect(troubles[0]).toContain("\\u{1b}]0;owned\\u{7}\\u{d}\\u{9b}2J\\u{202e}: is not known");
+    expect(troubles[0]).toContain("\\u{1b}]0;owned\\u{7}\\u{d}\\u{9b}2J\\u{202e}: is unknown");
     expect(troubles.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     const header = importInto(store, [must(lines[1])]);
     await expect(header).rejects.toThrow(/^[^\p{Cc}\p{Cf}]*$/u);
   });
 
-  it("notices lines that are missing, were added, or follow the end", async () => {
+  it("reports missing lines, added lines, and lines after the end", async () => {
     const store = await folder.open();
     const lines = times(3, () => applicationLine(anApplication()));
     const [first, ...rest] = file(...lines);
     const fewer = await importInto(store, [must(first), ...rest.slice(1)]);
     expect(fewer.troubles).toEqual([
-      expect.stringContaining("It has 2 records, and its last line tells of 3"),
+      expect.stringContaining("The file has 2 records, but its end line counts 3"),
     ]);
     const { troubles } = await importInto(store, [...file(...lines), must(lines[0])]);
-    expect(troubles[0]).toBe("line 6: comes after the end of the export");
+    expect(troubles[0]).toBe("line 6: follows the end of the export");
   });
 
-  it("refuses a file that is no export, or of a later format", async () => {
+  it("refuses a file that is not an export, or has a later format", async () => {
     const store = await folder.open();
     const notOurs = [[], ["\n"], ["PK\u0003\u0004"], [applicationLine(anApplication())], ["{}\n"]];
     for (const lines of notOurs) {
-      await expect(importInto(store, lines)).rejects.toThrow("no export");
+      await expect(importInto(store, lines)).rejects.toThrow("The file is not an export");
     }
     const later = importInto(store, ['{"latchkey_export":2}\n']);
-    await expect(later).rejects.toThrow("It is of format 2, and this version reads 1");
+    await expect(later).rejects.toThrow("The file has format 2, but this version reads format 1");
   });
 
-  it("refuses a file whose keys were hashed with other peppers, be it one of several", async () => {
+  it("refuses a file whose keys were hashed with an unknown pepper", async () => {
     const store = await folder.open();
     const lines = file(applicationLine(anApplication()));
     const other = importInto(store, lines, { peppers: ["another pepper of others"] });
-    await expect(other).rejects.toThrow("add them to KEY_PEPPER, or set it to what it was there");
+    await expect(other).rejects.toThrow("Add them to KEY_PEPPER");
     await expect(importInto(store, lines, { peppers: [""] })).rejects.toThrow("KEY_PEPPER");
     expect((await exportAll(store)).applications).toEqual([]);
 
@@ -315,7 +318,7 @@ describe("an import", () => {
     expect(await importInto(store, lines, { peppers })).toMatchObject({ troubles: [] });
     const ofTwo = headerLine({ pepperChecks: pepperChecks([pepper, ""]) });
     await expect(importInto(store, [ofTwo, ...lines.slice(1)])).rejects.toThrow(
-      "Of the 2 items that KEY_PEPPER had there, 1 are missing here (number 2)",
+      "The file was exported with 2 peppers, of which KEY_PEPPER lacks 1 (number 2)",
     );
     for (const unchecked of ['{"latchkey_export":1}\n', headerLine({ pepperChecks: [] })]) {
       const outcome = await importInto(store, [unchecked, ...lines.slice(1)]);
@@ -323,7 +326,7 @@ describe("an import", () => {
     }
   });
 
-  it("tells nothing of a pepper by its check but that it is the same", () => {
+  it("identifies a pepper by its check without revealing it", () => {
     const [check, again, other, none] = pepperChecks([pepper, pepper, `${pepper}.`, ""]);
     expect(check).toBe(again);
     expect(new Set([check, other, none]).size).toBe(3);

@@ -73,7 +73,7 @@ function session(fields: Record<string, unknown> = {}) {
 }
 
 describe("a line", () => {
-  it("tells all of an application, whatever it is", () => {
+  it("has all fields of any application", () => {
     fc.assert(
       fc.property(anyApplication, (record) => {
         expect(read(applicationLine(record))).toEqual({ kind: "application", record });
@@ -81,7 +81,7 @@ describe("a line", () => {
     );
   });
 
-  it("tells all of a session, authorized or not", () => {
+  it("has all fields of a session, authorized or not", () => {
     fc.assert(
       fc.property(anySession, (record) => {
         expect(read(sessionLine(record))).toEqual({ kind: "session", record });
@@ -89,7 +89,7 @@ describe("a line", () => {
     );
   });
 
-  it("tells all of an event", () => {
+  it("has all fields of an event", () => {
     fc.assert(
       fc.property(anyEvent, (record) => {
         expect(read(eventLine(record))).toEqual({ kind: "event", record });
@@ -97,7 +97,7 @@ describe("a line", () => {
     );
   });
 
-  it("is one line, whatever texts are in it", () => {
+  it("is a single line, whatever texts it contains", () => {
     fc.assert(
       fc.property(anyLine, (line) => {
         expect(line.indexOf("\n")).toBe(line.length - 1);
@@ -105,18 +105,18 @@ describe("a line", () => {
     );
   });
 
-  it("may leave out what goes without saying", () => {
+  it("may omit fields with defaults", () => {
     expect(read(JSON.stringify(application()))).toMatchObject({
       record: { disabled: false, sessionEpoch: 0, rules: [], allowedOrigins: [], allowedCidrs: [] },
     });
   });
 
-  it("at the end tells how many records there are", () => {
+  it("at the end has the record counts", () => {
     const counts = { applications: 3, sessions: 2, events: 1 };
     expect(read(endLine(counts))).toEqual({ kind: "end", counts });
   });
 
-  it("at the start tells where the records come from", () => {
+  it("at the start describes the source", () => {
     const header = {
       exportedAt: 1_800_000_000_000,
       store: "embedded",
@@ -128,8 +128,8 @@ describe("a line", () => {
   });
 });
 
-describe("a line that is not as it should be", () => {
-  it("is refused with what is wrong, and never with anything else", () => {
+describe("an invalid line", () => {
+  it("is refused with its violations, and never with another error", () => {
     const anything = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
       fc.property(anyLine, fc.nat(), anything, (line, which, value) => {
@@ -143,7 +143,7 @@ describe("a line that is not as it should be", () => {
     );
   });
 
-  it("is refused where anything is left out that does not go without saying", () => {
+  it("is refused if a required field is missing", () => {
     const fields = ["id", "tenant_id", "name", "type", "keys", "created_at"];
     for (const field of fields) {
       const line = application({ [field]: undefined });
@@ -152,9 +152,9 @@ describe("a line that is not as it should be", () => {
   });
 
   it.each([
-    ["an unknown field", { nmae: "x" }, "application.nmae: is not known"],
+    ["an unknown field", { nmae: "x" }, "application.nmae: is unknown"],
     ["no UUID", { id: "42" }, "application.id: must be a UUID"],
-    ["no text", { name: 1 }, "application.name: must be a text"],
+    ["no text", { name: 1 }, "application.name: must be a string"],
     [
       "an unknown type",
       { type: "secret" },
@@ -176,7 +176,7 @@ describe("a line that is not as it should be", () => {
       "application.session_epoch: must be a whole number",
     ],
     ["a null", { expires_at: null }, "application.expires_at: must be a date"],
-    ["no list", { permissions: "token:read" }, "application.permissions: must be a list"],
+    ["no list", { permissions: "token:read" }, "application.permissions: must be an array"],
     ["a name of two lines", { name: "a\nb" }, "application.name: must be one line"],
     [
       "no permission",
@@ -190,12 +190,12 @@ describe("a line that is not as it should be", () => {
       "application.rules[0].container: is required",
     ],
     ["a network that is none", { allowed_cidrs: ["10.0.0.0/99"] }, "application.allowed_cidrs[0]:"],
-    ["half a text", { name: "\ud800" }, "application.name: must be a text"],
+    ["half a text", { name: "\ud800" }, "application.name: must be a string"],
   ])("is refused for %s", (_, fields, fault) => {
     expect(faultOf(application(fields))).toContain(fault);
   });
 
-  it("is not read on where twenty faults are found", () => {
+  it("is parsed up to twenty violations", () => {
     const many = [{ permissions: times(1_000, () => 1) }, { keys: times(1_000, () => ({})) }];
     for (const fields of many) {
       expect(faultOf(application(fields))).toMatch(/; and more$/);
@@ -207,20 +207,22 @@ describe("a line that is not as it should be", () => {
     ["33 bytes", Buffer.alloc(33).toString("base64")],
     ["a key", `lk_prv_${"a".repeat(61)}`],
     ["hexadecimal digits", "0".repeat(64)],
-  ])("is refused for a hash of %s, which is not told back", (_, hash) => {
+  ])("is refused for a hash of %s, without echoing it", (_, hash) => {
     const [key] = application().application.keys;
     const fault = faultOf(application({ keys: [{ ...key, hash }] }));
     expect(fault).toBe("application.keys[0].hash: must be a hash of 32 bytes in base64");
   });
 
-  it("is refused for a session that is authorized by half, or has grants and is not", () => {
+  it("is refused for a session with an incomplete authorization", () => {
     const authorized_at = "2026-01-31T12:00:00.000Z";
     expect(faultOf(session())).toBe("");
-    expect(faultOf(session({ authorized_at }))).toContain("session.authorized_by: goes with");
+    expect(faultOf(session({ authorized_at }))).toContain(
+      "session.authorized_by: must be set together with",
+    );
     expect(faultOf(session({ permissions: ["token:read"] }))).toContain("session.authorized_at");
   });
 
-  it("is refused where it is no object, no JSON, or has no member or two", () => {
+  it("is refused if it is not an object with exactly one member", () => {
     expect(faultOf("[]")).toContain("must be an object");
     expect(faultOf('{"application":')).toContain("is not valid JSON");
     expect(faultOf("{}")).toContain("must have one member");
@@ -268,8 +270,8 @@ function cut(text: Buffer, lengths: readonly number[]): Buffer[] {
   return parts;
 }
 
-describe("a file that is split into lines", () => {
-  it("has the same lines, however it is cut into parts", () =>
+describe("splitting a file into lines", () => {
+  it("gives the same lines for any chunks", () =>
     fc.assert(
       fc.asyncProperty(
         fc.string({ unit: fc.constantFrom("a", "é", "\n"), maxLength: 60 }),
@@ -292,7 +294,7 @@ describe("a file that is split into lines", () => {
       ),
     ));
 
-  it("keeps only the beginning of a line that is too long, and goes on after it", async () => {
+  it("truncates a line that is too long, and continues after it", async () => {
     const text = Buffer.from(`${"a".repeat(50)}\nb\n`);
     const [long, next] = await split(cut(text, [7]), 20);
     expect(long).toMatchObject({ number: 1, isTooLong: true, end: 51 });
@@ -304,14 +306,14 @@ describe("a file that is split into lines", () => {
 
 const megabyte = 1024 * 1024;
 
-describe("how far an import or export is", () => {
-  it("is told in records, bytes and how many a second", () => {
+describe("the progress of an import or export", () => {
+  it("shows records, bytes and records per second", () => {
     const standing = { records: 12_345, bytes: 7.5 * megabyte, elapsed: 5_000 };
     expect(progressLine("exported", standing)).toBe("exported 12,345 records, 7.5 MB, 2,469/s");
     expect(progressBar(standing)).toBe("");
   });
 
-  it("is told in parts of the whole, with the time that is left, where that is known", () => {
+  it("shows percent and remaining time if the total is known", () => {
     const standing = { records: 500, bytes: megabyte, ofBytes: 4 * megabyte, elapsed: 30_000 };
     expect(progressLine("imported", standing)).toBe(
       "25% imported 500 records, 1.0 MB, 17/s, 1:30 left",
@@ -321,7 +323,7 @@ describe("how far an import or export is", () => {
     expect(progressLine("imported", long)).toContain("3:00:00 left");
   });
 
-  it("is told before anything is done, and when all is", () => {
+  it("is shown at the start and at the end", () => {
     const nothing = { records: 0, bytes: 0, ofBytes: megabyte, elapsed: 0 };
     expect(progressLine("imported", nothing)).toBe("0% imported 0 records, 0 kB, 0/s");
     const all = { records: 1, bytes: 2 * megabyte, ofBytes: megabyte, elapsed: 1_000 };

@@ -25,17 +25,17 @@ jest.setTimeout(300_000);
 
 const { mongo, withStore, start, run, expectMove, expectFinishedImport } = useTransfer();
 
-describe("an installation that is moved from mongodb to embedded", () => {
-  it("is there whole, with keys that work, by file and by pipe", () =>
+describe("a move from MongoDB to the embedded store", () => {
+  it("is complete, with working keys, by file and by pipe", () =>
     expectMove("mongodb", "embedded"));
 });
 
-describe("an import into the mongodb store", () => {
-  it("that is killed halfway is finished by the next", () => expectFinishedImport("mongodb"));
+describe("an import into MongoDB", () => {
+  it("that was killed is completed by the next", () => expectFinishedImport("mongodb"));
 });
 
 describe.each(kinds)("an import into the %s store", (kind) => {
-  it("that meets bad lines or other records ends with 1, and tells them", () =>
+  it("with invalid lines or conflicts exits with 1 and reports them", () =>
     withFolder((folder) =>
       withStore(kind, async (target) => {
         const path = join(folder, "latchkey.ndjson");
@@ -61,7 +61,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
 });
 
 describe.each(kinds)("an export of the %s store", (kind) => {
-  it("that was cut off anywhere is gone on with, and comes to the same", () =>
+  it("that was interrupted anywhere is resumed with the same result", () =>
     withFolder((folder) =>
       withStore(kind, async (source) => {
         await withOpened(source, (store) => fill(store, Date.now));
@@ -85,7 +85,7 @@ describe.each(kinds)("an export of the %s store", (kind) => {
       }),
     ));
 
-  it("leaves out events where it is asked to", () =>
+  it("omits events with --no-events", () =>
     withStore(kind, async (source) => {
       await withOpened(source, (store) => fill(store, Date.now));
       const { stdout } = await run(["export", "--no-events"], source);
@@ -103,7 +103,7 @@ describe.each(kinds)("an export of the %s store", (kind) => {
     }));
 });
 
-describe("a store that holds no data yet", () => {
+describe("a store without data", () => {
   async function expectEmpty(environment: Environment) {
     await withFolder(async (folder) => {
       const path = join(folder, "latchkey.ndjson");
@@ -114,21 +114,21 @@ describe("a store that holds no data yet", () => {
     });
   }
 
-  it("is looked at as an empty one by a dry run, and its folder stays as it is", () =>
+  it("is treated as empty by a dry run, and its folder stays unchanged", () =>
     withFolder(async (parent) => {
       const DATA_DIR = join(parent, "data");
       await expectEmpty({ DATA_DIR });
       await expect(stat(DATA_DIR)).rejects.toThrow("ENOENT");
     }));
 
-  it("is looked at as an empty one by a dry run, and its database stays as it is", async () => {
+  it("is treated as empty by a dry run, and its database stays unchanged", async () => {
     const db = mongo.createDatabase();
     await expectEmpty({ MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName });
     expect(await db.listCollections().toArray()).toEqual([]);
   });
 });
 
-describe("what cannot be exported or imported is told in one clear line", () => {
+describe("export and import fail with one clear line", () => {
   async function complaint(
     args: string[],
     environment: Environment,
@@ -141,14 +141,14 @@ describe("what cannot be exported or imported is told in one clear line", () => 
     return stderr;
   }
 
-  it("for files that are there, are of other data, or cannot be gone on with", () =>
+  it("for files that exist, have other data, or cannot be resumed", () =>
     withFolder((folder) =>
       withStore("embedded", async (source) => {
         const path = join(folder, "a.ndjson");
         await withOpened(source, (store) => fill(store, Date.now));
         await run(["export", "--output", path], source);
         expect(await complaint(["export", "--output", path], source)).toMatch(
-          /^latchkey: .*a\.ndjson is there already: remove it, or choose another name\.\n$/,
+          /^latchkey: .*a\.ndjson already exists\. Remove it, or choose another name\.\n$/,
         );
         const begun = join(folder, "b.ndjson");
         const text = await readFile(path, "utf8");
@@ -157,19 +157,19 @@ describe("what cannot be exported or imported is told in one clear line", () => 
         const choice = ["export", "--output", begun, "--resume", "--no-events"];
         expect(await complaint(choice, source)).toContain("is with events");
         await withStore("embedded", async (other) => {
-          expect(await complaint(["export"], other)).toContain("has no data");
+          expect(await complaint(["export"], other)).toContain("No data found in");
           await withOpened(other, async () => {});
           const line = await complaint(["export", "--output", begun, "--resume"], other);
           expect(line).toContain("is from another store");
         });
         await writeFile(`${begun}.part`, "something else\n");
         const line = await complaint(["export", "--output", begun, "--resume"], source);
-        expect(line).toContain("remove it, and export anew");
+        expect(line).toContain("Remove it, and export again");
         expect(await complaint(["export", "--resume"], source, 2)).toContain("--output");
       }),
     ));
 
-  it("for files that are missing, no export, or hashed with another pepper", () =>
+  it("for files that are missing, not an export, or hashed with another pepper", () =>
     withFolder((folder) =>
       withStore("embedded", async (target) => {
         const path = join(folder, "a.ndjson");
@@ -179,7 +179,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
         expect(await complaint(["import", folder], target)).toContain("EISDIR");
         await writeFile(path, "something else\n");
         expect(await complaint(["import", path], target)).toMatch(
-          /^latchkey: .*a\.ndjson: It is no export/,
+          /^latchkey: .*a\.ndjson: The file is not an export/,
         );
         await withOpened(target, async () => {});
         const { stdout } = await run(["export"], target);
@@ -189,7 +189,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
       }),
     ));
 
-  it("for an export that nobody reads to its end", () =>
+  it("for an export whose reader closes the pipe", () =>
     withStore("embedded", async (source) => {
       await withOpened(source, (store) =>
         store.transfer.importApplications(
@@ -205,7 +205,7 @@ describe("what cannot be exported or imported is told in one clear line", () => 
 });
 
 describe("the worked example in docs/guides/move-data.md", () => {
-  it("moves a key of another system, which then works", () =>
+  it("imports a working key of another system", () =>
     withFolder((folder) =>
       withFolder(async (DATA_DIR) => {
         const page = await readFile("docs/guides/move-data.md", "utf8");

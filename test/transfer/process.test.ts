@@ -5,11 +5,11 @@ jest.setTimeout(180_000);
 
 const { expectMove, expectFinishedImport } = useTransfer();
 
-describe("an installation that is moved from embedded to mongodb", () => {
-  it("is there whole, with keys that work, by file and by pipe", () =>
+describe("a move from the embedded store to MongoDB", () => {
+  it("is complete, with working keys, by file and by pipe", () =>
     expectMove("embedded", "mongodb"));
 });
 
 describe("an import into the embedded store", () => {
-  it("that is killed halfway is finished by the next", () => expectFinishedImport("embedded"));
+  it("that was killed is completed by the next", () => expectFinishedImport("embedded"));
 });

@@ -1,46 +1,46 @@
 import { idFromBytes, idToBytes } from "../../lib/uuid.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
-import { createApplicationFacts } from "./application-facts.js";
-import type { Tables } from "./environment.js";
+import { createApplicationAttributes } from "./application-attributes.js";
 import {
   after,
-  beforeOwned,
-  endedRange,
-  endKey,
-  idAtEnd,
-  momentBytes,
-  momentKey,
+  emptyValue,
+  expirationKey,
+  expiredRange,
   noKeyId,
-  nothing,
   ownedKey,
-  tenantMomentKey,
+  ownerPrefix,
+  tenantTimeKey,
+  timeBytes,
+  timeKey,
+  trailingId,
 } from "./keys.js";
+import type { Tables } from "./tables.js";
 
-/** What is kept beside the records of applications, to list, count and sweep them. */
+/** The indexes that list, count and sweep applications. All methods run inside `read` or `write`. */
 export interface ApplicationIndex {
   add(record: ApplicationRecord): void;
   change(before: ApplicationRecord, after: ApplicationRecord, change: ApplicationChange): void;
-  noteUse(record: ApplicationRecord, at: number): void;
+  recordUse(record: ApplicationRecord, at: number): void;
   remove(record: ApplicationRecord): void;
 
-  /** Whether another application manages the tenant of this one, beyond a moment. */
-  hasOtherManager(record: ApplicationRecord, moment: number): boolean;
+  /** Whether another application still manages the tenant of this one after a time. */
+  hasOtherManager(record: ApplicationRecord, time: number): boolean;
 
-  /** The ids of a tenant that are alive, newest first, after an id. */
+  /** The ids of a tenant's unexpired applications, newest first, after an id. */
   idsAfter(tenantId: string, id: string, now: number, limit: number): string[];
 
-  /** The ids of a tenant that are alive, newest first, past a number of them. */
+  /** The same, after skipping a number of them. */
   idsPast(tenantId: string, skip: number, now: number, limit: number): string[];
 
-  /** How many applications of a tenant are alive. */
+  /** How many unexpired applications a tenant has. */
   count(tenantId: string, now: number): number;
 
   isEmpty(now: number): boolean;
 }
 
 export function createApplicationIndex(tables: Tables): ApplicationIndex {
-  const { byTenant, counts, applicationEnds, tenantEnds } = tables;
-  const facts = createApplicationFacts(tables);
+  const { byTenant, counts, applicationExpirations, tenantExpirations } = tables;
+  const attributes = createApplicationAttributes(tables);
 
   function addToCount(tenantId: string, change: number): void {
     const count = Number(counts.get(tenantId) ?? 0) + change;
@@ -51,24 +51,24 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
     }
   }
 
-  /** Takes the ids of rows that are alive, without the first few of them. */
+  /** Takes the ids of unexpired rows, without the first few of them. */
   function take(
     rows: Iterable<{ key: Buffer; value: Buffer }>,
     now: number,
     limit: number,
-    overlook: (first: Buffer) => number = () => 0,
+    skipFrom: (first: Buffer) => number = () => 0,
   ): string[] {
     const ids: string[] = [];
-    let toOverlook: number | undefined;
+    let toSkip: number | undefined;
     for (const { key, value } of rows) {
-      toOverlook ??= overlook(idAtEnd(key));
+      toSkip ??= skipFrom(trailingId(key));
       if (value.readDoubleBE(0) <= now) {
         continue;
       }
-      if (toOverlook-- > 0) {
+      if (toSkip-- > 0) {
         continue;
       }
-      if (ids.push(idFromBytes(idAtEnd(key))) === limit) {
+      if (ids.push(idFromBytes(trailingId(key))) === limit) {
         break;
       }
     }
@@ -78,57 +78,57 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
   return {
     add(record) {
       const { tenantId, id, expiresAt } = record;
-      facts.add(record);
-      byTenant.put(ownedKey(tenantId, id), momentBytes(expiresAt ?? Number.POSITIVE_INFINITY));
+      attributes.add(record);
+      byTenant.put(ownedKey(tenantId, id), timeBytes(expiresAt ?? Number.POSITIVE_INFINITY));
       addToCount(tenantId, 1);
       if (expiresAt === undefined) {
         return;
       }
-      applicationEnds.put(momentKey(expiresAt, id), nothing);
-      tenantEnds.put(tenantMomentKey(tenantId, expiresAt, id), nothing);
+      applicationExpirations.put(timeKey(expiresAt, id), emptyValue);
+      tenantExpirations.put(tenantTimeKey(tenantId, expiresAt, id), emptyValue);
     },
 
-    change: facts.change,
-    noteUse: facts.noteUse,
-    hasOtherManager: facts.hasOtherManager,
+    change: attributes.change,
+    recordUse: attributes.recordUse,
+    hasOtherManager: attributes.hasOtherManager,
 
     remove(record) {
       const { tenantId, id, expiresAt } = record;
       const key = ownedKey(tenantId, id);
-      // What has ended is taken out before its record goes: an import may replace that, or, where
-      // the clock was set back, a caller delete it.
+      // An expired application leaves the indexes before its record is removed. In between, an
+      // import may replace the record, or a caller may delete it after the clock was set back.
       if (!byTenant.doesExist(key)) {
         return;
       }
-      facts.remove(record);
+      attributes.remove(record);
       byTenant.remove(key);
       addToCount(tenantId, -1);
       if (expiresAt === undefined) {
         return;
       }
-      applicationEnds.remove(momentKey(expiresAt, id));
-      tenantEnds.remove(tenantMomentKey(tenantId, expiresAt, id));
+      applicationExpirations.remove(timeKey(expiresAt, id));
+      tenantExpirations.remove(tenantTimeKey(tenantId, expiresAt, id));
     },
 
     idsAfter(tenantId, id, now, limit) {
       const rows = byTenant.getRange({
         start: ownedKey(tenantId, id),
         exclusiveStart: true,
-        end: beforeOwned(tenantId),
+        end: ownerPrefix(tenantId),
         reverse: true,
       });
       return take(rows, now, limit);
     },
 
-    // lmdb skips rows far quicker than this loop could, but cannot tell which
-    // of them have expired: as many as that are then still to be overlooked.
+    // LMDB skips rows far faster than this loop, but counts expired ones too,
+    // so as many more unexpired rows remain to be skipped here.
     idsPast(tenantId, skip, now, limit) {
-      const end = beforeOwned(tenantId);
+      const end = ownerPrefix(tenantId);
       const rows = byTenant.getRange({ start: after(end), end, reverse: true, offset: skip });
       return take(rows, now, limit, (first) => {
         let skipped = 0;
-        for (const key of tenantEnds.getKeys(endedRange(tenantId, now))) {
-          if (idAtEnd(key).compare(first) > 0) {
+        for (const key of tenantExpirations.getKeys(expiredRange(tenantId, now))) {
+          if (trailingId(key).compare(first) > 0) {
             skipped++;
           }
         }
@@ -137,7 +137,9 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
     },
 
     count(tenantId, now) {
-      return Number(counts.get(tenantId) ?? 0) - tenantEnds.getCount(endedRange(tenantId, now));
+      return (
+        Number(counts.get(tenantId) ?? 0) - tenantExpirations.getCount(expiredRange(tenantId, now))
+      );
     },
 
     isEmpty(now) {
@@ -146,60 +148,57 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
   };
 }
 
-/**
- * What is kept beside the records of applications to tell what ends when: an
- * end stays to be found after it has come, for as long as its record does.
- */
-export interface EndIndex {
-  /** Follows a record from what it was, if it was, to what it is, if it still is. */
-  move(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
+/** Finds expirations of applications and keys by time, until the record is removed. */
+export interface ExpirationIndex {
+  /** Replaces the rows of a record, which may be new or removed. */
+  update(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
 }
 
-export function createEndIndex({ ends }: Tables): EndIndex {
+export function createExpirationIndex({ expirations }: Tables): ExpirationIndex {
   return {
-    move(before, after) {
+    update(before, after) {
       for (const key of before ? expiryKeysOf(before) : []) {
-        ends.remove(key);
+        expirations.remove(key);
       }
       for (const key of after ? expiryKeysOf(after) : []) {
-        ends.put(key, nothing);
+        expirations.put(key, emptyValue);
       }
     },
   };
 }
 
 function expiryKeysOf({ id, expiresAt, keys }: ApplicationRecord): Buffer[] {
-  const ofItself = expiresAt === undefined ? [] : [endKey(expiresAt, id, noKeyId)];
+  const own = expiresAt === undefined ? [] : [expirationKey(expiresAt, id, noKeyId)];
   const ofKeys = keys.flatMap((key) =>
-    key.expiresAt === undefined ? [] : [endKey(key.expiresAt, id, key.id)],
+    key.expiresAt === undefined ? [] : [expirationKey(key.expiresAt, id, key.id)],
   );
-  return [...ofItself, ...ofKeys];
+  return [...own, ...ofKeys];
 }
 
-/** What is kept beside the records of applications to find those whose keys were made elsewhere. */
+/** Finds applications by the hash of an imported key. */
 export interface ForeignKeyIndex {
-  /** Follows a record from what it was, if it was, to what it is, if it still is. */
-  move(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
+  /** Replaces the rows of a record, which may be new or removed. */
+  update(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
 
-  /** The ids of the applications that have a key of this hash: one, but for a mistake. */
+  /** The ids of the applications that have a key with this hash: normally at most one. */
   ownersOf(hash: Uint8Array): string[];
 }
 
 export function createForeignKeyIndex({ foreignKeys }: Tables): ForeignKeyIndex {
   return {
-    move(before, after) {
+    update(before, after) {
       for (const key of before ? foreignKeysOf(before) : []) {
         foreignKeys.remove(key);
       }
       for (const key of after ? foreignKeysOf(after) : []) {
-        foreignKeys.put(key, nothing);
+        foreignKeys.put(key, emptyValue);
       }
     },
 
     ownersOf(hash) {
       const start = Buffer.from(hash);
       return Array.from(foreignKeys.getKeys({ start, end: after(start) }), (key) =>
-        idFromBytes(idAtEnd(key)),
+        idFromBytes(trailingId(key)),
       );
     },
   };

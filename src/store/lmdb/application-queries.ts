@@ -10,87 +10,87 @@ import type {
   ListOrder,
   ListQuery,
 } from "../port/store.js";
-import { factKey, factPrefix, factValue } from "./application-facts.js";
+import { attributeKey, attributePrefix, attributeValue } from "./application-attributes.js";
 import type { ApplicationIndex } from "./application-index.js";
-import type { Environment, Tables } from "./environment.js";
+import type { Environment } from "./environment.js";
 import {
   after,
-  beforeOwned,
-  endedRange,
-  idAtEnd,
-  momentBytes,
+  expiredRange,
   ownedKey,
-  tenantMomentKey,
+  ownerPrefix,
+  tenantTimeKey,
+  timeBytes,
+  trailingId,
 } from "./keys.js";
-import { isAlive } from "./liveness.js";
+import { isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
+import type { Tables } from "./tables.js";
 
-/** Rows looked at in one turn of the event loop: there may be many of which few are searched for. */
-const mostPerTurn = 500;
+/** Rows read per turn of the event loop: few of many rows may match. */
+const maxRowsPerTick = 500;
 
-/** A walk over the keys of a table, each of which ends with an id. */
-interface Walk {
+/** A range scan over an index whose keys end with an id. */
+interface Scan {
   readonly table: Tables["byTenant"];
-  /** Between these all keys lie. */
   readonly low: Buffer;
   readonly high: Buffer;
   readonly isBackward: boolean;
-  /** The place to go on after. */
-  readonly seen: Buffer | undefined;
+  /** The key to continue after. */
+  readonly cursor: Buffer | undefined;
 }
 
 /**
- * Makes the search for applications. The index that says most walks the rows,
- * and the records tell the rest. To count a page by number, all rows have to
- * be seen where the index does not say all.
+ * Lists applications by filter and order. The most selective index is scanned
+ * and its records are filtered. A page by number needs the total: where no
+ * index covers the whole filter, every row is read to count them.
  */
 export function createApplicationSearch(
   { read, tables }: Environment,
   records: Records<ApplicationRecord>,
   clock: Clock,
 ): ApplicationStore["list"] {
-  /** Looks at the next rows, and answers the last of them where more may follow. */
-  function look(walk: Walk, last: Buffer | undefined, visit: (id: string) => boolean) {
-    const { table, isBackward: reverse } = walk;
-    const [start, end] = reverse ? [walk.high, walk.low] : [walk.low, walk.high];
-    const seen = last ?? walk.seen;
-    const from = seen ? { start: seen, exclusiveStart: true } : { start };
-    let looked = 0;
-    for (const key of table.getKeys({ ...from, end, reverse, limit: mostPerTurn })) {
-      if (visit(idFromBytes(idAtEnd(key)))) {
+  /** Visits the next rows, and returns the last key if more may follow. */
+  function scanBatch(scan: Scan, last: Buffer | undefined, visit: (id: string) => boolean) {
+    const { table, isBackward: reverse } = scan;
+    const [start, end] = reverse ? [scan.high, scan.low] : [scan.low, scan.high];
+    const cursor = last ?? scan.cursor;
+    const from = cursor ? { start: cursor, exclusiveStart: true } : { start };
+    let visited = 0;
+    for (const key of table.getKeys({ ...from, end, reverse, limit: maxRowsPerTick })) {
+      if (visit(idFromBytes(trailingId(key)))) {
         return undefined;
       }
-      if (++looked === mostPerTurn) {
+      if (++visited === maxRowsPerTick) {
         return Buffer.from(key);
       }
     }
     return undefined;
   }
 
-  /** Counts the rows of a walk that says all, without those that have expired and are not yet swept. */
+  /** Counts the rows of a scan that covers the whole filter, without expired rows that are not swept yet. */
   function countAll(query: ListQuery): number {
     const { tenantId, filter = {}, order = "newest" } = query;
-    const { table, low, high } = walkOf(tables, query);
-    let gone = 0;
-    for (const key of tables.tenantEnds.getKeys(endedRange(tenantId, clock()))) {
-      const record = records.find(idFromBytes(idAtEnd(key)));
+    const { table, low, high } = scanFor(tables, query);
+    let expired = 0;
+    for (const key of tables.tenantExpirations.getKeys(expiredRange(tenantId, clock()))) {
+      const record = records.find(idFromBytes(trailingId(key)));
       if (record && isSearched(record, filter, order)) {
-        gone++;
+        expired++;
       }
     }
-    return table.getKeysCount({ start: low, end: high }) - gone;
+    return table.getKeysCount({ start: low, end: high }) - expired;
   }
 
-  /** How many there are, where indexes can tell. */
-  function countQuickly(query: ListQuery): number | undefined {
+  /** Counts by index, or returns undefined where no index covers the filter. */
+  function countByIndex(query: ListQuery): number | undefined {
     const { filter = {}, order = "newest" } = query;
-    const asked = Object.entries(filter).filter(([, value]) => value !== undefined);
-    const [[name, value] = []] = asked;
-    const isWalked = walkedBy[order].includes(name as keyof ApplicationFilter);
-    if (asked.length > 1 || (name !== undefined && !isWalked)) {
+    const conditions = Object.entries(filter).filter(([, value]) => value !== undefined);
+    const [[name, value] = []] = conditions;
+    const isCovered = coveredBy[order].includes(name as keyof ApplicationFilter);
+    if (conditions.length > 1 || (name !== undefined && !isCovered)) {
       return undefined;
     }
-    // Those that are enabled are all but the others.
+    // Only disabled applications are indexed.
     return value === false
       ? countAll({ ...query, filter: {} }) - countAll({ ...query, filter: { disabled: true } })
       : countAll(query);
@@ -98,72 +98,72 @@ export function createApplicationSearch(
 
   return async (query, signal) => {
     const { tenantId, filter = {}, order = "newest", size, from } = query;
-    const walk = walkOf(tables, query);
+    const scan = scanFor(tables, query);
     const isPage = "page" in from;
-    const total = isPage ? read(() => countQuickly(query)) : undefined;
+    const total = isPage ? read(() => countByIndex(query)) : undefined;
     const skip = isPage ? (from.page - 1) * size : 0;
-    const isEnough = () => (!isPage || total !== undefined) && items.length > size;
+    const isComplete = () => (!isPage || total !== undefined) && items.length > size;
     const items: ApplicationRecord[] = [];
-    let seen = 0;
+    let matched = 0;
     const visit = (id: string): boolean => {
       const record = records.find(id);
-      const isOne =
-        isAlive(record, clock()) &&
+      const isMatch =
+        isUnexpired(record, clock()) &&
         record.tenantId === tenantId &&
         isSearched(record, filter, order);
-      if (isOne && seen++ >= skip && items.length <= size) {
+      if (isMatch && matched++ >= skip && items.length <= size) {
         items.push(record);
       }
-      return isEnough();
+      return isComplete();
     };
 
-    let last = read(() => look(walk, undefined, visit));
+    let last = read(() => scanBatch(scan, undefined, visit));
     while (last) {
       await yieldToEventLoop();
       signal?.throwIfAborted();
-      const reached = last;
-      last = read(() => look(walk, reached, visit));
+      const cursor = last;
+      last = read(() => scanBatch(scan, cursor, visit));
     }
     const page = { items: items.slice(0, size), more: items.length > size };
-    // Counted a moment before, it must not contradict the page.
+    // The total was counted in an earlier snapshot. It must not contradict the page.
     const least = items.length > 0 ? skip + items.length : 0;
-    return isPage ? { ...page, total: Math.max(total ?? seen, least) } : page;
+    return isPage ? { ...page, total: Math.max(total ?? matched, least) } : page;
   };
 }
 
-/** What each order walks by; where a search asks for nothing else, its walk meets only what fits. */
-const walkedBy: Readonly<Record<ListOrder, readonly (keyof ApplicationFilter)[]>> = {
+/** The single conditions that the scan of each order covers without reading records. */
+const coveredBy: Readonly<Record<ListOrder, readonly (keyof ApplicationFilter)[]>> = {
   newest: ["permission", "disabled", "type"],
   name: ["namePrefix"],
   expires_at: ["expiresBefore"],
   last_used_at: ["lastUsedBefore"],
 };
 
-/** The walk in the order that is asked for, from its start or from a place. */
-function walkOf(tables: Tables, query: ListQuery): Walk {
+/** The scan for a query, from its start or after a place. */
+function scanFor(tables: Tables, query: ListQuery): Scan {
   const { tenantId, filter = {}, order = "newest", from } = query;
-  const { applicationFacts } = tables;
+  const { applicationAttributes } = tables;
   const place = "page" in from ? undefined : from;
   switch (order) {
     case "name": {
-      const name = factPrefix(tenantId, "name");
+      const name = attributePrefix(tenantId, "name");
       const prefix = Buffer.concat([name, Buffer.from(foldName(filter.namePrefix ?? ""))]);
-      const key = place && factKey(tenantId, "name", String(place.value), place.after);
-      return forward(applicationFacts, prefix, key, after(prefix));
+      const key = place && attributeKey(tenantId, "name", String(place.value), place.after);
+      return forward(applicationAttributes, prefix, key, after(prefix));
     }
     case "last_used_at": {
-      const prefix = factPrefix(tenantId, "use");
-      const key = place && factKey(tenantId, "use", Number(place.value), place.after);
+      const prefix = attributePrefix(tenantId, "use");
+      const key = place && attributeKey(tenantId, "use", Number(place.value), place.after);
       const { lastUsedBefore: limit } = filter;
-      const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, momentBytes(limit)]);
-      return forward(applicationFacts, prefix, key, end);
+      const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, timeBytes(limit)]);
+      return forward(applicationAttributes, prefix, key, end);
     }
     case "expires_at": {
-      const prefix = beforeOwned(tenantId);
-      const key = place && tenantMomentKey(tenantId, Number(place.value), place.after);
+      const prefix = ownerPrefix(tenantId);
+      const key = place && tenantTimeKey(tenantId, Number(place.value), place.after);
       const { expiresBefore: limit } = filter;
-      const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, momentBytes(limit)]);
-      return forward(tables.tenantEnds, prefix, key, end);
+      const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, timeBytes(limit)]);
+      return forward(tables.tenantExpirations, prefix, key, end);
     }
     default:
       return newestFirst(tables, tenantId, filter, place?.after);
@@ -175,47 +175,47 @@ function forward(
   low: Buffer,
   place: Buffer | undefined,
   high: Buffer,
-): Walk {
-  const seen = place && Buffer.compare(place, low) > 0 ? place : undefined;
-  return { table, low, high, isBackward: false, seen };
+): Scan {
+  const cursor = place && Buffer.compare(place, low) > 0 ? place : undefined;
+  return { table, low, high, isBackward: false, cursor };
 }
 
-function backward(table: Tables["byTenant"], prefix: Buffer, seen: Buffer | undefined): Walk {
-  return { table, low: prefix, high: after(prefix), isBackward: true, seen };
+function backward(table: Tables["byTenant"], prefix: Buffer, cursor: Buffer | undefined): Scan {
+  return { table, low: prefix, high: after(prefix), isBackward: true, cursor };
 }
 
-/** The fact that fewest applications share comes first; that one is enabled tells too little to be one. */
+/** Scans the most selective attribute of the filter. "Enabled" is not selective enough to be indexed. */
 function newestFirst(
-  { byTenant, applicationFacts }: Tables,
+  { byTenant, applicationAttributes }: Tables,
   tenantId: string,
   { permission, disabled, type }: ApplicationFilter,
   place: string | undefined,
-): Walk {
-  const factOf = (fact: "disabled" | "permission" | "type", value: string) =>
+): Scan {
+  const byAttribute = (attribute: "disabled" | "permission" | "type", value: string) =>
     backward(
-      applicationFacts,
-      factPrefix(tenantId, fact, factValue(fact, value)),
-      place === undefined ? undefined : factKey(tenantId, fact, value, place),
+      applicationAttributes,
+      attributePrefix(tenantId, attribute, attributeValue(attribute, value)),
+      place === undefined ? undefined : attributeKey(tenantId, attribute, value, place),
     );
   if (permission !== undefined) {
-    return factOf("permission", permission);
+    return byAttribute("permission", permission);
   }
   if (disabled) {
-    return factOf("disabled", "");
+    return byAttribute("disabled", "");
   }
   if (type !== undefined) {
-    return factOf("type", type);
+    return byAttribute("type", type);
   }
   const key = place === undefined ? undefined : ownedKey(tenantId, place);
-  return backward(byTenant, beforeOwned(tenantId), key);
+  return backward(byTenant, ownerPrefix(tenantId), key);
 }
 
-/** Makes the reading of applications page by page, inside `read`, of all of a tenant or of some by their ids. */
+/** Lists all applications of a tenant, or some by their ids, page by page, inside `read`. */
 export function createApplicationList(
   records: Records<ApplicationRecord>,
   index: ApplicationIndex,
 ): (query: ListQuery, now: number) => ApplicationPage {
-  return (query, now) => (query.ids ? listThese(query.ids, query, now) : listAll(query, now));
+  return (query, now) => (query.ids ? listByIds(query.ids, query, now) : listAll(query, now));
 
   function listAll({ tenantId, size, from }: ListQuery, now: number): ApplicationPage {
     if ("after" in from) {
@@ -223,23 +223,22 @@ export function createApplicationList(
     }
     const total = index.count(tenantId, now);
     const skip = (from.page - 1) * size;
-    // Past the end there is nothing to walk to.
     const ids = skip < total ? index.idsPast(tenantId, skip, now, size) : [];
     return { ...pageOf(ids, size), more: skip + size < total, total };
   }
 
-  function listThese(ids: readonly string[], query: ListQuery, now: number): ApplicationPage {
+  function listByIds(ids: readonly string[], query: ListQuery, now: number): ApplicationPage {
     const { tenantId, filter = {}, order = "newest", size, from } = query;
     const found = [...new Set(ids)].map((id) => records.find(id));
-    const there = found
-      .filter((record) => isAlive(record, now))
+    const matching = found
+      .filter((record) => isUnexpired(record, now))
       .filter((record) => record.tenantId === tenantId && isSearched(record, filter, order))
       .sort(compareBy(order));
     if ("page" in from) {
-      const items = there.slice((from.page - 1) * size);
-      return { items: items.slice(0, size), more: items.length > size, total: there.length };
+      const items = matching.slice((from.page - 1) * size);
+      return { items: items.slice(0, size), more: items.length > size, total: matching.length };
     }
-    const rest = there.filter((record) => isBehind(record, from, order));
+    const rest = matching.filter((record) => isBehind(record, from, order));
     return { items: rest.slice(0, size), more: rest.length > size };
   }
 

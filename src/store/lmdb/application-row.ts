@@ -7,32 +7,31 @@ import {
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, KeyRecord, Use } from "../port/records.js";
 import { readList, toGrantsText } from "./grants-text.js";
-import { mostKeys, noteKeyUse, readKeys, sizeOfKeys, writeKeys } from "./key-row.js";
-import { readOldApplication } from "./old-application-row.js";
-import type { Layout, Unwritten } from "./records.js";
+import { maxKeys, readKeys, recordKeyUse, sizeOfKeys, writeKeys } from "./key-row.js";
+import type { Layout, RecordInput } from "./records.js";
 
 /**
- * A row of `applications` is what authentication needs at fixed places, then
- * the keys, then the application in JSON as the API shows it:
+ * A row of `applications` has the fields of authentication at fixed offsets,
+ * then the keys, then the application as the JSON of the REST API:
  *
- *      0  the number of this layout
- *      1  the place of its type among all types
- *      2  whether it is disabled, and whether it is restricted, a bit each
- *      3  how many keys it has
+ *      0  layout number
+ *      1  index of the type in `applicationTypes`
+ *      2  flags: disabled, restricted
+ *      3  number of keys
  *      4  version
- *     12  when it ends, or infinity
- *     20  tenant
- *     36  when it was last used, or minus infinity
- *     44  how often its sessions were revoked
- *     48  where the permissions begin, and where the rules begin and end
- *     60  where the text begins
- *     64  the keys, then the text
+ *     12  expiry, or infinity
+ *     20  tenant id
+ *     36  last use, or minus infinity
+ *     44  session epoch
+ *     48  start of the permissions, start and end of the rules
+ *     60  start of the JSON
+ *     64  keys, then JSON
  */
 const typeAt = 1;
 const flagsAt = 2;
 const keyCountAt = 3;
 const versionAt = 4;
-const endAt = 12;
+const expiryAt = 12;
 const tenantAt = 20;
 const useAt = 36;
 const epochAt = 44;
@@ -42,7 +41,7 @@ const rulesEndAt = 56;
 const textAt = 60;
 const headerSize = 64;
 
-/** The first byte of infinity, and of no moment. */
+/** The first byte of infinity, and of no finite time. */
 const infinityByte = 0x7f;
 
 const disabledFlag = 1;
@@ -50,10 +49,10 @@ const restrictedFlag = 2;
 
 const rulesLabel = ',"rules":';
 
-/** What nearly all applications are allowed to be used from: everywhere. */
-const everywhere: readonly string[] = Object.freeze([]);
+/** Shared by the many applications without restrictions. */
+const unrestricted: readonly string[] = Object.freeze([]);
 
-/** What the text tells beside grants, where it is not in the header. */
+/** The members of the JSON that are neither grants nor in the header. */
 interface Fields {
   readonly name: string;
   readonly created_by?: string;
@@ -68,34 +67,29 @@ interface Fields {
 export const applicationLayout: Layout<ApplicationRecord> = {
   encode,
   open: (id, row) => new StoredApplication(id, row),
-
-  renew(row, layout) {
-    const { version, ...record } = readOldApplication(row);
-    return encode(record, layout, version);
-  },
 };
 
-/** The row of an application of which a use is noted, or nothing where no newer one is. Its version stays. */
+/** Returns the row with a use recorded, or undefined if a newer use is known. The version stays the same. */
 export function withUse(
   row: Buffer,
   { keyId, at }: Omit<Use, "applicationId">,
 ): Buffer | undefined {
   const count = row.readUInt8(keyCountAt);
-  const isKeyNoted = keyId !== undefined && noteKeyUse(row, headerSize, count, keyId, at);
+  const isKeyUpdated = keyId !== undefined && recordKeyUse(row, headerSize, count, keyId, at);
   const before = row.readDoubleBE(useAt);
   if (at <= before) {
-    return isKeyNoted ? row : undefined;
+    return isKeyUpdated ? row : undefined;
   }
   row.writeDoubleBE(at, useAt);
-  // The last member of the text: to write all of it anew would take far longer.
-  const kept = row.subarray(0, row.length - lastMember(before).length);
-  return Buffer.concat([kept, Buffer.from(lastMember(at))]);
+  // `last_used_at` is the last member, so that the JSON need not be encoded again.
+  const unchanged = row.subarray(0, row.length - lastMember(before).length);
+  return Buffer.concat([unchanged, Buffer.from(lastMember(at))]);
 }
 
-function encode(record: Unwritten<ApplicationRecord>, layout: number, version: number): Buffer {
+function encode(record: RecordInput<ApplicationRecord>, layout: number, version: number): Buffer {
   const { keys } = record;
-  if (keys.length > mostKeys) {
-    throw new RangeError(`An application may have ${mostKeys} keys, not ${keys.length}.`);
+  if (keys.length > maxKeys) {
+    throw new RangeError(`An application can have at most ${maxKeys} keys, not ${keys.length}.`);
   }
   const { permissions, rules } = toGrantsText(record);
   const head = headOf(record);
@@ -110,7 +104,7 @@ function encode(record: Unwritten<ApplicationRecord>, layout: number, version: n
   row[flagsAt] = flagsOf(record);
   row[keyCountAt] = keys.length;
   row.writeDoubleBE(version, versionAt);
-  row.writeDoubleBE(record.expiresAt ?? Number.POSITIVE_INFINITY, endAt);
+  row.writeDoubleBE(record.expiresAt ?? Number.POSITIVE_INFINITY, expiryAt);
   writeId(record.tenantId, row, tenantAt);
   row.writeDoubleBE(record.lastUsedAt ?? Number.NEGATIVE_INFINITY, useAt);
   row.writeUInt32BE(record.sessionEpoch, epochAt);
@@ -123,16 +117,16 @@ function encode(record: Unwritten<ApplicationRecord>, layout: number, version: n
   return row;
 }
 
-function flagsOf(record: Unwritten<ApplicationRecord>): number {
+function flagsOf(record: RecordInput<ApplicationRecord>): number {
   return (record.disabled ? disabledFlag : 0) | (isRestricted(record) ? restrictedFlag : 0);
 }
 
-function headOf({ id, tenantId, name, type }: Unwritten<ApplicationRecord>): string {
+function headOf({ id, tenantId, name, type }: RecordInput<ApplicationRecord>): string {
   const start = `{"id":"${id}","tenant_id":"${tenantId}","name":${JSON.stringify(name)}`;
   return `${start},"type":"${type}","permissions":`;
 }
 
-function tailOf(record: Unwritten<ApplicationRecord>, version: number): string {
+function tailOf(record: RecordInput<ApplicationRecord>, version: number): string {
   return (
     member("created_by", record.createdBy) +
     member("created_at", toDate(record.createdAt)) +
@@ -148,17 +142,17 @@ function tailOf(record: Unwritten<ApplicationRecord>, version: number): string {
   );
 }
 
-/** The end of the text, which tells of the last use if there was one. */
+/** The end of the JSON: the last use, if any. */
 function lastMember(use: number): string {
   return `${use === Number.NEGATIVE_INFINITY ? "" : member("last_used_at", toDate(use))}}`;
 }
 
-/** A member whose value, an id or a date, needs no escapes. */
+/** A JSON member whose value, an id or a date, needs no escaping. */
 function member(name: string, value: string | undefined): string {
   return value === undefined ? "" : `,"${name}":"${value}"`;
 }
 
-/** Reads each part of a row when it is first asked for: most requests ask for few. */
+/** Decodes each field on first access: most requests need only a few. */
 class StoredApplication implements ApplicationRecord {
   #tenantId?: string;
   #permissions?: readonly string[];
@@ -192,8 +186,8 @@ class StoredApplication implements ApplicationRecord {
   }
 
   get expiresAt(): number | undefined {
-    // Every read comes here, and nearly all applications have no end.
-    return this.row[endAt] === infinityByte ? undefined : this.row.readDoubleBE(endAt);
+    // Hot path: nearly all applications never expire.
+    return this.row[expiryAt] === infinityByte ? undefined : this.row.readDoubleBE(expiryAt);
   }
 
   get lastUsedAt(): number | undefined {
@@ -227,11 +221,11 @@ class StoredApplication implements ApplicationRecord {
   }
 
   get allowedOrigins(): readonly string[] {
-    return this.has(restrictedFlag) ? this.fields().allowed_origins : everywhere;
+    return this.has(restrictedFlag) ? this.fields().allowed_origins : unrestricted;
   }
 
   get allowedCidrs(): readonly string[] {
-    return this.has(restrictedFlag) ? this.fields().allowed_cidrs : everywhere;
+    return this.has(restrictedFlag) ? this.fields().allowed_cidrs : unrestricted;
   }
 
   get name(): string {
@@ -251,7 +245,7 @@ class StoredApplication implements ApplicationRecord {
   }
 
   get modifiedAt(): number | undefined {
-    return toMoment(this.fields().modified_at);
+    return toTime(this.fields().modified_at);
   }
 
   get sessionQuota(): number | undefined {
@@ -262,7 +256,7 @@ class StoredApplication implements ApplicationRecord {
     return ((this.row[flagsAt] as number) & flag) !== 0;
   }
 
-  /** Read without the grants, which are most of the text. */
+  /** Parses the JSON without the grants, which are most of it. */
   private fields(): Fields {
     if (!this.#fields) {
       const { row } = this;
@@ -274,11 +268,10 @@ class StoredApplication implements ApplicationRecord {
   }
 }
 
-/** A moment as the texts of rows tell it. */
-function toDate(moment: number | undefined): string | undefined {
-  return moment === undefined ? undefined : new Date(moment).toISOString();
+function toDate(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-export function toMoment(date: string | undefined): number | undefined {
+function toTime(date: string | undefined): number | undefined {
   return date === undefined ? undefined : Date.parse(date);
 }

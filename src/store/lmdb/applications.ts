@@ -2,29 +2,29 @@ import { isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
 import type { ApplicationChange, ApplicationRecord, NewApplication, Use } from "../port/records.js";
 import type { ApplicationStore, Clock } from "../port/store.js";
-import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import { createApplicationList, createApplicationSearch } from "./application-queries.js";
 import { withUse } from "./application-row.js";
-import type { TrailWriter } from "./audit.js";
+import type { AuditWriter } from "./audit.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import { askFirst, Refused } from "./errors.js";
-import { isAlive } from "./liveness.js";
-import type { Records, Unwritten } from "./records.js";
+import { Refused, refuseOnThrow } from "./errors.js";
+import { isUnexpired } from "./liveness.js";
+import type { RecordInput, Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
-/** Uses noted in one transaction: few enough that others need not wait long behind it. */
-const mostUses = 500;
+/** Uses recorded per transaction, so that other writes do not wait long. */
+const maxUses = 500;
 
-export interface ApplicationStoreParts {
+interface ApplicationStoreParts {
   readonly environment: Environment;
   readonly records: Records<ApplicationRecord>;
   readonly index: ApplicationIndex;
-  readonly ends: EndIndex;
+  readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessions: SessionIndex;
   readonly log: ChangeLog;
-  readonly trails: TrailWriter;
+  readonly audit: AuditWriter;
   readonly clock: Clock;
 }
 
@@ -32,51 +32,51 @@ export function createApplicationStore({
   environment,
   records,
   index,
-  ends,
+  expirations,
   foreignKeys,
   sessions,
   log,
-  trails,
+  audit,
   clock,
 }: ApplicationStoreParts): ApplicationStore {
   const { read, write } = environment;
   const list = createApplicationList(records, index);
   const search = createApplicationSearch(environment, records, clock);
 
-  function getAlive(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
+  function findInTenant(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
     const record = records.find(id);
-    return isAlive(record, now) && record.tenantId === tenantId ? record : undefined;
+    return isUnexpired(record, now) && record.tenantId === tenantId ? record : undefined;
   }
 
-  function findAlive(id: string): ApplicationRecord | undefined {
+  function findUnexpired(id: string): ApplicationRecord | undefined {
     const record = records.find(id);
-    return isAlive(record, clock()) ? record : undefined;
+    return isUnexpired(record, clock()) ? record : undefined;
   }
 
-  function noteUse(use: Use): void {
-    const record = findAlive(use.applicationId);
+  function recordUse(use: Use): void {
+    const record = findUnexpired(use.applicationId);
     if (record) {
-      index.noteUse(record, use.at);
-      records.revise(use.applicationId, (row) => withUse(row, use));
+      index.recordUse(record, use.at);
+      records.rewrite(use.applicationId, (row) => withUse(row, use));
     }
   }
 
   return {
-    async create(application, trail) {
+    async create(application, context) {
       const created = await write(
-        trails.guard(trail, (now) => {
+        audit.guard(context, (now) => {
           if (records.find(application.id)) {
             return undefined;
           }
           const record = records.put(toRecord(application, now));
           index.add(record);
-          ends.move(undefined, record);
-          trails.close(trail, record);
+          expirations.update(undefined, record);
+          audit.record(context, record);
           return record;
         }),
       );
       if (!created) {
-        throw new Error(`There is an application with the id ${application.id}.`);
+        throw new Error(`An application with the id ${application.id} already exists.`);
       }
       return created;
     },
@@ -86,24 +86,24 @@ export function createApplicationStore({
     },
 
     find(id) {
-      return read(() => findAlive(id));
+      return read(() => findUnexpired(id));
     },
 
     findMany(ids) {
-      return read(() => ids.map(findAlive));
+      return read(() => ids.map(findUnexpired));
     },
 
     findExpired(id) {
       return read(() => {
         const record = records.find(id);
-        return isAlive(record, clock()) ? undefined : record;
+        return isUnexpired(record, clock()) ? undefined : record;
       });
     },
 
     findForeign(hashes) {
       return read(() => {
         const owners = new Set(hashes.flatMap(foreignKeys.ownersOf));
-        const [owner, ...others] = owners.size > 1 ? [...owners].filter(findAlive) : owners;
+        const [owner, ...others] = owners.size > 1 ? [...owners].filter(findUnexpired) : owners;
         return others.length > 0 ? undefined : owner;
       });
     },
@@ -115,46 +115,46 @@ export function createApplicationStore({
       return isSearch && !ids ? search(query, signal) : read(() => list(query, clock()));
     },
 
-    async update(tenantId, id, change, trail) {
+    async update(tenantId, id, change, context) {
       return write(
-        trails.guard(trail, (now) => {
-          const current = getAlive(tenantId, id, now);
+        audit.guard(context, (now) => {
+          const current = findInTenant(tenantId, id, now);
           if (!current) {
             return undefined;
           }
-          const changed = askFirst(() => change(current, now));
+          const changed = refuseOnThrow(() => change(current, now));
           if (changed instanceof Refused) {
             return changed;
           }
           if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
             return new Refused(new LastManager());
           }
-          const record = records.put(applied(current, changed, now));
+          const record = records.put(applyChange(current, changed, now));
           index.change(current, record, changed);
           if (changed.keys) {
-            ends.move(current, record);
-            foreignKeys.move(current, record);
+            expirations.update(current, record);
+            foreignKeys.update(current, record);
           }
           if (record.sessionEpoch !== current.sessionEpoch) {
-            sessions.sweepLater(id);
+            sessions.scheduleSweep(id);
           }
           const kind = changed.keys ? "regenerated" : "updated";
           log.append(tenantId, { kind, applicationId: id, at: now });
-          trails.close(trail, record);
+          audit.record(context, record);
           return record;
         }),
-        trail?.revokes ? "revocation" : "ordinary",
+        context?.revokes ? "revocation" : "ordinary",
       );
     },
 
-    async delete(tenantId, id, check, trail) {
+    async delete(tenantId, id, check, context) {
       return write(
-        trails.guard(trail, (now) => {
-          const record = getAlive(tenantId, id, now);
+        audit.guard(context, (now) => {
+          const record = findInTenant(tenantId, id, now);
           if (!record) {
             return false;
           }
-          const checked = askFirst(() => check?.(record));
+          const checked = refuseOnThrow(() => check?.(record));
           if (checked instanceof Refused) {
             return checked;
           }
@@ -163,11 +163,11 @@ export function createApplicationStore({
           }
           records.remove(id);
           index.remove(record);
-          ends.move(record, undefined);
-          foreignKeys.move(record, undefined);
-          sessions.sweepLater(id);
+          expirations.update(record, undefined);
+          foreignKeys.update(record, undefined);
+          sessions.scheduleSweep(id);
           log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
-          trails.close(trail, record);
+          audit.record(context, record);
           return true;
         }),
         "revocation",
@@ -175,14 +175,14 @@ export function createApplicationStore({
     },
 
     async noteUses(uses) {
-      for (let start = 0; start < uses.length; start += mostUses) {
-        await write(() => uses.slice(start, start + mostUses).forEach(noteUse));
+      for (let start = 0; start < uses.length; start += maxUses) {
+        await write(() => uses.slice(start, start + maxUses).forEach(recordUse));
       }
     },
   };
 }
 
-function toRecord(application: NewApplication, createdAt: number): Unwritten<ApplicationRecord> {
+function toRecord(application: NewApplication, createdAt: number): RecordInput<ApplicationRecord> {
   const { key, allowedOrigins = [], allowedCidrs = [], ...given } = application;
   return {
     ...given,
@@ -195,11 +195,11 @@ function toRecord(application: NewApplication, createdAt: number): Unwritten<App
   };
 }
 
-function applied(
+function applyChange(
   current: ApplicationRecord,
   changed: ApplicationChange,
   now: number,
-): Unwritten<ApplicationRecord> {
+): RecordInput<ApplicationRecord> {
   return {
     id: current.id,
     version: current.version,

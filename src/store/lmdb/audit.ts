@@ -3,75 +3,75 @@ import { AnswerKept, StoreUnavailable } from "../port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../port/records.js";
 import { withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import { askFirst, callBack, type Refused } from "./errors.js";
+import { type Refused, refuseOnThrow, runCallback } from "./errors.js";
 import type { EventLog } from "./event-log.js";
-import type { Answers } from "./idempotency.js";
-import { isAlive, isSessionThere } from "./liveness.js";
+import type { Responses } from "./idempotency.js";
+import { isSessionValid, isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 
-/** Writes the trail of a change in the transaction that makes the change. */
-export interface TrailWriter {
+/** Checks the preconditions of a change, and writes its audit events, in the transaction of the change. */
+export interface AuditWriter {
   /**
-   * Makes the work of `write` from a change. The change is refused before
-   * anything is written if nobody waits for it any more, if its caller may no
-   * longer make it, and with {@link AnswerKept} if its answer is kept.
+   * Wraps a change for `write`. It is refused before anything is written if it
+   * was canceled, if its caller is no longer authorized, and with
+   * {@link AnswerKept} if its response is already stored.
    */
-  guard<R>(trail: Trail<never> | undefined, change: (now: number) => R): () => R | Refused;
+  guard<R>(context: Trail<never> | undefined, change: (now: number) => R): () => R | Refused;
 
-  /** Inside `write`, after the change. */
-  close<R>(trail: Trail<R> | undefined, outcome: R): void;
+  /** Writes the events and the response, inside `write` and after the change. */
+  record<R>(context: Trail<R> | undefined, outcome: R): void;
 }
 
-interface TrailWriterParts {
+interface AuditWriterParts {
   readonly events: EventLog;
-  readonly answers: Answers;
+  readonly responses: Responses;
   readonly applications: Records<ApplicationRecord>;
   readonly sessions: Records<SessionRecord>;
   readonly clock: Clock;
 }
 
-export function createTrailWriter(parts: TrailWriterParts): TrailWriter {
-  const { events, answers, applications, sessions, clock } = parts;
+export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
+  const { events, responses, applications, sessions, clock } = parts;
 
   function findCaller(caller: ChangeCaller, now: number): CallerRecords | undefined {
     if (caller.sessionId === undefined) {
       const application = applications.find(caller.applicationId);
-      return isAlive(application, now) ? { application } : undefined;
+      return isUnexpired(application, now) ? { application } : undefined;
     }
     const session = sessions.find(caller.sessionId);
     const found = session && withApplications(session, applications.find);
-    return isSessionThere(found, now) ? found : undefined;
+    return isSessionValid(found, now) ? found : undefined;
   }
 
-  function check(trail: Trail<never>, now: number): undefined {
-    if (trail.isGivenUp?.()) {
-      throw new StoreUnavailable("The change was given up before it was made.");
+  function check(context: Trail<never>, now: number): undefined {
+    if (context.isGivenUp?.()) {
+      throw new StoreUnavailable("The change was canceled before it was written.");
     }
-    trail.caller?.check(findCaller(trail.caller, now), now);
-    if (trail.answerId !== undefined && answers.has(trail.answerId)) {
-      throw new AnswerKept("The change was made before, and its answer is kept.");
+    context.caller?.check(findCaller(context.caller, now), now);
+    if (context.answerId !== undefined && responses.has(context.answerId)) {
+      throw new AnswerKept("The change was already made, and its response is stored.");
     }
   }
 
   return {
-    guard(trail, change) {
+    guard(context, change) {
       return () => {
         const now = clock();
-        const refused = trail && askFirst(() => check(trail, now));
+        const refused = context && refuseOnThrow(() => check(context, now));
         return refused ?? change(now);
       };
     },
 
-    close(trail, outcome) {
-      if (!trail) {
+    record(context, outcome) {
+      if (!context) {
         return;
       }
-      const { events: told, answer } = callBack(() => trail.entriesFor(outcome));
-      for (const event of told) {
+      const { events: newEvents, answer } = runCallback(() => context.entriesFor(outcome));
+      for (const event of newEvents) {
         events.append(event);
       }
-      if (answer && trail.answerId !== undefined) {
-        answers.put(trail.answerId, answer);
+      if (answer && context.answerId !== undefined) {
+        responses.put(context.answerId, answer);
       }
     },
   };

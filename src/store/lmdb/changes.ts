@@ -4,13 +4,13 @@ import type { Environment } from "./environment.js";
 import { createLogFeed } from "./feed.js";
 import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
 
-/** What happened to applications and sessions. */
+/** The log of changes that invalidate cached credentials. */
 export interface ChangeLog extends NumberedLog<LoggedChange> {
-  /** Adds a change in the transaction that makes it, so that it is told if and only if it took effect. */
+  /** Appends a change in the transaction that makes it. */
   append(tenantId: string, change: Change): void;
 }
 
-/** The moment of a change may be that of an expiry long ago; when it was logged tells how long it is kept. */
+/** Retention counts from `loggedAt`: the change itself may be an expiry of long ago. */
 interface LoggedChange extends LogEntry {
   readonly change: Change;
 }
@@ -36,10 +36,10 @@ export function createChangeLog(environment: Environment, clock: Clock): ChangeL
 
 export function createChangeFeed(environment: Environment, log: ChangeLog): ChangeFeed {
   const followLog = createLogFeed(environment, log, {
-    largest: largestBatch,
-    // Judged by age, so that it is the same whether they were pruned or not.
+    maxBatchSize: largestBatch,
+    // By age, so that the result does not depend on whether entries were pruned.
     continuesWith: (entry) => !log.isOld(entry),
-    // Who missed some has to forget all, and gains nothing from those that are left.
+    // A follower that missed changes drops its whole cache, so the remaining entries are of no use.
     restart: log.last,
   });
 

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** Carries what a callback threw out of a transaction, whose own errors have another meaning. */
+/** Carries an error of a callback out of a transaction, to tell it from errors of LMDB. */
 class CallbackError extends Error {
   override readonly name = "CallbackError";
 
@@ -9,17 +9,17 @@ class CallbackError extends Error {
   }
 }
 
-/** Says, as the answer of work that has written nothing, that it was refused: `write` throws the reason. */
+/** The result of work that was refused before it wrote anything: `write` throws the reason. */
 export class Refused {
   constructor(readonly reason: unknown) {}
 }
 
 /**
- * Asks, inside `write` and before anything is written, the one who wants the
- * work done. To take back a transaction for a refusal would cost all who share
- * it.
+ * Runs a callback of the caller, inside `write` and before anything is written.
+ * If it throws, the work is refused without a rollback, which would repeat all
+ * work that shares the transaction.
  */
-export function askFirst<T>(callback: () => T): T | Refused {
+export function refuseOnThrow<T>(callback: () => T): T | Refused {
   try {
     return callback();
   } catch (reason) {
@@ -28,10 +28,10 @@ export function askFirst<T>(callback: () => T): T | Refused {
 }
 
 /**
- * Asks, inside `write`, the one who wants the work done. What it throws takes
- * back what the work has written, and reaches who called `write` as it is.
+ * Runs a callback of the caller, inside `write`. If it throws, the work is
+ * rolled back, and `write` throws the same error.
  */
-export function callBack<T>(callback: () => T): T {
+export function runCallback<T>(callback: () => T): T {
   try {
     return callback();
   } catch (reason) {
@@ -39,27 +39,27 @@ export function callBack<T>(callback: () => T): T {
   }
 }
 
-/** What a callback threw, where it is that which ended a transaction. */
-export function thrownByCallback(error: unknown): { readonly reason: unknown } | undefined {
+/** The error of a callback, if it aborted the transaction. */
+export function callbackErrorOf(error: unknown): { readonly reason: unknown } | undefined {
   return error instanceof CallbackError ? error : undefined;
 }
 
 const { ENOSPC, EDQUOT, EFBIG, EIO, EROFS, EACCES, EPERM } = constants.errno;
 
-// A write that does not fit as a whole fails as any other that is cut short.
-const noRoom = new Set<number>([ENOSPC, EDQUOT, EFBIG, EIO]);
-const noLeave = new Set<number>([EROFS, EACCES, EPERM]);
+// A partial write on a full disk surfaces as EIO.
+const noSpaceCodes = new Set<number>([ENOSPC, EDQUOT, EFBIG, EIO]);
+const noPermissionCodes = new Set<number>([EROFS, EACCES, EPERM]);
 
-const goesOn =
-  "What was acknowledged is kept, reads go on, and writes work again without a restart.";
+const recovery =
+  "Acknowledged writes are safe, reads continue, and writes resume without a restart.";
 
-/** What an operator can do about an error of the system, or nothing where that is not known. */
+/** What an operator can do about an error code of the system, or an empty text. */
 export function adviceFor(code: number): string {
-  if (noRoom.has(code)) {
-    return `Make room on its disk, and see that the disk is sound. ${goesOn}`;
+  if (noSpaceCodes.has(code)) {
+    return `Free space on its disk, and check the disk for errors. ${recovery}`;
   }
-  if (noLeave.has(code)) {
-    return `Let this process write there: the disk may have become read-only. ${goesOn}`;
+  if (noPermissionCodes.has(code)) {
+    return `Allow this process to write there: the disk may have become read-only. ${recovery}`;
   }
   return "";
 }

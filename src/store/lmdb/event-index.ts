@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import { writeId } from "../../lib/uuid.js";
 import type { EventQuery, NewEvent, Party } from "../port/events.js";
-import type { Tables } from "./environment.js";
-import { nothing } from "./keys.js";
+import { emptyValue } from "./keys.js";
+import type { Tables } from "./tables.js";
 
 /**
- * The keys of `event-index`, each of which leads to an event by its number:
+ * The keys of `event-index`, which end with the number of an event:
  *
- *     tenant, 0, moment, number           all of a tenant
- *     tenant, 1, id, moment, number       by each id of their target
- *     tenant, 2, id, moment, number       by each id of their actor
- *     tenant, 3, kind, moment, number     by a part of the hash of their kind
+ *     tenant, 0, time, number           all events of a tenant
+ *     tenant, 1, id, time, number       by each id of the target
+ *     tenant, 2, id, time, number       by each id of the actor
+ *     tenant, 3, kind, time, number     by a truncated hash of the kind
  *
- * The moment is there so that clocks which were set back do no harm: a span of
- * time is one piece of the index, whatever the order in which it was written.
+ * The time makes a period one range of the index, even if the clock was set
+ * back while events were written.
  */
 const all = 0;
 const byTarget = 1;
@@ -26,28 +26,28 @@ const kindSize = 8;
 const numberSize = 8;
 const placeSize = 8 + numberSize;
 
-/** Where an event stands among those of its tenant. */
+/** The position of an event among those of its tenant. */
 export interface Place {
   readonly at: number;
   readonly number: number;
 }
 
-/** The part of a query that the index answers. */
-type Sought = Omit<EventQuery, "size">;
+/** The part of a query that the index uses. */
+type IndexQuery = Omit<EventQuery, "size">;
 
 export interface EventIndex {
   add(event: NewEvent, place: Place): void;
   remove(event: NewEvent, place: Place): void;
 
-  /** The numbers of a tenant's events that may be asked for, before a place, newest first. */
-  numbersBefore(query: Sought, place: Place, limit?: number): number[];
+  /** The numbers of candidate events before a place, newest first. */
+  numbersBefore(query: IndexQuery, place: Place, limit?: number): number[];
 
-  /** The numbers of a tenant's events of one moment. */
+  /** The numbers of a tenant's events at one time. */
   numbersAt(tenantId: string, at: number): number[];
 }
 
 export function createEventIndex({ eventIndex: table }: Tables): EventIndex {
-  const put = (key: Buffer) => void table.put(key, nothing);
+  const put = (key: Buffer) => void table.put(key, emptyValue);
   const remove = (key: Buffer) => void table.remove(key);
 
   return {
@@ -56,7 +56,7 @@ export function createEventIndex({ eventIndex: table }: Tables): EventIndex {
 
     numbersBefore(query, place, limit = Number.MAX_SAFE_INTEGER) {
       const start = keyFor(query, place);
-      // Numbers begin with one: this place is before all of its moment.
+      // Numbers start at one, so this sorts before all events of its time.
       const end = keyFor(query, { at: query.since ?? 0, number: 0 });
       const keys = table.getKeys({ reverse: true, start, exclusiveStart: true, end, limit });
       return Array.from(keys, numberIn);
@@ -74,10 +74,10 @@ function numberIn(key: Buffer): number {
   return Number(key.readBigUInt64BE(key.length - numberSize));
 }
 
-/** The ids that a party is known by, each once. */
-function idsOf(party: Party | undefined): string[] {
+/** The distinct ids of a principal. */
+function idsOf(principal: Party | undefined): string[] {
   const ids: string[] = [];
-  for (const id of [party?.applicationId, party?.sessionId, party?.keyId]) {
+  for (const id of [principal?.applicationId, principal?.sessionId, principal?.keyId]) {
     if (id !== undefined && !ids.includes(id)) {
       ids.push(id);
     }
@@ -89,10 +89,7 @@ const keyOfAll = newKey(0);
 const keyOfId = newKey(idSize);
 const keyOfKind = newKey(kindSize);
 
-/**
- * Every change comes here, and most events have six keys: they are written one
- * over the other, since lmdb copies them.
- */
+/** Hot path: most events have six keys. The buffers are reused, because lmdb copies them. */
 function forEachKey(event: NewEvent, place: Place, visit: (key: Buffer) => void): void {
   const { tenantId, kind, target, actor } = event;
   visit(writeKey(keyOfAll, tenantId, all, place));
@@ -108,8 +105,8 @@ function forEachKey(event: NewEvent, place: Place, visit: (key: Buffer) => void)
   }
 }
 
-/** A key of its own at a place in the index that leads to the fewest events. */
-function keyFor({ tenantId, target, actor, kind }: Sought, place: Place): Buffer {
+/** A new key at a place of the most selective index. */
+function keyFor({ tenantId, target, actor, kind }: IndexQuery, place: Place): Buffer {
   const id = target ?? actor;
   if (id !== undefined) {
     const key = newKey(idSize);
@@ -140,7 +137,7 @@ function writeKey(key: Buffer, tenantId: string, tag: number, { at, number }: Pl
 
 const hashes = new Map<string, Uint8Array>();
 
-/** The hash of a kind that is written: of these there are few. */
+/** The cached hash of a written kind: there are only a few kinds. */
 function hashOf(kind: string): Uint8Array {
   let hash = hashes.get(kind);
   if (!hash) {

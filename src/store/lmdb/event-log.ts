@@ -7,30 +7,30 @@ import type { EventIndex } from "./event-index.js";
 import { numberKey } from "./keys.js";
 import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
 
-/** What happened in all tenants. */
+/** The audit log of all tenants. */
 export interface EventLog extends NumberedLog<LoggedEvent> {
-  /** Adds an event in the transaction that makes what it tells of. */
+  /** Appends an event in the transaction of the change that it reports. */
   append(event: NewEvent): void;
 
-  /** Adds an event of another time and place, as it is, and answers its number. */
+  /** Appends an imported event unchanged, and returns its number. */
   restore(event: EventRecord): number;
 
   find(number: number): LoggedEvent | undefined;
 
-  /** Whether there is an event of a tenant that succeeded and is wanted, inside `read` or `write`. */
+  /** Whether a tenant has a matching event of a successful change, inside `read` or `write`. */
   has(filter: EventFilter & { readonly tenantId: string }): boolean;
 
-  /** The number of an event that may be there. */
+  /** The number of an event, if it is stored. */
   numberOf(event: EventPlace): number | undefined;
 
-  /** The numbers of all events of a tenant that are of one moment, by their ids. */
-  numbersBeside(event: Omit<EventPlace, "id">): Map<string, number>;
+  /** The numbers of all events of a tenant at one time, by event id. */
+  numbersAt(event: Omit<EventPlace, "id">): Map<string, number>;
 }
 
 export interface LoggedEvent extends LogEntry {
-  /** How many bytes it takes. */
+  /** In bytes. */
   readonly size: number;
-  /** Reads the event, which most who look at the log need not. */
+  /** Parses the event, which most readers of the log do not need. */
   event(): EventRecord;
 }
 
@@ -75,7 +75,7 @@ export function createEventLog(
       return index.numbersAt(tenantId, at).find((number) => idAt(number) === id);
     },
 
-    numbersBeside({ tenantId, at }) {
+    numbersAt({ tenantId, at }) {
       const numbers = index.numbersAt(tenantId, at);
       return new Map(numbers.map((number) => [idAt(number) ?? "", number]));
     },
@@ -99,24 +99,23 @@ function openRow(number: number, row: Buffer): LoggedEvent {
   return {
     number,
     tenantId: tenantOf(row),
-    loggedAt: momentOf(row),
+    loggedAt: timeOf(row),
     size: row.length,
     event: () => readEventRow(row),
   };
 }
 
 /**
- * A row of `events` is what all are asked for at fixed places, then the rest
- * in JSON:
+ * A row of `events` has fixed fields, then the rest in JSON:
  *
- *      0  the number of this layout
- *      1  when it took effect
- *      9  tenant
+ *      0  layout number
+ *      1  time
+ *      9  tenant id
  *     25  id
- *     41  the text
+ *     41  JSON
  */
 const layoutNumber = 1;
-const momentAt = 1;
+const timeAt = 1;
 const tenantAt = 9;
 const idAt = 25;
 const textAt = 41;
@@ -125,7 +124,7 @@ function toEventRow({ tenantId, ...rest }: NewEvent, id: string, at: number): Bu
   const text = JSON.stringify(rest);
   const row = Buffer.allocUnsafe(textAt + Buffer.byteLength(text));
   row[0] = layoutNumber;
-  row.writeDoubleBE(at, momentAt);
+  row.writeDoubleBE(at, timeAt);
   writeId(tenantId, row, tenantAt);
   writeId(id, row, idAt);
   row.write(text, textAt);
@@ -140,13 +139,13 @@ function idOf(row: Buffer): string {
   return idFromBytes(row, idAt);
 }
 
-function momentOf(row: Buffer): number {
-  return row.readDoubleBE(momentAt);
+function timeOf(row: Buffer): number {
+  return row.readDoubleBE(timeAt);
 }
 
 function readEventRow(row: Buffer): EventRecord {
   const rest = JSON.parse(row.toString("utf8", textAt));
-  return { id: idOf(row), at: momentOf(row), tenantId: tenantOf(row), ...rest };
+  return { id: idOf(row), at: timeOf(row), tenantId: tenantOf(row), ...rest };
 }
 
 /** Finds and restores events within one transaction. */
@@ -155,26 +154,25 @@ interface RestoredEvents {
   restore(event: EventRecord): void;
 }
 
-/** Thousands may have one moment, so those of a moment are looked through once for all that are restored. */
+/** Thousands of events may have the same time, so those of one time are read once per transaction. */
 export function createRestoredEvents(events: EventLog): RestoredEvents {
-  const moments = new Map<string, Map<string, number>>();
+  const numbersByTime = new Map<string, Map<string, number>>();
 
-  /** The numbers of all events of that moment, by their ids. */
-  function numbersBeside(place: EventPlace): Map<string, number> {
-    const moment = `${place.tenantId} ${place.at}`;
-    const numbers = moments.get(moment) ?? events.numbersBeside(place);
-    moments.set(moment, numbers);
+  function numbersAt(place: EventPlace): Map<string, number> {
+    const key = `${place.tenantId} ${place.at}`;
+    const numbers = numbersByTime.get(key) ?? events.numbersAt(place);
+    numbersByTime.set(key, numbers);
     return numbers;
   }
 
   return {
     find(place) {
-      const number = numbersBeside(place).get(place.id);
+      const number = numbersAt(place).get(place.id);
       return number === undefined ? undefined : events.find(number)?.event();
     },
 
     restore(event) {
-      numbersBeside(event).set(event.id, events.restore(event));
+      numbersAt(event).set(event.id, events.restore(event));
     },
   };
 }

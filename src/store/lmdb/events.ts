@@ -20,9 +20,9 @@ export function createEventStore(
   addForEnds: EventStore["addForEnds"],
 ): EventStore {
   const followLog = createLogFeed(environment, log, {
-    largest: largestEventBatch,
+    maxBatchSize: largestEventBatch,
     continuesWith: () => true,
-    // What is left is told, though some before it are gone.
+    // Continue with the oldest event that is left.
     restart: (position) => Math.min(Math.max(position, log.first() - 1), log.last()),
   });
 
@@ -47,8 +47,8 @@ export function createEventStore(
   };
 }
 
-/** How many events are looked at in one turn of the event loop. */
-const mostPerTurn = 200;
+/** Events read per turn of the event loop. */
+const maxEventsPerTick = 200;
 
 interface Found {
   readonly event: EventRecord;
@@ -56,24 +56,24 @@ interface Found {
   readonly place: Place;
 }
 
-/** What one turn has found. */
-interface Look {
+/** The matches of one batch. */
+interface Batch {
   readonly found: readonly Found[];
-  /** The place before which to go on; absent where there is nothing more. */
+  /** Where to continue. Absent at the end. */
   readonly next?: Place | undefined;
 }
 
 function createEventList({ read }: Environment, log: EventLog, index: EventIndex) {
-  /** Looks at events that may be asked for, before a place: so many at most, and fewer where they are large. */
-  function look(query: EventQuery, start: Place, limit: number): Look {
+  /** Reads up to `limit` candidate events before a place. Large events make it fewer. */
+  function readBatch(query: EventQuery, start: Place, limit: number): Batch {
     return read(() => {
       const numbers = index.numbersBefore(query, start, limit);
-      const room = createPageBudget();
+      const budget = createPageBudget();
       const found: Found[] = [];
       let place = start;
       for (const number of numbers) {
         const { size, loggedAt: at, event: readEvent } = log.find(number) as LoggedEvent;
-        if (!room.tryAdd(size)) {
+        if (!budget.tryAdd(size)) {
           return { found, next: place };
         }
         place = { at, number };
@@ -86,18 +86,17 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
     });
   }
 
-  /** Reads events of a tenant, newest first. */
   return async function list(query: EventQuery, signal?: AbortSignal): Promise<EventPage> {
-    const room = createPageBudget();
+    const budget = createPageBudget();
     const items: EventRecord[] = [];
     let last: Place | undefined;
     let place = startOf(query);
     while (place) {
       signal?.throwIfAborted();
-      const wanted = isOneIndex(query) ? query.size + 1 - items.length : mostPerTurn;
-      const { found, next } = look(query, place, Math.min(wanted, mostPerTurn));
+      const wanted = isCoveredByIndex(query) ? query.size + 1 - items.length : maxEventsPerTick;
+      const { found, next } = readBatch(query, place, Math.min(wanted, maxEventsPerTick));
       for (const { event, size, place } of found) {
-        if (items.length === query.size || !room.tryAdd(size)) {
+        if (items.length === query.size || !budget.tryAdd(size)) {
           return { items, next: last && textOf(last) };
         }
         items.push(event);
@@ -112,12 +111,12 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
   };
 }
 
-/** Whether all that the index leads to is asked for, but for kinds that are told apart by their hash alone. */
-function isOneIndex({ target, actor, kind }: EventQuery): boolean {
+/** Whether the index finds only matches, apart from hash collisions of kinds. */
+function isCoveredByIndex({ target, actor, kind }: EventQuery): boolean {
   return [target, actor, kind].filter((part) => part !== undefined).length <= 1;
 }
 
-/** The place before which to begin; none where the page is to follow what is no place of ours. */
+/** The place to start before, or undefined for an invalid `after`. */
 function startOf({ until, after }: EventQuery): Place | undefined {
   const end = { at: until ?? Number.POSITIVE_INFINITY, number: 0 };
   if (after === undefined) {

@@ -5,53 +5,56 @@ import type { ApplicationRecord } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
-import { callBack } from "./errors.js";
+import { runCallback } from "./errors.js";
 import type { EventLog } from "./event-log.js";
-import { momentBytes, momentOf, readEndKey } from "./keys.js";
+import { parseExpirationKey, timeBytes, timeOf } from "./keys.js";
 import type { Records } from "./records.js";
 
-/** Ends looked at in one transaction: few enough that requests need not wait long behind it. */
+/** Expirations read per transaction, so that requests do not wait long. */
 const batchSize = 200;
 
 /**
- * Tells of what ends, by a mark for each lead: the key of the last end that
- * was looked at, or a moment up to which there was none. Ends that are set
- * behind the mark are those of what was made within the lead.
+ * Reports expirations once. A checkpoint per lead time stores the key of the
+ * last expiration that was read, or a time up to which there was none.
+ * Expirations that are added before the checkpoint belong to credentials that
+ * were created within the lead time, and are not reported.
  */
-export function createEndsTeller(
+export function createExpirationEvents(
   { read, write, tables }: Environment,
   applications: Records<ApplicationRecord>,
   index: ApplicationIndex,
   log: EventLog,
   clock: Clock,
 ) {
-  const { ends, meta } = tables;
+  const { expirations, meta } = tables;
 
-  function markOf(lead: number): Buffer | undefined {
+  function checkpointOf(lead: number): Buffer | undefined {
     const written = meta.get(markName(lead));
-    const mark = written === undefined ? undefined : Buffer.from(written, "hex");
-    return mark && isGoodMark(momentOf(mark), lead, clock()) ? mark : undefined;
+    const checkpoint = written === undefined ? undefined : Buffer.from(written, "hex");
+    return checkpoint && isGoodMark(timeOf(checkpoint), lead, clock()) ? checkpoint : undefined;
   }
 
-  /** Where to go on. */
   function startOf(lead: number): Buffer {
-    return markOf(lead) ?? momentBytes(firstMark(lead, clock()));
+    return checkpointOf(lead) ?? timeBytes(firstMark(lead, clock()));
   }
 
   function due(lead: number): Buffer[] {
-    const end = momentBytes(clock() + lead + 1);
-    return [...ends.getKeys({ start: startOf(lead), exclusiveStart: true, end, limit: batchSize })];
+    const end = timeBytes(clock() + lead + 1);
+    return [
+      ...expirations.getKeys({ start: startOf(lead), exclusiveStart: true, end, limit: batchSize }),
+    ];
   }
 
-  /** Whether there is an end to look at, or the mark has fallen behind. */
+  /** Whether an expiration is due, or the checkpoint has fallen behind. */
   function isBehind(lead: number): boolean {
-    const mark = markOf(lead);
-    return !mark || isFarBehind(momentOf(mark), lead, clock()) || due(lead).length > 0;
+    const checkpoint = checkpointOf(lead);
+    const isOld = !checkpoint || isFarBehind(timeOf(checkpoint), lead, clock());
+    return isOld || due(lead).length > 0;
   }
 
-  /** What a key of `ends` tells of, where that is to come, or has come, to its end by itself. */
-  function endingOf(key: Buffer, lead: number): Ending | undefined {
-    const { at, applicationId, keyId } = readEndKey(key);
+  /** The expiration of a row, unless it is not to be reported. */
+  function expirationOf(key: Buffer, lead: number): Ending | undefined {
+    const { at, applicationId, keyId } = parseExpirationKey(key);
     const application = applications.find(applicationId);
     const subject =
       keyId === undefined ? application : application?.keys.find(({ id }) => id === keyId);
@@ -68,27 +71,27 @@ export function createEndsTeller(
     return { tenantId, applicationId, keyId, at, leavesNoManager };
   }
 
-  function tell(lead: number, toEvents: (ending: Ending) => readonly NewEvent[]): number {
+  function report(lead: number, toEvents: (expiration: Ending) => readonly NewEvent[]): number {
     const keys = due(lead);
     for (const key of keys) {
-      const ending = endingOf(key, lead);
-      if (ending) {
-        for (const event of callBack(() => toEvents(ending))) {
+      const expiration = expirationOf(key, lead);
+      if (expiration) {
+        for (const event of runCallback(() => toEvents(expiration))) {
           log.append(event);
         }
       }
     }
     const last = keys.at(-1) ?? startOf(lead);
-    const reached = keys.length < batchSize ? later(last, momentBytes(clock() + lead)) : last;
+    const reached = keys.length < batchSize ? later(last, timeBytes(clock() + lead)) : last;
     meta.put(markName(lead), reached.toString("hex"));
     return keys.length;
   }
 
   return async function addForEnds(
     lead: number,
-    toEvents: (ending: Ending) => readonly NewEvent[],
+    toEvents: (expiration: Ending) => readonly NewEvent[],
   ): Promise<number> {
-    return read(() => isBehind(lead)) ? write(() => tell(lead, toEvents)) : 0;
+    return read(() => isBehind(lead)) ? write(() => report(lead, toEvents)) : 0;
   };
 }
 

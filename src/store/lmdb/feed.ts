@@ -3,19 +3,18 @@ import type { FollowOptions } from "../port/changes.js";
 import type { Environment } from "./environment.js";
 import type { LogEntry, NumberedLog } from "./numbered-log.js";
 
-/** How many entries, of whatever tenants, are read in one turn of the event loop. */
-const mostPerTurn = 1_000;
+/** Entries of all tenants read per turn of the event loop. */
+const maxEntriesPerTick = 1_000;
 
 interface LogBatch<E> {
-  /** Those of the tenant. */
   readonly entries: readonly E[];
   readonly missed: boolean;
   readonly position: string;
-  /** The moment up to which nothing is missing; absent where more follows at once. */
+  /** The time up to which nothing is missing. Absent if more follows at once. */
   readonly completeUntil?: number | undefined;
 }
 
-/** What the log holds for a tenant after a position. */
+/** The entries of a tenant after a position. */
 interface Reading<E> {
   readonly entries: readonly E[];
   readonly missed: boolean;
@@ -24,27 +23,22 @@ interface Reading<E> {
 }
 
 interface LogFeedOptions<E> {
-  /** How many entries a batch may hold. */
-  readonly largest: number;
-  /** Whether what follows a position can be relied on, by the entry that does. */
+  readonly maxBatchSize: number;
+  /** Whether following can continue with this next entry. */
   readonly continuesWith: (entry: E) => boolean;
-  /** From where to go on where a position cannot be continued from. */
+  /** The position to continue from after a gap. */
   readonly restart: (position: number) => number;
 }
 
-/**
- * A follower is no more than its position in the log, from which it reads when
- * it is asked for a batch. One that nobody asks costs nothing, and in the end
- * finds that the log has gone on without it.
- */
+/** Follows a log. A follower is only a position: a slow reader costs nothing, and may find a gap. */
 export function createLogFeed<E extends LogEntry>(
   environment: Environment,
   log: NumberedLog<E>,
-  { largest, continuesWith, restart }: LogFeedOptions<E>,
+  { maxBatchSize, continuesWith, restart }: LogFeedOptions<E>,
 ) {
   const watch = createLogWatch(environment, log);
 
-  /** Reads on from a position, or starts at the end of the log where there is none. */
+  /** Reads from a position, or starts at the end of the log. */
   function readFrom(position: number | undefined, tenantId: string): Reading<E> {
     const now = performance.now();
     return environment.read(() => {
@@ -58,71 +52,70 @@ export function createLogFeed<E extends LogEntry>(
     if (position === last) {
       return { entries: [], missed: false, reached: last };
     }
-    const all = log.after(position, mostPerTurn);
+    const all = log.after(position, maxEntriesPerTick);
     const [next] = all;
     if (next?.number !== position + 1 || !continuesWith(next)) {
       return { entries: [], missed: true, reached: restart(position) };
     }
-    const entries = all.filter((entry) => entry.tenantId === tenantId).slice(0, largest);
-    const furthest = entries.length === largest ? entries.at(-1) : all.at(-1);
+    const entries = all.filter((entry) => entry.tenantId === tenantId).slice(0, maxBatchSize);
+    const furthest = entries.length === maxBatchSize ? entries.at(-1) : all.at(-1);
     return { entries, missed: false, reached: furthest?.number ?? last };
   }
 
   return async function* follow(options: FollowOptions): AsyncGenerator<LogBatch<E>, void> {
     const { tenantId, after, beat, signal } = options;
-    let position = after === undefined ? undefined : positionOf(after);
-    let nextBeat = performance.now();
+    let position = after === undefined ? undefined : parsePosition(after);
+    let nextHeartbeat = performance.now();
     while (!signal.aborted) {
       const reading = readFrom(position, tenantId);
       position = reading.position;
       const { entries, missed, completeUntil } = reading;
-      if (entries.length > 0 || missed || performance.now() >= nextBeat) {
-        nextBeat = performance.now() + beat;
+      if (entries.length > 0 || missed || performance.now() >= nextHeartbeat) {
+        nextHeartbeat = performance.now() + beat;
         yield { entries, missed, position: String(position), completeUntil };
       } else if (completeUntil === undefined) {
         await waitForNextTick();
       } else {
-        position = await watch.wait({ tenantId, position, until: nextBeat, signal });
+        position = await watch.wait({ tenantId, position, deadline: nextHeartbeat, signal });
       }
     }
   };
 }
 
-/** What is no position of ours becomes one that the log never reaches. */
-function positionOf(text: string): number {
+/** An invalid position becomes one that the log never reaches. */
+function parsePosition(text: string): number {
   return /^\d{1,15}$/.test(text) ? Number(text) : Number.MAX_SAFE_INTEGER;
 }
 
-/** Milliseconds between looks at the log, for what other processes write. */
-const interval = 10;
+/** Milliseconds between polls, for entries of other processes. */
+const pollInterval = 10;
 
-/** How many entries one look may read; those beyond wait for the next. */
-const mostPerLook = 1_000;
+/** Entries read per poll. */
+const maxPerPoll = 1_000;
 
 interface Wait {
   readonly tenantId: string;
-  /** The number up to which the log is known to the one who waits: its newest, a moment ago. */
+  /** The number of the last entry that the waiter has read. */
   readonly position: number;
-  /** When to give up, as `performance.now()` tells time. */
-  readonly until: number;
+  /** By `performance.now()`. */
+  readonly deadline: number;
   readonly signal: AbortSignal;
 }
 
-/** Wakes those who wait for entries of a log, which any process may add. */
+/** Wakes waiters when any process adds entries to a log. */
 interface LogWatch {
   /**
-   * Resolves when there may be entries of the tenant after the position, when
-   * time is up, or when the signal is given, with a position that is past the
-   * entries of other tenants. It never throws: where the log cannot be read,
-   * it lets those who wait find out by themselves.
+   * Resolves when the tenant may have entries after the position, at the
+   * deadline, or on abort. The result is a position after the entries of other
+   * tenants. It never rejects: if the log cannot be read, the waiter's own read
+   * will fail.
    */
   wait(wait: Wait): Promise<number>;
 }
 
 /**
- * All who wait share one look at the log every few milliseconds, and at once
- * where this process writes, and one pass over its new entries, however many
- * they are. While nobody waits nothing runs.
+ * All waiters share one poll of the log, every few milliseconds and after each
+ * write of this process. Without waiters nothing runs.
  */
 function createLogWatch(
   { read, onWrite }: Environment,
@@ -134,27 +127,27 @@ function createLogWatch(
   }
   const waiting = new Set<Waiter>();
   let timer: NodeJS.Timeout | undefined;
-  /** The number up to which all entries have been looked at; no one who waits is behind it. */
+  /** The last entry that was polled. No waiter is behind it. */
   let seen = 0;
-  let isLookQueued = false;
+  let isPollQueued = false;
 
-  function look(): void {
+  function poll(): void {
     try {
-      const entries = read(() => log.after(seen, mostPerLook));
+      const entries = read(() => log.after(seen, maxPerPoll));
       const first = entries[0]?.number ?? seen + 1;
       if (first > seen + 1) {
-        // Some were pruned unseen.
+        // Some were pruned before they were read.
         wakeAll();
       } else {
-        pass(new Map(entries.map(({ tenantId, number }) => [tenantId, number])), entries.length);
+        advance(new Map(entries.map(({ tenantId, number }) => [tenantId, number])), entries.length);
       }
     } catch {
       wakeAll();
     }
   }
 
-  /** Moves past so many entries, of which those of each tenant end with a number. */
-  function pass(lastOfTenant: ReadonlyMap<string, number>, count: number): void {
+  /** Moves past new entries, and wakes the waiters of their tenants. */
+  function advance(lastOfTenant: ReadonlyMap<string, number>, count: number): void {
     seen += count;
     const now = performance.now();
     for (const waiter of waiting) {
@@ -163,7 +156,7 @@ function createLogWatch(
         continue;
       }
       waiter.position = Math.max(waiter.position, seen);
-      if (now >= waiter.until) {
+      if (now >= waiter.deadline) {
         waiter.wake();
       }
     }
@@ -178,7 +171,7 @@ function createLogWatch(
   function add(waiter: Waiter): void {
     if (waiting.size === 0) {
       seen = waiter.position;
-      timer = setInterval(look, interval);
+      timer = setInterval(poll, pollInterval);
     }
     waiting.add(waiter);
   }
@@ -191,12 +184,12 @@ function createLogWatch(
   }
 
   onWrite(() => {
-    if (waiting.size > 0 && !isLookQueued) {
-      isLookQueued = true;
-      // Writes that share a commit end together: one look is enough for all of them.
+    if (waiting.size > 0 && !isPollQueued) {
+      isPollQueued = true;
+      // Writes of one commit resolve together: one poll is enough.
       queueMicrotask(() => {
-        isLookQueued = false;
-        look();
+        isPollQueued = false;
+        poll();
       });
     }
   });

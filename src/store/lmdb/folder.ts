@@ -1,26 +1,25 @@
 import { access, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** The file that LMDB keeps all data in. */
+/** The data file of LMDB. */
 export const fileName = "data.mdb";
 
 /**
- * Makes a folder ready to be opened by LMDB, or throws. LMDB itself brings the
- * process down, with no error to catch, on a full disk and on a file that is
- * none of its own, so both are looked for here.
+ * Creates a folder if needed, and checks that LMDB can open it. LMDB would
+ * crash the process on a full disk and on a file of another format.
  */
 export async function prepareFolder(path: string): Promise<void> {
   await makeFolder(path);
-  await tryWriting(path);
+  await checkWritable(path);
   await checkFile(join(path, fileName));
 }
 
-/** Whether a folder has been made ready and written to. */
+/** Whether a folder has a data file. */
 export async function holdsStore(path: string): Promise<boolean> {
   return exists(join(path, fileName));
 }
 
-/** Makes the names of the files in a folder, and of the folder, as durable as what is in them. */
+/** Syncs the directory entries, so that new files survive a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") {
     return;
@@ -31,7 +30,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-// The `recursive` of `mkdir` never returns where a file system such as /proc refuses.
+// `mkdir` with `recursive` hangs on file systems such as /proc.
 async function makeFolder(path: string): Promise<void> {
   if (await exists(path)) {
     return;
@@ -53,8 +52,8 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The size leaves room for the lock file and the first pages. */
-async function tryWriting(path: string): Promise<void> {
+/** Writes enough to prove that the lock file and the first pages fit. */
+async function checkWritable(path: string): Promise<void> {
   const file = join(path, `.try-${process.pid}-${process.hrtime.bigint()}`);
   try {
     await writeFile(file, Buffer.alloc(128 * 1024));
@@ -63,7 +62,7 @@ async function tryWriting(path: string): Promise<void> {
   }
 }
 
-/** Throws where a file is there that LMDB cannot open. */
+/** Throws if a file exists that LMDB cannot open. */
 export async function checkFile(path: string): Promise<void> {
   if (!(await exists(path))) {
     return;
@@ -78,7 +77,7 @@ export async function checkFile(path: string): Promise<void> {
     await file.read(header, 0, header.length, 0);
     const twoPages = 8192;
     if (size < twoPages || header.readUInt32LE(24) !== 0xbeefc0de) {
-      throw new Error("its data.mdb is not a database of this kind");
+      throw new Error("its data.mdb is not an LMDB database");
     }
   } finally {
     await file.close();

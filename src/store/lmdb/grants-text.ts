@@ -1,6 +1,6 @@
 import { type Grants, ruleFields } from "../../contract/grants.js";
 
-/** Grants in JSON, each list by itself, as the API shows them: what is in them always stands in the same order. */
+/** The lists of grants as the JSON of the REST API, with members in a fixed order. */
 export interface GrantsText {
   readonly permissions: string;
   readonly rules: string;
@@ -15,7 +15,7 @@ export function toGrantsText({ permissions, rules }: Grants): GrantsText {
   };
 }
 
-/** Reads a list that lies between two places of a row. */
+/** Parses the list between two offsets of a row. */
 export function readList<T>(row: Buffer, start: number, end: number): readonly T[] {
   return end - start === emptyList.length ? [] : JSON.parse(row.toString("utf8", start, end));
 }

@@ -1,67 +1,66 @@
 import type { AnswerStore, NewAnswer } from "../port/audit.js";
 import type { Clock } from "../port/store.js";
 import type { Environment } from "./environment.js";
-import { after, momentBytes, nothing } from "./keys.js";
+import { after, emptyValue, timeBytes } from "./keys.js";
 
-/** A row of `answers` is the moment at which it ends, then what it says. */
-const momentSize = 8;
+/** A row of `responses` is the expiry, then the sealed response. */
+const timeSize = 8;
 
-/** The answers that can be given again. An id is the hexadecimal digits of its bytes. */
-export interface Answers extends AnswerStore {
-  /** Whether an answer is kept, inside `write`. */
+/** The stored responses of idempotent calls. Ids are hexadecimal. */
+export interface Responses extends AnswerStore {
+  /** Whether a response is stored, inside `write`. */
   has(id: string): boolean;
 
-  /** Keeps an answer, inside `write`, in place of one that has ended. */
-  put(id: string, answer: NewAnswer): void;
+  /** Stores a response, inside `write`. It may replace an expired one. */
+  put(id: string, response: NewAnswer): void;
 
-  /** Whether there is something to prune. */
   needsPruning(): boolean;
 
-  /** Removes those that have ended. */
+  /** Removes expired responses. */
   prune(limit: number): void;
 }
 
-export function createAnswers({ read, tables }: Environment, clock: Clock): Answers {
-  const { answers, answerEnds } = tables;
+export function createResponses({ read, tables }: Environment, clock: Clock): Responses {
+  const { responses, responseExpirations } = tables;
 
-  function findKept(id: string): Buffer | undefined {
-    const row = answers.get(Buffer.from(id, "hex"));
+  function findUnexpired(id: string): Buffer | undefined {
+    const row = responses.get(Buffer.from(id, "hex"));
     return row && clock() < row.readDoubleBE(0) ? row : undefined;
   }
 
-  function ended(limit: number): Buffer[] {
-    return [...answerEnds.getKeys({ end: after(momentBytes(clock())), limit })];
+  function expired(limit: number): Buffer[] {
+    return [...responseExpirations.getKeys({ end: after(timeBytes(clock())), limit })];
   }
 
   return {
     async find(id) {
-      return read(() => findKept(id)?.subarray(momentSize));
+      return read(() => findUnexpired(id)?.subarray(timeSize));
     },
 
-    has: (id) => findKept(id) !== undefined,
+    has: (id) => findUnexpired(id) !== undefined,
 
     put(id, { sealed, ttl }) {
       const key = Buffer.from(id, "hex");
-      const replaced = answers.get(key);
+      const replaced = responses.get(key);
       if (replaced) {
-        answerEnds.remove(answerEndKey(replaced, key));
+        responseExpirations.remove(expirationKey(replaced, key));
       }
-      const row = Buffer.concat([momentBytes(clock() + ttl), sealed]);
-      answers.put(key, row);
-      answerEnds.put(answerEndKey(row, key), nothing);
+      const row = Buffer.concat([timeBytes(clock() + ttl), sealed]);
+      responses.put(key, row);
+      responseExpirations.put(expirationKey(row, key), emptyValue);
     },
 
-    needsPruning: () => ended(1).length > 0,
+    needsPruning: () => expired(1).length > 0,
 
     prune(limit) {
-      for (const key of ended(limit)) {
-        answers.remove(key.subarray(momentSize));
-        answerEnds.remove(key);
+      for (const key of expired(limit)) {
+        responses.remove(key.subarray(timeSize));
+        responseExpirations.remove(key);
       }
     },
   };
 }
 
-function answerEndKey(row: Buffer, key: Buffer): Buffer {
-  return Buffer.concat([row.subarray(0, momentSize), key]);
+function expirationKey(row: Buffer, key: Buffer): Buffer {
+  return Buffer.concat([row.subarray(0, timeSize), key]);
 }

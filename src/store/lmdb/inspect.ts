@@ -2,17 +2,17 @@ import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { open } from "lmdb";
 import type { ManagerEnd } from "../port/applications.js";
-import { managerEnds } from "./application-facts.js";
-import { knownSchema } from "./environment.js";
+import { managerExpirations } from "./application-attributes.js";
 import { checkFile, fileName } from "./folder.js";
+import { describeSchema, hasKnownSchema, knownSchema, maxTables, readSchema } from "./tables.js";
 
-/** What can be seen of the folder of a store without changing anything. */
+/** The state of a data folder, read without changing it. */
 export interface FolderFacts {
   readonly path: string;
   readonly isThere: boolean;
-  /** Of the folder, or of the one that it would be made in. */
+  /** Of the folder, or of the parent that it would be created in. */
   readonly isWritable: boolean;
-  /** Whether others than the owner may read it. */
+  /** Whether users other than the owner have access. */
   readonly isShared: boolean;
   readonly freeBytes: number;
   readonly store?: FileFacts | undefined;
@@ -20,26 +20,26 @@ export interface FolderFacts {
 
 export interface FileFacts {
   readonly bytes: number;
-  /** Why it cannot be opened. */
+  /** Why the store cannot be opened. */
   readonly fault?: string | undefined;
-  /** The version of its layout, where it can be read without leaving a trace. */
+  /** Absent if it cannot be read without changing the folder. */
   readonly schema?: number | undefined;
   readonly knownSchema: number;
-  /** When tenants lose their last manager, where that can be read. */
+  /** When tenants lose their last manager, if that can be read. */
   readonly managerEnds?: readonly ManagerEnd[] | undefined;
 }
 
 export async function inspectFolder(folder: string): Promise<FolderFacts> {
   const path = resolve(folder);
-  const isThere = await can(path, constants.F_OK);
-  const place = isThere ? path : await firstThatIs(dirname(path));
+  const exists = await can(path, constants.F_OK);
+  const place = exists ? path : await nearestExisting(dirname(path));
   const { bavail, bsize } = await statfs(place);
   const isWritable = await can(place, constants.W_OK | constants.X_OK);
   return {
     path,
-    isThere,
+    isThere: exists,
     isWritable,
-    isShared: isThere && ((await stat(path)).mode & 0o077) !== 0,
+    isShared: exists && ((await stat(path)).mode & 0o077) !== 0,
     freeBytes: bavail * bsize,
     store: (await can(join(path, fileName), constants.F_OK))
       ? await inspectFile(path, isWritable)
@@ -55,30 +55,35 @@ async function inspectFile(folder: string, isWritable: boolean): Promise<FileFac
   } catch (error) {
     return { bytes, knownSchema, fault: (error as Error).message };
   }
-  // Who reads is noted in the lock file, which would be made where it is missing.
+  // Readers register in the lock file, and would create it if it is missing.
   const canRead = bytes > 0 && isWritable && (await can(join(folder, "lock.mdb"), constants.W_OK));
   return { bytes, knownSchema, ...(canRead && (await readContents(folder))) };
 }
 
-async function readContents(path: string): Promise<Pick<FileFacts, "schema" | "managerEnds">> {
-  const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 32, maxReaders: 512 });
+async function readContents(path: string): Promise<Omit<FileFacts, "bytes" | "knownSchema">> {
+  const root = open({ path, noSubdir: false, readOnly: true, maxDbs: maxTables, maxReaders: 512 });
   try {
     const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });
-    const schema = Number(meta?.get("schema") ?? 0);
-    const facts = root.openDB<Buffer, Buffer>({
-      name: "application-facts",
+    if (!meta) {
+      return { schema: 0 };
+    }
+    const schema = readSchema(meta);
+    if (!hasKnownSchema(meta)) {
+      return { schema, fault: `the folder has ${describeSchema(meta)}` };
+    }
+    const attributes = root.openDB<Buffer, Buffer>({
+      name: "application-attributes",
       encoding: "binary",
       keyEncoding: "binary",
     });
-    const isCurrent = schema === knownSchema && facts !== undefined;
-    return { schema, managerEnds: isCurrent ? managerEnds(facts, Date.now()) : undefined };
+    return { schema, managerEnds: attributes && managerExpirations(attributes, Date.now()) };
   } finally {
     await root.close();
   }
 }
 
-async function firstThatIs(path: string): Promise<string> {
-  return (await can(path, constants.F_OK)) ? path : firstThatIs(dirname(path));
+async function nearestExisting(path: string): Promise<string> {
+  return (await can(path, constants.F_OK)) ? path : nearestExisting(dirname(path));
 }
 
 function can(path: string, mode: number): Promise<boolean> {

@@ -2,36 +2,36 @@ import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { KeyRecord } from "../port/records.js";
 
 /**
- * The keys of an application lie in its row one after the other, each so:
+ * The keys of an application follow each other in its row, in this layout:
  *
  *      0  id
- *     16  when it was created
- *     24  when it ends, or infinity
- *     32  when it was last used, or minus infinity
- *     40  the size of the hash, and whether the key is foreign, in the highest bit
- *     42  the hash
+ *     16  creation time
+ *     24  expiry, or infinity
+ *     32  last use, or minus infinity
+ *     40  size of the hash; the highest bit marks a foreign key
+ *     42  hash
  */
 const creationAt = 16;
-const endAt = 24;
+const expiryAt = 24;
 const useAt = 32;
 const hashSizeAt = 40;
 const headerSize = 42;
 
 const foreignFlag = 0x8000;
 
-/** How many keys an application may have, since a byte tells how many they are. */
-export const mostKeys = 255;
+/** The row has one byte for the number of keys. */
+export const maxKeys = 255;
 
 export function sizeOfKeys(keys: readonly KeyRecord[]): number {
   return keys.reduce((size, { hash }) => size + headerSize + hash.length, 0);
 }
 
-export function writeKeys(keys: readonly KeyRecord[], row: Buffer, place: number): void {
-  let start = place;
+export function writeKeys(keys: readonly KeyRecord[], row: Buffer, offset: number): void {
+  let start = offset;
   for (const { id, createdAt, expiresAt, lastUsedAt, hash, foreign } of keys) {
     writeId(id, row, start);
     row.writeDoubleBE(createdAt, start + creationAt);
-    row.writeDoubleBE(expiresAt ?? Number.POSITIVE_INFINITY, start + endAt);
+    row.writeDoubleBE(expiresAt ?? Number.POSITIVE_INFINITY, start + expiryAt);
     row.writeDoubleBE(lastUsedAt ?? Number.NEGATIVE_INFINITY, start + useAt);
     row.writeUInt16BE(hash.length | (foreign ? foreignFlag : 0), start + hashSizeAt);
     row.set(hash, start + headerSize);
@@ -39,9 +39,9 @@ export function writeKeys(keys: readonly KeyRecord[], row: Buffer, place: number
   }
 }
 
-export function readKeys(row: Buffer, place: number, count: number): readonly KeyRecord[] {
+export function readKeys(row: Buffer, offset: number, count: number): readonly KeyRecord[] {
   const keys: KeyRecord[] = [];
-  let start = place;
+  let start = offset;
   for (let index = 0; index < count; index++) {
     const end = endOfKey(row, start);
     keys.push(new StoredKey(row, start, end));
@@ -50,15 +50,15 @@ export function readKeys(row: Buffer, place: number, count: number): readonly Ke
   return keys;
 }
 
-/** Notes in a row when a key was used, and answers whether nothing newer was known. */
-export function noteKeyUse(
+/** Records in a row when a key was used, and returns false if a newer use is known. */
+export function recordKeyUse(
   row: Buffer,
-  place: number,
+  offset: number,
   count: number,
   keyId: string,
   at: number,
 ): boolean {
-  let start = place;
+  let start = offset;
   for (let index = 0; index < count; index++) {
     if (idFromBytes(row, start) === keyId && at > row.readDoubleBE(start + useAt)) {
       row.writeDoubleBE(at, start + useAt);
@@ -69,14 +69,14 @@ export function noteKeyUse(
   return false;
 }
 
-/** Every request comes here: the bytes are read by hand, which is quicker. */
+/** Hot path: reading the two bytes directly is faster than `readUInt16BE`. */
 function endOfKey(row: Buffer, start: number): number {
   const sizeAt = start + hashSizeAt;
   const size = (((row[sizeAt] as number) << 8) | (row[sizeAt + 1] as number)) & ~foreignFlag;
   return start + headerSize + size;
 }
 
-/** Reads each part of a key when it is asked for: authentication asks for the hash. */
+/** Decodes each field on access: authentication needs only the hash. */
 class StoredKey implements KeyRecord {
   constructor(
     private readonly row: Buffer,
@@ -102,8 +102,8 @@ class StoredKey implements KeyRecord {
   }
 
   get expiresAt(): number | undefined {
-    const end = this.row.readDoubleBE(this.start + endAt);
-    return end === Number.POSITIVE_INFINITY ? undefined : end;
+    const expiry = this.row.readDoubleBE(this.start + expiryAt);
+    return expiry === Number.POSITIVE_INFINITY ? undefined : expiry;
   }
 
   get lastUsedAt(): number | undefined {

@@ -1,27 +1,27 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /**
- * The keys of the tables, as bytes whose order is the order wanted:
+ * Keys of the tables, as bytes that sort in the wanted order:
  *
- *     id               16 bytes of a UUID
- *     owner, id        what a tenant or an application has, by age
- *     moment, id       what ends when
- *     moment, application, key
- *     tenant, moment, id
- *     number           8 bytes, what came when
+ *     id                        16 bytes of a UUID
+ *     owner, id                 records of a tenant or an application, by age
+ *     time, id                  records by expiry
+ *     time, application, key    expirations of applications and keys
+ *     tenant, time, id          records of a tenant by expiry
+ *     number                    8 bytes, entries of a log
  *
- * A moment is a double: those of positive numbers, infinity included, sort as
- * the numbers do.
+ * A time is a big-endian double. The bytes of positive doubles, infinity
+ * included, sort like the numbers.
  */
 
 const idSize = 16;
-const momentSize = 8;
+const timeSize = 8;
 const numberSize = 8;
 
-/** The value of rows whose key says all. */
-export const nothing = Buffer.alloc(0);
+/** The value of rows that are only a key. */
+export const emptyValue = Buffer.alloc(0);
 
-/** The key of an end that is none of a key but of the application itself. */
+/** Stands for the application itself in an {@link expirationKey}. */
 export const noKeyId = "00000000-0000-0000-0000-000000000000";
 
 export function ownedKey(ownerId: string, id: string): Buffer {
@@ -31,64 +31,63 @@ export function ownedKey(ownerId: string, id: string): Buffer {
   return key;
 }
 
-export function momentKey(moment: number, id: string): Buffer {
-  const key = Buffer.allocUnsafe(momentSize + idSize);
-  key.writeDoubleBE(moment, 0);
-  writeId(id, key, momentSize);
+export function timeKey(time: number, id: string): Buffer {
+  const key = Buffer.allocUnsafe(timeSize + idSize);
+  key.writeDoubleBE(time, 0);
+  writeId(id, key, timeSize);
   return key;
 }
 
-export function endKey(moment: number, applicationId: string, keyId: string): Buffer {
-  const key = Buffer.allocUnsafe(momentSize + idSize + idSize);
-  key.writeDoubleBE(moment, 0);
-  writeId(applicationId, key, momentSize);
-  writeId(keyId, key, momentSize + idSize);
+export function expirationKey(time: number, applicationId: string, keyId: string): Buffer {
+  const key = Buffer.allocUnsafe(timeSize + idSize + idSize);
+  key.writeDoubleBE(time, 0);
+  writeId(applicationId, key, timeSize);
+  writeId(keyId, key, timeSize + idSize);
   return key;
 }
 
-/** What an {@link endKey} was made of; it has no id of a key where the application itself ends. */
-export function readEndKey(key: Buffer) {
-  const keyId = idFromBytes(key, momentSize + idSize);
+/** `keyId` is undefined for the application itself. */
+export function parseExpirationKey(key: Buffer) {
+  const keyId = idFromBytes(key, timeSize + idSize);
   return {
-    at: momentOf(key),
-    applicationId: idFromBytes(key, momentSize),
+    at: timeOf(key),
+    applicationId: idFromBytes(key, timeSize),
     keyId: keyId === noKeyId ? undefined : keyId,
   };
 }
 
-export function tenantMomentKey(tenantId: string, moment: number, id: string): Buffer {
-  const key = Buffer.allocUnsafe(idSize + momentSize + idSize);
+export function tenantTimeKey(tenantId: string, time: number, id: string): Buffer {
+  const key = Buffer.allocUnsafe(idSize + timeSize + idSize);
   writeId(tenantId, key, 0);
-  key.writeDoubleBE(moment, idSize);
-  writeId(id, key, idSize + momentSize);
+  key.writeDoubleBE(time, idSize);
+  writeId(id, key, idSize + timeSize);
   return key;
 }
 
-/** Sorts before all keys of what the owner has. */
-export function beforeOwned(ownerId: string): Buffer {
+export function ownerPrefix(ownerId: string): Buffer {
   const key = Buffer.allocUnsafe(idSize);
   writeId(ownerId, key, 0);
   return key;
 }
 
-/** Sorts after all keys that begin with these bytes. */
+/** Sorts after all keys that start with these bytes. */
 export function after(prefix: Buffer): Buffer {
   return Buffer.concat([prefix, Buffer.alloc(idSize + idSize + 1, 0xff)]);
 }
 
-/** The range of the keys of what a tenant has whose moment has come. */
-export function endedRange(tenantId: string, now: number) {
-  const start = beforeOwned(tenantId);
-  return { start, end: after(Buffer.concat([start, momentBytes(now)])) };
+/** The range of a tenant's expired records in an index by tenant and time. */
+export function expiredRange(tenantId: string, now: number) {
+  const start = ownerPrefix(tenantId);
+  return { start, end: after(Buffer.concat([start, timeBytes(now)])) };
 }
 
-export function momentOf(key: Buffer): number {
+export function timeOf(key: Buffer): number {
   return key.readDoubleBE(0);
 }
 
-export function momentBytes(moment: number): Buffer {
-  const bytes = Buffer.allocUnsafe(momentSize);
-  bytes.writeDoubleBE(moment, 0);
+export function timeBytes(time: number): Buffer {
+  const bytes = Buffer.allocUnsafe(timeSize);
+  bytes.writeDoubleBE(time, 0);
   return bytes;
 }
 
@@ -102,7 +101,6 @@ export function numberOf(key: Buffer): number {
   return Number(key.readBigUInt64BE(0));
 }
 
-/** The bytes of the id that a key ends with. */
-export function idAtEnd(key: Buffer): Buffer {
+export function trailingId(key: Buffer): Buffer {
   return key.subarray(-idSize);
 }

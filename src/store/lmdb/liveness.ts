@@ -1,8 +1,8 @@
 import type { SessionWithApplication } from "../port/records.js";
 import { isRevoked } from "../port/sessions.js";
 
-/** Whether a record is there at a moment. */
-export function isAlive<R extends { readonly expiresAt?: number | undefined }>(
+/** Whether a record exists and has not expired. */
+export function isUnexpired<R extends { readonly expiresAt?: number | undefined }>(
   record: R | undefined,
   now: number,
 ): record is R {
@@ -13,13 +13,13 @@ export function isAlive<R extends { readonly expiresAt?: number | undefined }>(
   return expiresAt === undefined || now < expiresAt;
 }
 
-/** Whether a session is there at a moment: it ends with its application and with its authorizer. */
-export function isSessionThere(found: SessionWithApplication | undefined, now: number): boolean {
+/** Whether a session is unexpired and not revoked. It expires with its application and with its authorizer. */
+export function isSessionValid(found: SessionWithApplication | undefined, now: number): boolean {
   return (
     found !== undefined &&
-    isAlive(found.session, now) &&
-    isAlive(found.application, now) &&
-    (found.authorizer === undefined || isAlive(found.authorizer, now)) &&
+    isUnexpired(found.session, now) &&
+    isUnexpired(found.application, now) &&
+    (found.authorizer === undefined || isUnexpired(found.authorizer, now)) &&
     !isRevoked(found)
   );
 }

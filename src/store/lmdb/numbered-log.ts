@@ -5,45 +5,43 @@ import type { Environment } from "./environment.js";
 import { numberKey, numberOf } from "./keys.js";
 
 /**
- * What happened, in the order of the commits of all processes. Entries are
- * numbered from one without gaps; the oldest ones go, the newest one never
- * does, so that no number is given twice.
+ * A log in the commit order of all processes. Entries are numbered from one
+ * without gaps. Old entries are pruned, but never the newest, so that no number
+ * is used twice.
  */
 export interface NumberedLog<E extends LogEntry> {
-  /** The number of the oldest entry that is kept, or one more than the newest where there is none. */
+  /** The number of the oldest stored entry, or 1 if there is none. */
   first(): number;
 
   /** The number of the newest entry, or zero. */
   last(): number;
 
-  /** The entries after a number, in their order: so many at most, and fewer where they are large. */
+  /** Up to `limit` entries after a number, in order. Large entries make it fewer. */
   after(number: number, limit: number): E[];
 
-  /** Whether an entry has been kept for as long as it is to be: others of its time may be gone. */
+  /** Whether an entry is past its retention. Others of the same age may be pruned. */
   isOld(entry: E): boolean;
 
-  /** Whether there is something to prune. */
   needsPruning(): boolean;
 
-  /** Removes some of the oldest entries, as far as they are old. */
+  /** Removes up to `limit` entries that are past their retention. */
   prune(limit: number): void;
 }
 
 export interface LogEntry {
   readonly number: number;
   readonly tenantId: string;
-  /** When it was written. */
   readonly loggedAt: number;
 }
 
 type Row = string | Buffer;
 
-export interface LogOptions<V extends Row, E extends LogEntry> {
+interface LogOptions<V extends Row, E extends LogEntry> {
   readonly table: Database<V, Buffer>;
   readonly open: (number: number, row: V) => E;
-  /** Milliseconds for which entries are kept. */
+  /** In milliseconds. */
   readonly retention: number;
-  /** Removes what else was written with an entry. */
+  /** Removes the index rows of an entry. */
   readonly onPrune?: (entry: E) => void;
 }
 
@@ -52,7 +50,7 @@ export function createNumberedLog<V extends Row, E extends LogEntry>(
   clock: Clock,
   { table, open, retention, onPrune }: LogOptions<V, E>,
 ) {
-  /** The newest number, as an attempt to write knows it. */
+  /** The newest number, as cached by a write attempt. */
   let newest = { attempt: 0, number: 0 };
 
   function last(): number {
@@ -62,7 +60,7 @@ export function createNumberedLog<V extends Row, E extends LogEntry>(
     return 0;
   }
 
-  /** To look for the newest entry takes longer than to write one: those that are written together look once. */
+  /** Finding the newest entry takes longer than writing one, so writes of one attempt share the lookup. */
   function nextNumber(): number {
     const current = attempt();
     const number = (newest.attempt === current ? newest.number : last()) + 1;
@@ -71,10 +69,10 @@ export function createNumberedLog<V extends Row, E extends LogEntry>(
   }
 
   function after(number: number, limit: number): E[] {
-    const room = createPageBudget();
+    const budget = createPageBudget();
     const entries: E[] = [];
     for (const { key, value } of table.getRange({ start: numberKey(number + 1), limit })) {
-      if (!room.tryAdd(value.length)) {
+      if (!budget.tryAdd(value.length)) {
         break;
       }
       entries.push(open(numberOf(key), value));
@@ -82,17 +80,16 @@ export function createNumberedLog<V extends Row, E extends LogEntry>(
     return entries;
   }
 
-  /** One that was written when the clock was far ahead must not keep all that came after it. */
+  /** An entry that was written while the clock was far ahead must not block pruning. */
   function isOld({ loggedAt }: E): boolean {
     return Math.abs(clock() - loggedAt) > retention;
   }
 
-  /** The oldest entries that may be removed. */
   function prunable(limit: number): E[] {
     const newest = last();
     const entries = after(0, limit);
-    const kept = entries.findIndex((entry) => !isOld(entry) || entry.number === newest);
-    return kept < 0 ? entries : entries.slice(0, kept);
+    const firstKept = entries.findIndex((entry) => !isOld(entry) || entry.number === newest);
+    return firstKept < 0 ? entries : entries.slice(0, firstKept);
   }
 
   const log: NumberedLog<E> = {
@@ -119,7 +116,7 @@ export function createNumberedLog<V extends Row, E extends LogEntry>(
   return {
     ...log,
 
-    /** Adds a row inside `write`, and answers its number. */
+    /** Adds a row inside `write`, and returns its number. */
     add(row: V): number {
       const number = nextNumber();
       table.put(numberKey(number), row);

@@ -6,54 +6,47 @@ interface Versioned {
   readonly version: number;
 }
 
-/** A record to write; its version is that of the record it replaces. */
-export type Unwritten<R extends Versioned> = Omit<R, "version" | "document"> & {
+/** A record to write. Its version is that of the record it replaces. */
+export type RecordInput<R extends Versioned> = Omit<R, "version" | "document"> & {
   readonly version?: number;
 };
 
-/** How the rows of a table are laid out. Their first byte is the number of the layout. */
+/** Encodes and decodes the rows of a table. Their first byte is the layout number. */
 export interface Layout<R extends Versioned> {
-  encode(record: Unwritten<R>, layout: number, version: number): Buffer;
-  /** Brings a row of an earlier layout into the one of today. */
-  renew(row: Buffer, layout: number): Buffer;
-  /** Answers the record of a row, which is then the record's own. */
+  encode(record: RecordInput<R>, layout: number, version: number): Buffer;
+  /** Returns the record of a row, which takes ownership of the buffer. */
   open(id: string, row: Buffer): R;
 }
 
-/** The records of one table. Their version grows with each write, and tells nothing of other records. */
+/** The records of one table. The version of a record grows with each write. */
 export interface Records<R extends Versioned> {
   /** Reads a record inside `read` or `write`. */
   find(id: string): R | undefined;
 
-  /** Writes a record inside `write`, and answers what was written. */
-  put(record: Unwritten<R>): R;
+  /** Writes a record inside `write`, and returns the record as stored. */
+  put(record: RecordInput<R>): R;
 
-  /** Rewrites a row inside `write`, unless `revise` answers nothing; the version of the record stays. */
-  revise(id: string, revise: (row: Buffer) => Buffer | undefined): void;
+  /** Rewrites a row inside `write`, unless `rewrite` returns undefined. The version stays the same. */
+  rewrite(id: string, rewrite: (row: Buffer) => Buffer | undefined): void;
 
   remove(id: string): void;
 
-  /** The records that follow an id, in the order of their ids, inside `read`: so many at most, and fewer where they are large. */
+  /** Returns up to `limit` records after an id, in the order of their ids, inside `read`. Large records make it fewer. */
   after(id: string | undefined, limit: number): R[];
 }
 
 const leastId = "00000000-0000-0000-0000-000000000000";
 
-/** The number of the layouts of today. */
-const layoutNumber = 2;
+/** Reserved for rows that a later version lays out differently. */
+const layoutNumber = 1;
 
 export function createRecords<R extends Versioned>(
   table: Database<Buffer, string>,
-  { encode, renew, open }: Layout<R>,
+  { encode, open }: Layout<R>,
 ): Records<R> {
-  /** Reads a row, in the layout of today. */
   function read(id: string): Buffer | undefined {
     const bytes = table.getBinaryFast(id);
-    if (!bytes) {
-      return undefined;
-    }
-    const row = copyOf(bytes);
-    return row[0] === layoutNumber ? row : renew(row, layoutNumber);
+    return bytes && copyOf(bytes);
   }
 
   return {
@@ -63,18 +56,18 @@ export function createRecords<R extends Versioned>(
     },
 
     put(record) {
-      // A record that comes back after it was gone must not have a version that it had before.
+      // A record that is deleted and imported again must not reuse a version.
       const version = record.version === undefined ? Date.now() : record.version + 1;
       const row = encode(record, layoutNumber, version);
       table.put(record.id, row);
       return open(record.id, row);
     },
 
-    revise(id, revise) {
+    rewrite(id, rewrite) {
       const row = read(id);
-      const revised = row && revise(row);
-      if (revised) {
-        table.put(id, revised);
+      const rewritten = row && rewrite(row);
+      if (rewritten) {
+        table.put(id, rewritten);
       }
     },
 
@@ -84,11 +77,11 @@ export function createRecords<R extends Versioned>(
 
     after(id, limit) {
       const exclusiveStart = id !== undefined;
-      const room = createPageBudget();
+      const budget = createPageBudget();
       const records: R[] = [];
       for (const next of table.getKeys({ start: id ?? leastId, exclusiveStart, limit })) {
         const row = read(next) as Buffer;
-        if (!room.tryAdd(row.length)) {
+        if (!budget.tryAdd(row.length)) {
           break;
         }
         records.push(open(next, row));
@@ -98,7 +91,7 @@ export function createRecords<R extends Versioned>(
   };
 }
 
-/** What lmdb answers lies where its next answer will lie, and is only as long as it says of itself. */
+/** LMDB reuses the buffer for the next read, and its `length` property is shorter than the buffer. */
 function copyOf({ buffer, byteOffset, length }: Buffer): Buffer {
   const copy = Buffer.allocUnsafe(length);
   copy.set(new Uint8Array(buffer, byteOffset, length));

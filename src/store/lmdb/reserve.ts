@@ -4,49 +4,48 @@ import { open } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import type { RootDatabase } from "lmdb";
-import type { Tables } from "./environment.js";
+import type { Tables } from "./tables.js";
 import type { SpaceGuard } from "./write-queue.js";
 
 const megabyte = 1024 * 1024;
 
-/** The space that is kept for revocations and upkeep. */
+/** Disk space reserved for revocations and maintenance. */
 const reserveSize = 16 * megabyte;
 
-/** What the largest change may take, its event and its kept answer included. */
+/** The most that one change takes, including its event and its stored response. */
 const largestChange = 4 * megabyte;
 
-/** What most revocations take less than, the pages that they copy included. */
-const usualRevocation = megabyte / 8;
+/** Most revocations take less, including the pages that they copy. */
+const typicalRevocation = megabyte / 8;
 
-/** What must be free on the disk, beside the reserve, before the reserve is filled up again. */
-const spaceBeside = 2 * largestChange;
+/** The free space, besides the reserve, that is required to refill the reserve. */
+const refillMargin = 2 * largestChange;
 
-/** While more than this is free on the disk, nothing has to be kept. */
-const plenty = 1024 * megabyte;
+/** Above this much free space, no reserve is needed. */
+const ampleSpace = 1024 * megabyte;
 
-/** How long ordinary changes are refused before the space is counted again, in milliseconds. */
+/** Milliseconds for which ordinary changes are refused before free space is checked again. */
 const recountInterval = 100;
 
 /**
- * Space for revocations on a full disk. The file `reserve` next to the data
- * takes it up, so that nobody else does, and is made shorter when a revocation
- * needs it. Other changes are refused before they use the last of the space,
- * wherever that is: on the disk, in the file, or in pages of the data file
- * that hold nothing, which LMDB uses again.
+ * Keeps revocations possible on a full disk. The file `reserve` next to the
+ * data occupies space, and is truncated when a revocation needs it. Other
+ * changes are refused before they use the last of the free space, which is the
+ * sum of the free disk space, the file, and the free pages of the data file.
  */
 export interface Reserve extends SpaceGuard {
-  /** Whether no more than the reserve is left. */
-  isAllThatIsLeft(): boolean;
+  /** Whether no space but the reserve is left. */
+  isOnlySpaceLeft(): boolean;
 
-  /** Fills the file up where the disk has space for it, and not plenty. */
-  restore(): Promise<void>;
+  /** Refills the file if free space is scarce but sufficient. */
+  refill(): Promise<void>;
 }
 
 export function createReserve(folder: string, root: RootDatabase, tables: Tables): Reserve {
   const path = join(folder, "reserve");
   let recountAt = 0;
 
-  /** Where the system does not tell, a write tells whether it finds space. */
+  /** Infinite if the system cannot report it: the write itself then fails on a full disk. */
   function freeOnDisk(): number {
     try {
       const { bavail, bsize } = statfsSync(folder);
@@ -60,7 +59,7 @@ export function createReserve(folder: string, root: RootDatabase, tables: Tables
     return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** How many of so many changes find space beside the reserve. To look inside the data file takes time, and is often needless. */
+  /** How many of the wanted changes fit besides the reserve. Counting free pages is slow, and rarely needed. */
   function countFitting(wanted: number): number {
     const onDisk = freeOnDisk();
     if (changesIn(onDisk) >= wanted) {
@@ -70,7 +69,7 @@ export function createReserve(folder: string, root: RootDatabase, tables: Tables
   }
 
   return {
-    isAllThatIsLeft: () => countFitting(1) <= 0,
+    isOnlySpaceLeft: () => countFitting(1) <= 0,
 
     checkSpace(wanted) {
       if (performance.now() >= recountAt) {
@@ -80,13 +79,13 @@ export function createReserve(folder: string, root: RootDatabase, tables: Tables
         }
         recountAt = performance.now() + recountInterval;
       }
-      throw Object.assign(new Error("the space that is left is kept for revocations"), {
+      throw Object.assign(new Error("the remaining disk space is reserved for revocations"), {
         code: constants.errno.ENOSPC,
       });
     },
 
     makeSpace(wanted) {
-      const missing = largestChange + wanted * usualRevocation - freeOnDisk();
+      const missing = largestChange + wanted * typicalRevocation - freeOnDisk();
       if (missing <= 0) {
         return;
       }
@@ -94,26 +93,26 @@ export function createReserve(folder: string, root: RootDatabase, tables: Tables
         const size = fileSize();
         truncateSync(path, Math.max(0, size - missing));
       } catch {
-        // The data file may have pages that hold nothing.
+        // The data file may have free pages.
       }
     },
 
-    async restore() {
+    async refill() {
       const free = freeOnDisk();
-      const missing = free > plenty ? 0 : reserveSize - fileSize();
-      if (missing > 0 && free >= missing + spaceBeside) {
+      const missing = free > ampleSpace ? 0 : reserveSize - fileSize();
+      if (missing > 0 && free >= missing + refillMargin) {
         await fill(path).catch(() => {});
       }
     },
   };
 }
 
-/** How many changes find space beside the reserve. */
+/** How many changes fit besides the reserve. */
 function changesIn(space: number): number {
   return Math.floor((space - reserveSize) / largestChange);
 }
 
-/** The bytes of the data file whose pages belong to no table. */
+/** The size of the data file's free pages. */
 function freeInside(root: RootDatabase, tables: Tables): number {
   const { lastPageNumber, root: names, free } = root.getStats() as RootStats;
   const counted = [names, free, ...Object.values(tables).map((table) => table.getStats())];
@@ -122,7 +121,7 @@ function freeInside(root: RootDatabase, tables: Tables): number {
   return (lastPageNumber + 1 - used) * names.pageSize;
 }
 
-/** What lmdb tells of a table. */
+/** lmdb's statistics of a table, which its types lack. */
 interface TableStats {
   readonly pageSize: number;
   readonly treeBranchPageCount: number;
@@ -142,7 +141,7 @@ function pagesOf(stats: TableStats): number {
   return stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages;
 }
 
-/** Writes all of the file: holes would take up no space, nor would zeros on a disk that compresses. */
+/** Writes random bytes: sparse ranges, or zeros on a compressing disk, would occupy no space. */
 async function fill(path: string): Promise<void> {
   const file = await open(path, fileFlags.O_WRONLY | fileFlags.O_CREAT, 0o600);
   try {

@@ -1,60 +1,59 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, SessionRecord } from "../port/records.js";
 import type { SessionQuery } from "../port/store.js";
-import type { Tables } from "./environment.js";
 import {
   after,
-  beforeOwned,
-  idAtEnd,
-  momentBytes,
-  momentKey,
-  momentOf,
-  nothing,
+  emptyValue,
   ownedKey,
+  ownerPrefix,
+  timeBytes,
+  timeKey,
+  timeOf,
+  trailingId,
 } from "./keys.js";
+import type { Tables } from "./tables.js";
 
-/** What is kept beside the records of sessions, to list, count, end and sweep them. */
+/** The indexes that list, count, expire and sweep sessions. All methods run inside `read` or `write`. */
 export interface SessionIndex {
   add(session: SessionRecord): void;
   remove(session: SessionRecord): void;
 
-  /** Counts a session no longer that has expired. */
+  /** Removes an expired session from the count of open sessions. */
   expire(session: SessionRecord): void;
 
-  /** In how many milliseconds there may be room, where so many sessions of an application are open; otherwise 0. */
   waitFor: OpenSessions["waitFor"];
 
   /**
    * The ids of the sessions of a tenant, or of those that an application opened
-   * or authorized, dead ones included, newest first, after an id.
+   * or authorized, newest first, after an id. Includes expired and revoked ones.
    */
   idsAfter(query: SessionOwners, id?: string): Iterable<string>;
 
-  /** Has the sweeper look for revoked sessions among those that an application opened or authorized. */
-  sweepLater(applicationId: string): void;
+  /** Schedules the removal of revoked sessions that an application opened or authorized. */
+  scheduleSweep(applicationId: string): void;
 }
 
 type SessionOwners = Pick<SessionQuery, "tenantId" | "applicationId" | "authorizedBy">;
 
 export function createSessionIndex(tables: Tables): SessionIndex {
-  const { sessionEnds, sessionsByTenant, sessionsByApplication, orphaned } = tables;
+  const { sessionExpirations, sessionsByTenant, sessionsByApplication, sessionSweeps } = tables;
   const open = createOpenSessions(tables);
   return {
     add(session) {
       const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
       open.add(session);
-      sessionEnds.put(momentKey(expiresAt, id), nothing);
-      sessionsByTenant.put(ownedKey(tenantId, id), nothing);
-      sessionsByApplication.put(ownedKey(applicationId, id), nothing);
+      sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
+      sessionsByTenant.put(ownedKey(tenantId, id), emptyValue);
+      sessionsByApplication.put(ownedKey(applicationId, id), emptyValue);
       if (authorizedBy !== undefined) {
-        sessionsByApplication.put(ownedKey(authorizedBy, id), nothing);
+        sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
       }
     },
 
     remove(session) {
       const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
       open.remove(session);
-      sessionEnds.remove(momentKey(expiresAt, id));
+      sessionExpirations.remove(timeKey(expiresAt, id));
       sessionsByTenant.remove(ownedKey(tenantId, id));
       sessionsByApplication.remove(ownedKey(applicationId, id));
       if (authorizedBy !== undefined) {
@@ -70,18 +69,18 @@ export function createSessionIndex(tables: Tables): SessionIndex {
       const owner = applicationId ?? authorizedBy;
       const table = owner === undefined ? sessionsByTenant : sessionsByApplication;
       const ownerId = owner ?? tenantId;
-      const end = beforeOwned(ownerId);
+      const end = ownerPrefix(ownerId);
       const start = id === undefined ? after(end) : ownedKey(ownerId, id);
       for (const key of table.getKeys({ start, exclusiveStart: true, end, reverse: true })) {
-        yield idFromBytes(idAtEnd(key));
+        yield idFromBytes(trailingId(key));
       }
     },
 
-    sweepLater(applicationId) {
-      const start = beforeOwned(applicationId);
+    scheduleSweep(applicationId) {
+      const start = ownerPrefix(applicationId);
       const owned = sessionsByApplication.getKeys({ start, end: after(start), limit: 1 });
       if ([...owned].length > 0) {
-        orphaned.put(start, start);
+        sessionSweeps.put(start, start);
       }
     },
   };
@@ -90,23 +89,22 @@ export function createSessionIndex(tables: Tables): SessionIndex {
 /** Counts the open sessions of applications, inside `write`. */
 interface OpenSessions {
   add(session: SessionRecord): void;
-  /** Takes out a session that has ended, or that is to be added with another end. */
+  /** Removes a session that has expired or is added again with another expiry. */
   remove(session: SessionRecord): void;
-  /** In how many milliseconds the first of an application's sessions expires, where so many are open; 0 where fewer are. */
+  /** Milliseconds until the first session of an application expires if `quota` are open; otherwise 0. */
   waitFor(application: ApplicationRecord, quota: number, now: number): number;
 }
 
-/** Rows read at a time. */
 const batchSize = 500;
 
 const epochAt = 16;
 const prefixSize = 20;
 
 /**
- * A key of `openSessions` begins with an application and an epoch. That alone
- * is the key of a count; followed by the end and the id of a session it is one
- * of the sessions counted. A count of an earlier epoch goes with the last of
- * its sessions, when the sweeper removes them.
+ * A key of `openSessions` starts with an application and an epoch. These alone
+ * are the key of the count. With the expiry and the id of a session, they are
+ * the key of one counted session. The count of an earlier epoch is removed with
+ * the last of its sessions, by the sweeper.
  */
 function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions">): OpenSessions {
   function countOf(prefix: Buffer): number {
@@ -123,9 +121,9 @@ function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions"
     table.put(prefix, value);
   }
 
-  /** Takes out those that have expired and that no sweep has found yet, and returns how many are left. */
-  function takeOutExpired(prefix: Buffer, count: number, now: number): number {
-    const end = after(Buffer.concat([prefix, momentBytes(now)]));
+  /** Removes expired sessions that are not swept yet, and returns how many are left. */
+  function removeExpired(prefix: Buffer, count: number, now: number): number {
+    const end = after(Buffer.concat([prefix, timeBytes(now)]));
     const range = { start: prefix, exclusiveStart: true, end, limit: batchSize };
     let left = count;
     for (;;) {
@@ -148,7 +146,7 @@ function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions"
     add(session) {
       const key = keyOf(session);
       if (!table.doesExist(key)) {
-        table.put(key, nothing);
+        table.put(key, emptyValue);
         const prefix = key.subarray(0, prefixSize);
         setCount(prefix, countOf(prefix) + 1);
       }
@@ -166,7 +164,7 @@ function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions"
     waitFor({ id, sessionEpoch }, quota, now) {
       const prefix = prefixOf(id, sessionEpoch);
       const count = countOf(prefix);
-      if (count < quota || takeOutExpired(prefix, count, now) < quota) {
+      if (count < quota || removeExpired(prefix, count, now) < quota) {
         return 0;
       }
       const [first] = table.getKeys({
@@ -175,7 +173,7 @@ function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions"
         end: after(prefix),
         limit: 1,
       });
-      return first ? momentOf(first.subarray(prefixSize)) - now : 0;
+      return first ? timeOf(first.subarray(prefixSize)) - now : 0;
     },
   };
 }
@@ -190,5 +188,5 @@ function prefixOf(applicationId: string, epoch: number): Buffer {
 function keyOf({ id, applicationId, epoch, expiresAt }: SessionRecord): Buffer {
   const sessionId = Buffer.allocUnsafe(16);
   writeId(id, sessionId, 0);
-  return Buffer.concat([prefixOf(applicationId, epoch), momentBytes(expiresAt), sessionId]);
+  return Buffer.concat([prefixOf(applicationId, epoch), timeBytes(expiresAt), sessionId]);
 }

@@ -3,14 +3,14 @@ import type { ApplicationRecord, SessionRecord, SessionWithApplication } from ".
 import { withApplications } from "../port/sessions.js";
 import type { Clock, SessionQuery, SessionStore } from "../port/store.js";
 import type { Environment } from "./environment.js";
-import { isSessionThere } from "./liveness.js";
+import { isSessionValid } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
-/** Rows looked at in one turn of the event loop: those that are dead may be many. */
-const mostPerTurn = 500;
+/** Rows read per turn of the event loop: many may be expired or revoked. */
+const maxRowsPerTick = 500;
 
-/** Makes the reading of sessions page by page. What of them is there is judged row by row. */
+/** Lists sessions page by page. Validity is checked row by row. */
 export function createSessionList(
   { read }: Environment,
   sessions: Records<SessionRecord>,
@@ -18,33 +18,32 @@ export function createSessionList(
   index: SessionIndex,
   clock: Clock,
 ): SessionStore["list"] {
-  /** Finds applications, each once. */
-  function createFind(): (id: string) => ApplicationRecord | undefined {
-    const known = new Map<string, ApplicationRecord | undefined>();
+  function createCachedFind(): (id: string) => ApplicationRecord | undefined {
+    const cache = new Map<string, ApplicationRecord | undefined>();
     return (id) => {
-      if (!known.has(id)) {
-        known.set(id, applications.find(id));
+      if (!cache.has(id)) {
+        cache.set(id, applications.find(id));
       }
-      return known.get(id);
+      return cache.get(id);
     };
   }
 
-  /** Adds what is found to the items, until there is one too many, and answers after which id to go on, if at all. */
-  function look(query: SessionQuery, id: string | undefined, items: SessionWithApplication[]) {
-    const find = createFind();
+  /** Adds matches until there is one more than a page. Returns the id to continue after, if any. */
+  function readBatch(query: SessionQuery, id: string | undefined, items: SessionWithApplication[]) {
+    const find = createCachedFind();
     const now = clock();
-    let looked = 0;
+    let read = 0;
     for (const next of index.idsAfter(query, id)) {
       const session = sessions.find(next);
       const found =
-        session && isAskedFor(session, query) ? withApplications(session, find) : undefined;
-      if (found && isSessionThere(found, now)) {
+        session && matchesQuery(session, query) ? withApplications(session, find) : undefined;
+      if (found && isSessionValid(found, now)) {
         items.push(found);
       }
       if (items.length > query.size) {
         return undefined;
       }
-      if (++looked === mostPerTurn) {
+      if (++read === maxRowsPerTick) {
         return next;
       }
     }
@@ -54,18 +53,18 @@ export function createSessionList(
   return async (query, signal) => {
     const items: SessionWithApplication[] = [];
     signal?.throwIfAborted();
-    let id = read(() => look(query, query.after, items));
+    let id = read(() => readBatch(query, query.after, items));
     while (id !== undefined) {
       await yieldToEventLoop();
       signal?.throwIfAborted();
       const after = id;
-      id = read(() => look(query, after, items));
+      id = read(() => readBatch(query, after, items));
     }
     return { items: items.slice(0, query.size), more: items.length > query.size };
   };
 }
 
-function isAskedFor(session: SessionRecord, query: SessionQuery): boolean {
+function matchesQuery(session: SessionRecord, query: SessionQuery): boolean {
   const { tenantId, applicationId, authorizedBy, authorized } = query;
   const isAuthorized = session.authorizedAt !== undefined;
   return (

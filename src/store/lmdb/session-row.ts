@@ -2,29 +2,28 @@ import type { RuleRecord } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { SessionRecord } from "../port/records.js";
 import { readList, toGrantsText } from "./grants-text.js";
-import { isTextRow, readTextRow } from "./old-row.js";
-import type { Layout, Unwritten } from "./records.js";
+import type { Layout, RecordInput } from "./records.js";
 
 /**
- * A row of `sessions` is all but the grants at fixed places, then the hashes,
- * then the permissions and the rules in JSON:
+ * A row of `sessions` has fixed fields, then the hashes, then the permissions
+ * and the rules in JSON:
  *
- *      0  the number of this layout
- *      2  the sizes of the hashes of key and nonce
+ *      0  layout number
+ *      2  sizes of the key hash and the nonce hash
  *      6  version
- *     14  when it was created
- *     22  when it ends
- *     30  when it was authorized, or infinity
- *     38  tenant, application, and by whom it was authorized
- *     86  where the rules begin
- *     90  how often the sessions of the application had been revoked
- *     94  the hashes, the permissions, the rules
+ *     14  creation time
+ *     22  expiry
+ *     30  authorization time, or infinity
+ *     38  ids of tenant, application and authorizer
+ *     86  start of the rules
+ *     90  session epoch
+ *     94  hashes, permissions, rules
  */
 const keyHashSizeAt = 2;
 const nonceHashSizeAt = 4;
 const versionAt = 6;
 const creationAt = 14;
-const endAt = 22;
+const expiryAt = 22;
 const authorizationAt = 30;
 const tenantAt = 38;
 const applicationAt = 54;
@@ -36,26 +35,9 @@ const headerSize = 94;
 export const sessionLayout: Layout<SessionRecord> = {
   encode,
   open: (id, row) => new StoredSession(id, row),
-
-  renew(row, layout) {
-    if (isTextRow(row)) {
-      const { version, ...record } = readTextRow<SessionRecord>(row, ["keyHash", "nonceHash"]);
-      return encode({ ...record, epoch: 0 }, layout, version);
-    }
-    return renewLayout1(row, layout);
-  },
 };
 
-/** The first layout was this one without the epoch. */
-function renewLayout1(row: Buffer, layout: number): Buffer {
-  const epoch = Buffer.alloc(headerSize - epochAt);
-  const renewed = Buffer.concat([row.subarray(0, epochAt), epoch, row.subarray(epochAt)]);
-  renewed[0] = layout;
-  renewed.writeUInt32BE(row.readUInt32BE(rulesAt) + epoch.length, rulesAt);
-  return renewed;
-}
-
-function encode(record: Unwritten<SessionRecord>, layout: number, version: number): Buffer {
+function encode(record: RecordInput<SessionRecord>, layout: number, version: number): Buffer {
   const { keyHash, nonceHash } = record;
   const { permissions, rules } = toGrantsText(record);
   const nonceHashStart = headerSize + keyHash.length;
@@ -69,7 +51,7 @@ function encode(record: Unwritten<SessionRecord>, layout: number, version: numbe
   row.writeUInt16BE(nonceHash.length, nonceHashSizeAt);
   row.writeDoubleBE(version, versionAt);
   row.writeDoubleBE(record.createdAt, creationAt);
-  row.writeDoubleBE(record.expiresAt, endAt);
+  row.writeDoubleBE(record.expiresAt, expiryAt);
   row.writeDoubleBE(record.authorizedAt ?? Number.POSITIVE_INFINITY, authorizationAt);
   writeId(record.tenantId, row, tenantAt);
   writeId(record.applicationId, row, applicationAt);
@@ -85,7 +67,7 @@ function encode(record: Unwritten<SessionRecord>, layout: number, version: numbe
   return row;
 }
 
-/** Reads each part of a row when it is first asked for: most requests ask for few. */
+/** Decodes each field on first access: most requests need only a few. */
 class StoredSession implements SessionRecord {
   #permissions?: readonly string[];
   #rules?: readonly RuleRecord[];
@@ -116,12 +98,12 @@ class StoredSession implements SessionRecord {
   }
 
   get expiresAt(): number {
-    return this.row.readDoubleBE(endAt);
+    return this.row.readDoubleBE(expiryAt);
   }
 
   get authorizedAt(): number | undefined {
-    const moment = this.row.readDoubleBE(authorizationAt);
-    return moment === Number.POSITIVE_INFINITY ? undefined : moment;
+    const time = this.row.readDoubleBE(authorizationAt);
+    return time === Number.POSITIVE_INFINITY ? undefined : time;
   }
 
   get authorizedBy(): string | undefined {

@@ -3,22 +3,22 @@ import { SessionQuotaReached } from "../port/errors.js";
 import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock, SessionStore } from "../port/store.js";
-import type { TrailWriter } from "./audit.js";
+import type { AuditWriter } from "./audit.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import { askFirst, Refused } from "./errors.js";
-import { isAlive, isSessionThere } from "./liveness.js";
+import { Refused, refuseOnThrow } from "./errors.js";
+import { isSessionValid, isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 import { createSessionList } from "./session-queries.js";
 
-export interface SessionStoreParts {
+interface SessionStoreParts {
   readonly environment: Environment;
   readonly sessions: Records<SessionRecord>;
   readonly applications: Records<ApplicationRecord>;
   readonly index: SessionIndex;
   readonly log: ChangeLog;
-  readonly trails: TrailWriter;
+  readonly audit: AuditWriter;
   readonly clock: Clock;
   readonly takeExpired: SessionStore["takeExpired"];
 }
@@ -29,34 +29,38 @@ export function createSessionStore({
   applications,
   index,
   log,
-  trails,
+  audit,
   clock,
   takeExpired,
 }: SessionStoreParts): SessionStore {
   const { read, write } = environment;
 
-  /** Reads what is not swept, be it there or not. */
-  function findKept(id: string): SessionWithApplication | undefined {
+  /** Finds a stored session, valid or not. */
+  function findStored(id: string): SessionWithApplication | undefined {
     const session = sessions.find(id);
     return session && withApplications(session, applications.find);
   }
 
-  function findAlive(id: string): SessionWithApplication | undefined {
-    const found = findKept(id);
-    return isSessionThere(found, clock()) ? found : undefined;
+  function findValid(id: string): SessionWithApplication | undefined {
+    const found = findStored(id);
+    return isSessionValid(found, clock()) ? found : undefined;
   }
 
-  function getAlive(tenantId: string, id: string, now: number): SessionWithApplication | undefined {
-    const found = findKept(id);
-    return found?.session.tenantId === tenantId && isSessionThere(found, now) ? found : undefined;
+  function findInTenant(
+    tenantId: string,
+    id: string,
+    now: number,
+  ): SessionWithApplication | undefined {
+    const found = findStored(id);
+    return found?.session.tenantId === tenantId && isSessionValid(found, now) ? found : undefined;
   }
 
   return {
-    async create(session, trail) {
+    async create(session, context) {
       return write(
-        trails.guard(trail, (now) => {
+        audit.guard(context, (now) => {
           const application = applications.find(session.applicationId);
-          if (!isAlive(application, now) || application.tenantId !== session.tenantId) {
+          if (!isUnexpired(application, now) || application.tenantId !== session.tenantId) {
             return undefined;
           }
           const { quota } = session;
@@ -77,31 +81,31 @@ export function createSessionStore({
             expiresAt: now + session.ttl,
           });
           index.add(created);
-          trails.close(trail, created);
+          audit.record(context, created);
           return created;
         }),
       );
     },
 
     find(id) {
-      return read(() => findAlive(id));
+      return read(() => findValid(id));
     },
 
     findMany(ids) {
-      return read(() => ids.map(findAlive));
+      return read(() => ids.map(findValid));
     },
 
     findExpired(id) {
       return read(() => {
-        const found = findKept(id);
-        return isRevoked(found) || isSessionThere(found, clock()) ? undefined : found;
+        const found = findStored(id);
+        return isRevoked(found) || isSessionValid(found, clock()) ? undefined : found;
       });
     },
 
-    async authorize(grant, trail) {
+    async authorize(grant, context) {
       return write(
-        trails.guard(trail, (now) => {
-          const session = getAlive(grant.tenantId, grant.sessionId, now)?.session;
+        audit.guard(context, (now) => {
+          const session = findInTenant(grant.tenantId, grant.sessionId, now)?.session;
           if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
             return "unknown";
           }
@@ -130,7 +134,7 @@ export function createSessionStore({
           index.add(authorized);
           const { id: sessionId, applicationId, tenantId } = session;
           log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
-          trails.close(trail, authorized);
+          audit.record(context, authorized);
           return "authorized";
         }),
       );
@@ -138,23 +142,23 @@ export function createSessionStore({
 
     list: createSessionList(environment, sessions, applications, index, clock),
 
-    async delete(tenantId, id, check, trail) {
+    async delete(tenantId, id, check, context) {
       return write(
-        trails.guard(trail, (now) => {
-          const both = getAlive(tenantId, id, now);
-          if (!both) {
+        audit.guard(context, (now) => {
+          const found = findInTenant(tenantId, id, now);
+          if (!found) {
             return false;
           }
-          const checked = askFirst(() => check?.(both));
+          const checked = refuseOnThrow(() => check?.(found));
           if (checked instanceof Refused) {
             return checked;
           }
-          const { session } = both;
+          const { session } = found;
           sessions.remove(id);
           index.remove(session);
           const { applicationId } = session;
           log.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
-          trails.close(trail, session);
+          audit.record(context, session);
           return true;
         }),
         "revocation",
@@ -165,7 +169,7 @@ export function createSessionStore({
   };
 }
 
-/** Takes as long whichever of the hashes matches, if any. */
+/** Runs in constant time, whichever of the hashes matches. */
 function isOneOf(hash: Uint8Array, candidates: readonly Uint8Array[]): boolean {
   let found = false;
   for (const candidate of candidates) {

@@ -2,19 +2,19 @@ import { defaultEventRetention } from "../../config/settings.js";
 import type { Clock, Store } from "../port/store.js";
 import {
   createApplicationIndex,
-  createEndIndex,
+  createExpirationIndex,
   createForeignKeyIndex,
 } from "./application-index.js";
 import { applicationLayout } from "./application-row.js";
 import { createApplicationStore } from "./applications.js";
-import { createTrailWriter } from "./audit.js";
+import { createAuditWriter } from "./audit.js";
 import { createChangeFeed, createChangeLog } from "./changes.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";
 import { createEventLog } from "./event-log.js";
 import { createEventStore } from "./events.js";
-import { createEndsTeller } from "./expirations.js";
-import { createAnswers } from "./idempotency.js";
+import { createExpirationEvents } from "./expirations.js";
+import { createResponses } from "./idempotency.js";
 import { createRecords } from "./records.js";
 import { createSessionIndex } from "./session-index.js";
 import { sessionLayout } from "./session-row.js";
@@ -23,21 +23,21 @@ import { startSweeper } from "./sweeper.js";
 import { createTransfer } from "./transfer.js";
 
 export interface LmdbStoreOptions {
-  /** The folder of the data; it is made where it is missing. Several processes may share it. */
+  /** The data folder. It is created if missing. Several processes may share it. */
   readonly path: string;
   readonly clock?: Clock;
-  /** Milliseconds between sweeps of what has expired: an expiry is told as late as that. */
+  /** Milliseconds between sweeps: expiry is reported with at most this delay. */
   readonly sweepInterval?: number;
-  /** Milliseconds for which events are kept. */
+  /** In milliseconds. */
   readonly eventRetention?: number;
-  /** Milliseconds after which a write that is not done is given up. */
+  /** Milliseconds after which a pending write fails. */
   readonly writeTimeout?: number;
 }
 
 /**
- * Opens the embedded store: one LMDB file in a folder. Where the folder cannot
- * be used it throws an error whose message says why and what to do. A process
- * opens a folder once: to open it again while it writes would never end.
+ * Opens the embedded store: one LMDB file in a folder. Its errors are written
+ * for the operator. A process must open a folder only once: opening it again
+ * during a write deadlocks.
  */
 export async function openLmdbStore({
   path,
@@ -49,21 +49,29 @@ export async function openLmdbStore({
   const environment = await openEnvironment(path, writeTimeout);
   const { id, tables } = environment;
   const index = createApplicationIndex(tables);
-  const ends = createEndIndex(tables);
+  const expirations = createExpirationIndex(tables);
   const foreignKeys = createForeignKeyIndex(tables);
   const sessionIndex = createSessionIndex(tables);
   const log = createChangeLog(environment, clock);
   const eventIndex = createEventIndex(tables);
   const eventLog = createEventLog(environment, eventIndex, clock, eventRetention);
-  const answers = createAnswers(environment, clock);
+  const responses = createResponses(environment, clock);
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
-  const trails = createTrailWriter({ events: eventLog, answers, applications, sessions, clock });
+  const audit = createAuditWriter({ events: eventLog, responses, applications, sessions, clock });
   const shared = { environment, log, clock };
-  const everything = { ...shared, applications, sessions, index, ends, foreignKeys, sessionIndex };
+  const everything = {
+    ...shared,
+    applications,
+    sessions,
+    index,
+    expirations,
+    foreignKeys,
+    sessionIndex,
+  };
   const sweeper = startSweeper({
     ...everything,
-    prunable: [log, eventLog, answers],
+    prunable: [log, eventLog, responses],
     interval: sweepInterval,
   });
 
@@ -71,16 +79,16 @@ export async function openLmdbStore({
     id,
     applications: createApplicationStore({
       ...shared,
-      trails,
+      audit,
       records: applications,
       index,
-      ends,
+      expirations,
       foreignKeys,
       sessions: sessionIndex,
     }),
     sessions: createSessionStore({
       ...shared,
-      trails,
+      audit,
       sessions,
       applications,
       index: sessionIndex,
@@ -91,18 +99,18 @@ export async function openLmdbStore({
       environment,
       eventLog,
       eventIndex,
-      createEndsTeller(environment, applications, index, eventLog, clock),
+      createExpirationEvents(environment, applications, index, eventLog, clock),
     ),
-    answers,
+    answers: responses,
     transfer: createTransfer({ ...everything, events: eventLog }),
     now: clock,
 
-    // Only a write that changes something reaches the disk.
+    // Only a write that changes a value reaches the disk.
     async ping() {
-      environment.read(() => tables.meta.get("schema"));
+      environment.read(() => tables.meta.get("id"));
       await environment.write(() => {
         tables.meta.put("pinged", String(clock()));
-      }, "upkeep");
+      }, "maintenance");
     },
 
     async close() {

@@ -2,111 +2,110 @@ import { idFromBytes } from "../../lib/uuid.js";
 import { type ApplicationRecord, expiredRetention, type SessionRecord } from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
-import type { Environment, Tables } from "./environment.js";
-import { after, idAtEnd, momentBytes, momentKey, nothing } from "./keys.js";
-import { isAlive } from "./liveness.js";
+import type { Environment } from "./environment.js";
+import { after, emptyValue, timeBytes, timeKey, trailingId } from "./keys.js";
+import { isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
+import type { Tables } from "./tables.js";
 
-/** Rows removed in one transaction: few enough that requests need not wait long behind it. */
+/** Rows processed per transaction, so that requests do not wait long. */
 const batchSize = 200;
 
-/** How many such transactions a sweep spends on each thing that nobody waits for. */
-const mostBatches = 20;
+/** Transactions per sweep for each kind of work that is not urgent. */
+const maxBatches = 20;
 
-/** What grows old. */
 interface Prunable {
   needsPruning(): boolean;
   prune(limit: number): void;
 }
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly environment: Environment;
   readonly applications: Records<ApplicationRecord>;
   readonly sessions: Records<SessionRecord>;
   readonly index: ApplicationIndex;
-  readonly ends: EndIndex;
+  readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessionIndex: SessionIndex;
   readonly log: ChangeLog;
-  /** What loses its oldest entries by itself. */
   readonly prunable: readonly Prunable[];
   readonly clock: Clock;
-  /** Milliseconds between sweeps: an expiry is told as late as that. */
+  /** Milliseconds between sweeps: expiry is reported with at most this delay. */
   readonly interval: number;
 }
 
 /**
- * Tells in the log, every so often, what has expired, removes it some time
- * later, removes what was revoked, and prunes what grows old. To those who
- * read records it only saves space, since all that is judged on read; so a
- * sweep that fails is left to the next one. Several processes may sweep: each
- * does what it finds to be done within its transaction.
+ * Periodically logs expirations, removes expired records after a retention,
+ * removes revoked sessions, and prunes logs. Reads check expiry themselves, so
+ * a sweep only saves space, and one that fails is left to the next. Several
+ * processes may sweep: each transaction finds its own work.
  */
 export function startSweeper(options: SweeperOptions) {
-  const { environment, applications, sessions, index, ends, foreignKeys, sessionIndex } = options;
+  const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
+    options;
   const { log, prunable, clock, interval } = options;
   const { read, tables, reserve } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
-  let expiredSessions = 0;
+  let expiredCount = 0;
 
   function write<T>(work: () => T): Promise<T> {
-    return environment.write(work, "upkeep");
+    return environment.write(work, "maintenance");
   }
 
-  function due(table: Tables["sessionEnds"], limit = batchSize): Buffer[] {
-    return [...table.getKeys({ end: after(momentBytes(clock())), limit })];
+  function due(table: Tables["sessionExpirations"], limit = batchSize): Buffer[] {
+    return [...table.getKeys({ end: after(timeBytes(clock())), limit })];
   }
 
-  /** Answers how many there were. */
-  function endSessions(): number {
-    let ended = 0;
-    // Where space is short, to keep them would take more of it.
-    const keepsEnded = !reserve.isAllThatIsLeft();
-    for (const key of due(tables.sessionEnds)) {
-      const id = idFromBytes(idAtEnd(key));
+  /** Returns how many sessions expired. */
+  function expireSessions(): number {
+    let expired = 0;
+    // On a full disk, do not spend more space on expired sessions.
+    const keepsExpired = !reserve.isOnlySpaceLeft();
+    for (const key of due(tables.sessionExpirations)) {
+      const id = idFromBytes(trailingId(key));
       const record = sessions.find(id);
       if (record) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
         sessionIndex.expire(record);
-        if (keepsEnded) {
-          tables.endedSessions.put(momentKey(clock() + expiredRetention, id), nothing);
+        if (keepsExpired) {
+          tables.expiredSessions.put(timeKey(clock() + expiredRetention, id), emptyValue);
         } else {
           removeSession(id);
         }
-        ended++;
+        expired++;
       }
-      tables.sessionEnds.remove(key);
+      tables.sessionExpirations.remove(key);
     }
-    return ended;
+    return expired;
   }
 
-  function endApplications(): void {
-    for (const key of due(tables.applicationEnds)) {
-      const id = idFromBytes(idAtEnd(key));
+  function expireApplications(): void {
+    for (const key of due(tables.applicationExpirations)) {
+      const id = idFromBytes(trailingId(key));
       const record = applications.find(id);
       if (record) {
         const { tenantId, expiresAt: at = clock() } = record;
         log.append(tenantId, { kind: "expired", applicationId: id, at });
-        tables.endedApplications.put(momentKey(clock() + expiredRetention, id), nothing);
+        tables.expiredApplications.put(timeKey(clock() + expiredRetention, id), emptyValue);
         index.remove(record);
       }
-      tables.applicationEnds.remove(key);
+      tables.applicationExpirations.remove(key);
     }
   }
 
-  function removeEndedSessions(): void {
-    for (const key of due(tables.endedSessions)) {
-      const id = idFromBytes(idAtEnd(key));
-      // An import may have put another in its place.
-      if (!isAlive(sessions.find(id), clock())) {
+  function removeExpiredSessions(): void {
+    for (const key of due(tables.expiredSessions)) {
+      const id = idFromBytes(trailingId(key));
+      // An import may have replaced it.
+      if (!isUnexpired(sessions.find(id), clock())) {
         removeSession(id);
       }
-      tables.endedSessions.remove(key);
+      tables.expiredSessions.remove(key);
     }
   }
 
@@ -118,27 +117,27 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  function removeEndedApplications(): void {
-    for (const key of due(tables.endedApplications)) {
-      const id = idFromBytes(idAtEnd(key));
+  function removeExpiredApplications(): void {
+    for (const key of due(tables.expiredApplications)) {
+      const id = idFromBytes(trailingId(key));
       const record = applications.find(id);
-      if (!isAlive(record, clock())) {
-        ends.move(record, undefined);
-        foreignKeys.move(record, undefined);
-        sessionIndex.sweepLater(id);
+      if (!isUnexpired(record, clock())) {
+        expirations.update(record, undefined);
+        foreignKeys.update(record, undefined);
+        sessionIndex.scheduleSweep(id);
         applications.remove(id);
       }
-      tables.endedApplications.remove(key);
+      tables.expiredApplications.remove(key);
     }
   }
 
-  /** Goes on with the sessions that one application opened or authorized; those that are not revoked stay. */
+  /** Removes the next revoked sessions that one application opened or authorized. */
   function removeRevoked(): void {
-    const { orphaned, sessionsByApplication } = tables;
-    for (const { key, value } of [...orphaned.getRange({ limit: 1 })]) {
+    const { sessionSweeps, sessionsByApplication } = tables;
+    for (const { key, value } of [...sessionSweeps.getRange({ limit: 1 })]) {
       const range = { start: value, exclusiveStart: true, end: after(key), limit: batchSize };
       const owned = [...sessionsByApplication.getKeys(range)];
-      for (const id of owned.map((each) => idFromBytes(idAtEnd(each)))) {
+      for (const id of owned.map((each) => idFromBytes(trailingId(each)))) {
         const session = sessions.find(id);
         if (session && isRevoked(withApplications(session, applications.find))) {
           removeSession(id);
@@ -146,15 +145,15 @@ export function startSweeper(options: SweeperOptions) {
       }
       const last = owned[batchSize - 1];
       if (last) {
-        orphaned.put(key, last);
+        sessionSweeps.put(key, last);
       } else {
-        orphaned.remove(key);
+        sessionSweeps.remove(key);
       }
     }
   }
 
   async function repeat<T>(
-    table: Tables["sessionEnds"],
+    table: Tables["sessionExpirations"],
     work: () => T,
     onDone: (done: T) => void = () => {},
   ): Promise<void> {
@@ -164,23 +163,24 @@ export function startSweeper(options: SweeperOptions) {
   }
 
   async function sweep(): Promise<void> {
-    const { sessionEnds, applicationEnds, endedSessions, endedApplications } = tables;
-    await repeat(sessionEnds, endSessions, (ended) => {
-      expiredSessions += ended;
+    const { sessionExpirations, applicationExpirations, expiredSessions, expiredApplications } =
+      tables;
+    await repeat(sessionExpirations, expireSessions, (expired) => {
+      expiredCount += expired;
     });
-    await repeat(applicationEnds, endApplications);
-    await repeat(endedSessions, removeEndedSessions);
-    await repeat(endedApplications, removeEndedApplications);
-    await repeatSome(() => tables.orphaned.getKeysCount({ limit: 1 }) > 0, removeRevoked);
+    await repeat(applicationExpirations, expireApplications);
+    await repeat(expiredSessions, removeExpiredSessions);
+    await repeat(expiredApplications, removeExpiredApplications);
+    await repeatBounded(() => tables.sessionSweeps.getKeysCount({ limit: 1 }) > 0, removeRevoked);
     for (const { needsPruning, prune } of prunable) {
-      await repeatSome(needsPruning, () => prune(batchSize));
+      await repeatBounded(needsPruning, () => prune(batchSize));
     }
-    await reserve.restore();
+    await reserve.refill();
   }
 
-  /** Does of what can wait only so much: the next expiry cannot. */
-  async function repeatSome(isToDo: () => boolean, work: () => void): Promise<void> {
-    for (let done = 0; done < mostBatches && !stopped && read(isToDo); done++) {
+  /** Bounded, because the next expiry must not wait. */
+  async function repeatBounded(hasWork: () => boolean, work: () => void): Promise<void> {
+    for (let done = 0; done < maxBatches && !stopped && read(hasWork); done++) {
       await write(work);
     }
   }
@@ -195,10 +195,10 @@ export function startSweeper(options: SweeperOptions) {
   timer.unref();
 
   return {
-    /** How many sessions this process has ended since it was last asked. */
+    /** Returns how many sessions this process expired since the last call. */
     takeExpired(): number {
-      const taken = expiredSessions;
-      expiredSessions = 0;
+      const taken = expiredCount;
+      expiredCount = 0;
       return taken;
     },
 

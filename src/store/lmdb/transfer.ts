@@ -20,21 +20,21 @@ import type {
   ImportOutcome,
   TransferStore,
 } from "../port/transfer.js";
-import type { ApplicationIndex, EndIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
 import type { EventLog } from "./event-log.js";
 import { createRestoredEvents } from "./event-log.js";
-import { isAlive, isSessionThere } from "./liveness.js";
+import { isSessionValid, isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
-export interface TransferParts {
+interface TransferParts {
   readonly environment: Environment;
   readonly applications: Records<ApplicationRecord>;
   readonly sessions: Records<SessionRecord>;
   readonly index: ApplicationIndex;
-  readonly ends: EndIndex;
+  readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessionIndex: SessionIndex;
   readonly log: ChangeLog;
@@ -42,21 +42,22 @@ export interface TransferParts {
   readonly clock: Clock;
 }
 
-/** How records of one kind are imported within one transaction. */
+/** Imports records of one kind within one transaction. */
 interface Importer<R> {
-  readonly judge: (record: R, replace: boolean) => ImportOutcome;
+  readonly decide: (record: R, replace: boolean) => ImportOutcome;
   readonly put: (record: R, outcome: ImportOutcome) => void;
 }
 
 export function createTransfer(parts: TransferParts): TransferStore {
-  const { environment, applications, sessions, index, ends, foreignKeys, sessionIndex } = parts;
+  const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
+    parts;
   const { log, events, clock } = parts;
   const { read, write } = environment;
 
-  /** Reads records that follow an id and are there; those that are not may be many. */
-  async function readOn<R extends { readonly id: string; readonly version: number }>(
+  /** Reads valid records after an id. Skips long runs of invalid ones batch by batch. */
+  async function readPage<R extends { readonly id: string; readonly version: number }>(
     records: Records<R>,
-    isThere: (record: R) => boolean,
+    isValid: (record: R) => boolean,
     after: string | undefined,
     limit: number,
   ): Promise<readonly R[]> {
@@ -64,7 +65,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     for (;;) {
       const { end, found } = read(() => {
         const all = records.after(last, limit);
-        return { end: all.at(-1), found: all.filter(isThere) };
+        return { end: all.at(-1), found: all.filter(isValid) };
       });
       if (found.length > 0 || end === undefined) {
         return found;
@@ -74,28 +75,28 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }
   }
 
-  function isThere(session: SessionRecord): boolean {
-    return isSessionThere(withApplications(session, applications.find), clock());
+  function isValidSession(session: SessionRecord): boolean {
+    return isSessionValid(withApplications(session, applications.find), clock());
   }
 
-  /** Imports in one transaction: few records, so that others need not wait long behind them. */
+  /** Imports a batch in one transaction. Callers keep batches small, so that other writes do not wait long. */
   async function importAll<R>(
     records: readonly R[],
     options: ImportOptions,
     begin: () => Importer<R>,
   ): Promise<ImportOutcome[]> {
-    const foreseen = read(() => {
-      const { judge } = begin();
-      return records.map((record) => judge(record, options.replace));
+    const expected = read(() => {
+      const { decide } = begin();
+      return records.map((record) => decide(record, options.replace));
     });
-    // To write nothing would keep others from writing all the same.
-    if (options.dryRun || !foreseen.some(isWritten)) {
-      return foreseen;
+    // An empty transaction would still block other writers.
+    if (options.dryRun || !expected.some(isWritten)) {
+      return expected;
     }
     return write(() => {
-      const { judge, put } = begin();
+      const { decide, put } = begin();
       return records.map((record) => {
-        const outcome = judge(record, options.replace);
+        const outcome = decide(record, options.replace);
         if (isWritten(outcome)) {
           put(record, outcome);
         }
@@ -104,7 +105,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     });
   }
 
-  function judging(
+  function importContext(
     { tenantId, id }: ImportedApplication | ImportedSession,
     replace: boolean,
   ): Judging {
@@ -113,15 +114,15 @@ export function createTransfer(parts: TransferParts): TransferStore {
     return { replace, now: clock(), hasEvent };
   }
 
-  function judgeApplication(record: ImportedApplication, replace: boolean): ImportOutcome {
-    const there = applications.find(record.id);
-    const outcome = outcomeOfApplication(there, record, judging(record, replace));
+  function decideApplication(record: ImportedApplication, replace: boolean): ImportOutcome {
+    const stored = applications.find(record.id);
+    const outcome = outcomeOfApplication(stored, record, importContext(record, replace));
     return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
   }
 
   function hasTakenKey({ id, keys }: ImportedApplication): boolean {
     const owners = keys.flatMap(({ foreign, hash }) => (foreign ? foreignKeys.ownersOf(hash) : []));
-    return owners.some((owner) => owner !== id && isAlive(applications.find(owner), clock()));
+    return owners.some((owner) => owner !== id && isUnexpired(applications.find(owner), clock()));
   }
 
   function putApplication(record: ImportedApplication, outcome: ImportOutcome): void {
@@ -132,10 +133,10 @@ export function createTransfer(parts: TransferParts): TransferStore {
       index.remove(before);
     }
     index.add(after);
-    ends.move(before, after);
-    foreignKeys.move(before, after);
+    expirations.update(before, after);
+    foreignKeys.update(before, after);
     if (before && before.sessionEpoch !== after.sessionEpoch) {
-      sessionIndex.sweepLater(after.id);
+      sessionIndex.scheduleSweep(after.id);
     }
     if (before && outcome === "replaced") {
       const kind = hasOtherKeys(before, after) ? "regenerated" : "updated";
@@ -143,13 +144,13 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }
   }
 
-  function judgeSession(record: ImportedSession, replace: boolean): ImportOutcome {
+  function decideSession(record: ImportedSession, replace: boolean): ImportOutcome {
     const now = clock();
     const owners = applicationIdsOf(record).map(applications.find);
-    if (!owners.every((owner) => isAlive(owner, now) && owner.tenantId === record.tenantId)) {
+    if (!owners.every((owner) => isUnexpired(owner, now) && owner.tenantId === record.tenantId)) {
       return "ownerless";
     }
-    return outcomeOfSession(sessions.find(record.id), record, judging(record, replace));
+    return outcomeOfSession(sessions.find(record.id), record, importContext(record, replace));
   }
 
   function putSession(record: ImportedSession, outcome: ImportOutcome): void {
@@ -170,16 +171,16 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   function beginEvents(): Importer<EventRecord> {
     const { find, restore } = createRestoredEvents(events);
-    return { judge: (record) => outcomeOfEvent(find(record), record), put: restore };
+    return { decide: (record) => outcomeOfEvent(find(record), record), put: restore };
   }
 
   return {
     exportApplications: (after, limit) =>
-      readOn(applications, (record) => isAlive(record, clock()), after, limit),
+      readPage(applications, (record) => isUnexpired(record, clock()), after, limit),
 
-    exportSessions: (after, limit) => readOn(sessions, isThere, after, limit),
+    exportSessions: (after, limit) => readPage(sessions, isValidSession, after, limit),
 
-    // One that is not there any more was among the oldest, which go first.
+    // If `after` is gone, it was pruned with the oldest: continue at the start.
     async exportEvents(after, limit) {
       return read(() => {
         const number = (after && events.numberOf(after)) ?? 0;
@@ -188,10 +189,10 @@ export function createTransfer(parts: TransferParts): TransferStore {
     },
 
     importApplications: (records, options) =>
-      importAll(records, options, () => ({ judge: judgeApplication, put: putApplication })),
+      importAll(records, options, () => ({ decide: decideApplication, put: putApplication })),
 
     importSessions: (records, options) =>
-      importAll(records, options, () => ({ judge: judgeSession, put: putSession })),
+      importAll(records, options, () => ({ decide: decideSession, put: putSession })),
 
     importEvents: (records, options) => importAll(records, options, beginEvents),
   };

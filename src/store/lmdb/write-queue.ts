@@ -2,63 +2,61 @@ import { constants } from "node:os";
 import type { RootDatabase } from "lmdb";
 
 /**
- * What a piece of work is:
- * - `ordinary` work may make the data grow. It is refused where that would
- *   take space from the reserve.
- * - `upkeep` frees space, or takes next to none.
- * - a `revocation` takes access away. It never shares a transaction with the
- *   others, and goes before those that wait.
+ * The priority of a write:
+ * - `ordinary` writes may grow the data. They fail rather than use the reserve.
+ * - `maintenance` frees space, or takes almost none.
+ * - a `revocation` removes access. It goes before other waiting writes, and
+ *   never shares a transaction with them.
  */
-export type WriteKind = "ordinary" | "upkeep" | "revocation";
+export type WriteKind = "ordinary" | "maintenance" | "revocation";
 
-/** One piece of work that waits to be done, or to be on disk. */
+/** Work that waits to run, or to be on disk. */
 interface Entry {
   readonly work: () => unknown;
   readonly kind: WriteKind;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
-  /** When to give up, as `performance.now()` tells time. */
-  readonly until: number;
-  /** Those that wait with it, and later those that share its transaction. */
+  /** By `performance.now()`. */
+  readonly deadline: number;
+  /** The entries that wait with it, later those that share its transaction. */
   batch: Batch;
   outcome?: Outcome;
 }
 
 type Outcome = { readonly result: unknown } | { readonly reason: unknown };
 
-/** Entries in their order. What is given up is taken out. */
+/** Entries in order. Timed-out entries are removed. */
 type Batch = Set<Entry>;
 
-/** How many entries share a transaction at most, so that its size is bounded. */
-const largestBatch = 256;
-const mostRevocations = 32;
+/** Entries per transaction, which bounds its size. */
+const maxBatch = 256;
+const maxRevocations = 32;
 
-/** How many transactions of revocations follow each other while other work waits. */
-const mostInARow = 8;
+/** Transactions of revocations in a row while other work waits. */
+const maxConsecutiveRevocations = 8;
 
-/** The space that revocations can count on, asked inside a transaction. */
+/** Guards the disk space that is reserved for revocations. Called inside a transaction. */
 export interface SpaceGuard {
-  /** How many of so many pieces of ordinary work find space, or throws where none does. */
+  /** Returns how many of the wanted ordinary writes have space, or throws if none has. */
   checkSpace(wanted: number): number;
 
-  /** Makes space for so many pieces of work that must not fail. */
+  /** Frees reserved space for writes that must not fail. */
   makeSpace(wanted: number): void;
 }
 
 /**
- * Runs work in transactions, one after the other. All that waits when one
- * begins shares it, and with it the sync of its commit, yet work that throws
- * takes back only its own writes. Revocations share one only with each other.
- * What is not done in time is given up: a commit can hang for as long as
- * another process, stopped at the wrong moment, holds the lock, and after an
- * error in the very last page written. What was given up before its
- * transaction began is not done later, when nobody expects it any more.
+ * Runs work in transactions, one after the other. All waiting work shares the
+ * next transaction and its sync, but work that throws rolls back only its own
+ * writes. Revocations share a transaction only with each other. Work times out:
+ * a commit can hang while another process that was stopped holds the lock, and
+ * after an error in the last page written. Work that timed out before its
+ * transaction began does not run.
  */
 export interface WriteQueue {
-  /** Resolves when what the work wrote is on disk. */
+  /** Resolves when the writes are on disk. */
   run<T>(work: () => T, kind: WriteKind): Promise<T>;
 
-  /** Inside work, tells apart what is taken back as one: what is known of writes from before may be wrong. */
+  /** Inside work, the number of the current attempt. Writes of one attempt are rolled back together. */
   attempt(): number;
 }
 
@@ -70,16 +68,16 @@ export function createWriteQueue(
 ): WriteQueue {
   const revocations: Batch = new Set();
   const others: Batch = new Set();
-  /** In the order in which they are to be given up. */
-  const waiting = new Set<Entry>();
+  /** In the order of their deadlines. */
+  const pending = new Set<Entry>();
   let timer: NodeJS.Timeout | undefined;
-  /** When the transaction that is under way was asked for. */
+  /** When the current transaction was requested. */
   let startedAt: number | undefined;
-  let inARow = 0;
+  let consecutiveRevocations = 0;
   let attempts = 0;
 
-  // lmdb puts transactions that are asked for at the same time into one, so
-  // the next is asked for when the one before is on disk.
+  // lmdb merges transactions that are requested at the same time, so the next
+  // is requested when the previous one is on disk.
   async function runNext(): Promise<void> {
     const started = performance.now();
     startedAt = started;
@@ -92,7 +90,7 @@ export function createWriteQueue(
       onWrite();
     } catch (error) {
       const outcome = { reason: await causeOf(error) };
-      // A transaction that cannot even begin fails all that waits for it.
+      // If the transaction cannot even begin, all waiting work fails.
       for (const entry of batch.size > 0 ? batch : takeAll()) {
         entry.outcome = outcome;
         batch.add(entry);
@@ -105,7 +103,7 @@ export function createWriteQueue(
     }
   }
 
-  /** A transaction that hangs may go on only when the next is asked for. */
+  /** A hanging transaction may continue only when the next is requested. */
   function startIfIdle(): void {
     const isIdle = startedAt === undefined || performance.now() > startedAt + timeout;
     if (isIdle && revocations.size + others.size > 0) {
@@ -114,18 +112,21 @@ export function createWriteQueue(
   }
 
   function takeBatch(): Batch {
-    if (revocations.size > 0 && (others.size === 0 || inARow < mostInARow)) {
-      inARow++;
-      const batch = take(revocations, mostRevocations);
+    if (
+      revocations.size > 0 &&
+      (others.size === 0 || consecutiveRevocations < maxConsecutiveRevocations)
+    ) {
+      consecutiveRevocations++;
+      const batch = take(revocations, maxRevocations);
       space.makeSpace(batch.size);
       return batch;
     }
-    inARow = 0;
+    consecutiveRevocations = 0;
     return takeOthers();
   }
 
   function takeOthers(): Batch {
-    const wanted = Math.min(others.size, largestBatch);
+    const wanted = Math.min(others.size, maxBatch);
     if (wanted === 0) {
       return new Set();
     }
@@ -133,26 +134,26 @@ export function createWriteQueue(
       return take(others, space.checkSpace(wanted));
     } catch (reason) {
       const batch = take(others, wanted);
-      let hasUpkeep = false;
+      let hasMaintenance = false;
       for (const entry of batch) {
         if (entry.kind === "ordinary") {
           entry.outcome = { reason };
         } else {
-          hasUpkeep = true;
+          hasMaintenance = true;
         }
       }
-      // Others may fill the disk with space that is made and not used.
-      if (hasUpkeep) {
+      // Unused space could be taken by other programs, so free it only when needed.
+      if (hasMaintenance) {
         space.makeSpace(1);
       }
       return batch;
     }
   }
 
-  function take(from: Batch, most: number): Batch {
+  function take(from: Batch, limit: number): Batch {
     const batch: Batch = new Set();
     for (const entry of from) {
-      if (batch.size >= most) {
+      if (batch.size >= limit) {
         break;
       }
       from.delete(entry);
@@ -169,19 +170,19 @@ export function createWriteQueue(
     return all;
   }
 
-  // A transaction of its own for each would cost more than most of the work
-  // does. That something throws is rare: then all is taken back and done again.
+  // A nested transaction for each entry would cost more than most of the work.
+  // If one throws, which is rare, all are rolled back and run again one by one.
   function runAll(batch: Batch): void {
-    const toDo = [...batch].filter(({ outcome }) => !outcome);
+    const remaining = [...batch].filter(({ outcome }) => !outcome);
     attempts++;
     try {
       root.transactionSync(() => {
-        for (const entry of toDo) {
+        for (const entry of remaining) {
           entry.outcome = { result: entry.work() };
         }
       });
     } catch {
-      for (const entry of toDo) {
+      for (const entry of remaining) {
         runAlone(entry);
       }
     }
@@ -198,42 +199,42 @@ export function createWriteQueue(
 
   function settle(batch: Batch): void {
     for (const entry of batch) {
-      waiting.delete(entry);
+      pending.delete(entry);
       if (entry.outcome && "result" in entry.outcome) {
         entry.resolve(entry.outcome.result);
       } else {
         entry.reject(entry.outcome?.reason);
       }
     }
-    if (waiting.size === 0) {
+    if (pending.size === 0) {
       clearTimeout(timer);
       timer = undefined;
     }
   }
 
-  function giveUp(): void {
+  function rejectOverdue(): void {
     timer = undefined;
     const now = performance.now();
-    for (const entry of waiting) {
-      if (entry.until > now) {
-        timer = setTimeout(giveUp, entry.until - now);
+    for (const entry of pending) {
+      if (entry.deadline > now) {
+        timer = setTimeout(rejectOverdue, entry.deadline - now);
         return;
       }
-      waiting.delete(entry);
+      pending.delete(entry);
       entry.batch.delete(entry);
-      entry.reject(lateness(timeout));
+      entry.reject(timeoutError(timeout));
     }
   }
 
   return {
     run(work, kind) {
       return new Promise((resolve, reject) => {
-        const until = performance.now() + timeout;
+        const deadline = performance.now() + timeout;
         const batch = kind === "revocation" ? revocations : others;
-        const entry = { work, kind, resolve, reject, until, batch } as Entry;
+        const entry = { work, kind, resolve, reject, deadline, batch } as Entry;
         batch.add(entry);
-        waiting.add(entry);
-        timer ??= setTimeout(giveUp, timeout);
+        pending.add(entry);
+        timer ??= setTimeout(rejectOverdue, timeout);
         startIfIdle();
       });
     },
@@ -242,14 +243,13 @@ export function createWriteQueue(
   };
 }
 
-/** The error of what is given up. */
-export function lateness(timeout: number): Error {
-  return Object.assign(new Error(`no answer in ${timeout} ms`), {
+export function timeoutError(timeout: number): Error {
+  return Object.assign(new Error(`no response within ${timeout} ms`), {
     code: constants.errno.ETIMEDOUT,
   });
 }
 
-/** A commit that failed tells why by a promise of its own, which ends the process if nobody looks. */
+/** The cause of a failed commit is a rejected promise, which must be handled. */
 async function causeOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<never> };
   return commitError ? commitError.catch((cause) => cause) : error;

@@ -2,26 +2,26 @@ import { heldPermissions, holds } from "../../contract/grants.js";
 import type { ApplicationChange, ApplicationRecord } from "./records.js";
 import type { ApplicationFilter, ListOrder, Place } from "./store.js";
 
-/** How many characters of a name count for its order: an index takes only so much. */
+/** Index keys are short, so only this many characters of a name are sorted by. */
 const foldedLength = 100;
 
-/** A name as it is searched and ordered by: upper and lower case are the same. */
+/** The case-insensitive form of a name for search and order. */
 export function foldName(name: string): string {
-  // At its end a word has another small sigma, which its beginning must be found by as well.
+  // A final sigma must match a prefix in which it is not final.
   const folded = name.toLowerCase().replaceAll("ς", "σ");
   return [...folded].slice(0, foldedLength).join("");
 }
 
-/** Since when an application has not been used. One that never was counts from its making. */
+/** When an application was last used, or created if it never was. */
 export function idleSince({
   lastUsedAt,
   createdAt,
 }: Pick<ApplicationRecord, "lastUsedAt" | "createdAt">): number {
-  // The clock of whoever noted the use may be behind that of the store.
+  // Uses are recorded by the clock of a process, which may be behind that of the store.
   return Math.max(createdAt, lastUsedAt ?? createdAt);
 }
 
-/** What decides the place of an application in an order, before its id does. */
+/** The sort value of an application, before its id. */
 function orderValue(order: ListOrder, record: ApplicationRecord): string | number {
   switch (order) {
     case "name":
@@ -35,32 +35,31 @@ function orderValue(order: ListOrder, record: ApplicationRecord): string | numbe
   }
 }
 
-/** The place of an application in an order. */
 export function placeOf(order: ListOrder, record: ApplicationRecord): Place {
   const value = orderValue(order, record);
   return { after: record.id, value: order === "newest" ? undefined : value };
 }
 
-/** Whether an application is one that is searched for, in an order that only those with an end are in. */
+/** Whether an application matches a filter. The order `expires_at` lists only applications that expire. */
 export function isSearched(
   record: ApplicationRecord,
   filter: ApplicationFilter,
   order: ListOrder,
 ): boolean {
   const { type, disabled, permission, namePrefix, expiresBefore, lastUsedBefore } = filter;
-  const end = record.expiresAt ?? Number.POSITIVE_INFINITY;
+  const expiry = record.expiresAt ?? Number.POSITIVE_INFINITY;
   return (
-    (order !== "expires_at" || Number.isFinite(end)) &&
+    (order !== "expires_at" || Number.isFinite(expiry)) &&
     (type === undefined || record.type === type) &&
     (disabled === undefined || record.disabled === disabled) &&
-    (expiresBefore === undefined || end < expiresBefore) &&
+    (expiresBefore === undefined || expiry < expiresBefore) &&
     (lastUsedBefore === undefined || idleSince(record) < lastUsedBefore) &&
     (namePrefix === undefined || foldName(record.name).startsWith(foldName(namePrefix))) &&
     (permission === undefined || heldPermissions(record).includes(permission))
   );
 }
 
-/** Tells which of two applications comes first. Texts are ordered by their bytes, as engines do. */
+/** Compares applications in an order. Texts compare by their bytes, as in the engines. */
 export function compareBy(
   order: ListOrder,
 ): (one: ApplicationRecord, other: ApplicationRecord) => number {
@@ -73,7 +72,7 @@ export function compareBy(
   };
 }
 
-/** Whether an application comes after a place. */
+/** Whether an application follows a place in an order. */
 export function isBehind(record: ApplicationRecord, place: Place, order: ListOrder): boolean {
   if (order === "newest") {
     return record.id < place.after;
@@ -88,25 +87,24 @@ function compareValues(one: string | number, other: string | number): number {
     : Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
 }
 
-/** The permissions that, held together, let an application manage the others of its tenant. */
+/** An application with all of these permissions manages its tenant. */
 export const managerPermissions = ["application:create", "application:update"] as const;
 
-/** An application as far as it decides whether it manages its tenant. */
 type Managing = Pick<ApplicationRecord, "disabled" | "permissions" | "rules">;
 
-/** Whether an application, while it has not expired, can create and update applications. */
+/** Whether an application, until it expires, can create and update applications. */
 export function isManager({ disabled, permissions, rules }: Managing): boolean {
   return (
     !disabled && managerPermissions.every((permission) => holds({ permissions, rules }, permission))
   );
 }
 
-/** Whether a change takes from an application that it manages its tenant. */
+/** Whether an application that manages its tenant no longer does after a change. */
 export function stopsManaging(current: ApplicationRecord, change: ApplicationChange): boolean {
   const { disabled, permissions, rules } = change;
-  const isTouched = disabled || permissions !== undefined || rules !== undefined;
+  const mayStop = disabled || permissions !== undefined || rules !== undefined;
   return (
-    isTouched === true &&
+    mayStop === true &&
     isManager(current) &&
     !isManager({
       disabled: disabled ?? current.disabled,

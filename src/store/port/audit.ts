@@ -3,41 +3,41 @@ import type { NewEvent } from "./events.js";
 import type { ApplicationRecord, SessionRecord } from "./records.js";
 
 /**
- * What is written in one step with a change: all of it takes effect, or
- * nothing does, whatever happens to the process in between.
+ * The preconditions of a change, and the audit events and response that are
+ * written with it in one atomic step.
  */
 export interface Trail<R> {
-  /** Who makes the change: it is made only while the caller has the authority that was decided on. */
+  /** The change is written only while the caller is still authorized. */
   readonly caller?: ChangeCaller | undefined;
 
-  /** An answer that is kept under this id refuses the change with {@link AnswerKept}, before anything of it is tried. */
+  /** The id of an idempotent call. If its response is stored, the change fails with {@link AnswerKept}. */
   readonly answerId?: string | undefined;
 
-  /** Whether the change takes access away: it then goes before others, and finds space on a disk that is full. */
+  /** Whether the change removes access: it then has priority, and reserved space on a full disk. */
   readonly revokes?: boolean | undefined;
 
-  /** Whether nobody waits for the change any more: it is then not tried, nor tried again. */
+  /** Whether the call was canceled: the change is then not tried, nor retried. */
   isGivenUp?(): boolean;
 
-  /** What to write, once the outcome of the change is known. It may be asked again if the change is tried again. */
+  /** Returns the events and the response for the outcome of the change. Called again if the change is retried. */
   entriesFor(outcome: R): TrailEntries;
 }
 
-/** The caller whose authority a change rests on. */
+/** The caller of a change, whose authority is checked again when it is written. */
 export interface ChangeCaller {
   readonly applicationId: string;
-  /** Where the key is that of a session. */
+  /** Set if the caller uses a session key. */
   readonly sessionId?: string | undefined;
   /** The application that authorized that session. */
   readonly authorizerId?: string | undefined;
 
-  /** Sees the records of the caller as they are when the change is written, if they are there. Throws {@link CallerChanged}. */
+  /** Checks the current records of the caller, if they exist. Throws {@link CallerChanged}. */
   check(found: CallerRecords | undefined, now: number): void;
 }
 
 export interface CallerRecords {
   readonly application: ApplicationRecord;
-  /** Where the key is that of a session. */
+  /** Set if the caller uses a session key. */
   readonly session?: SessionRecord | undefined;
   /** The application that authorized that session. */
   readonly authorizer?: ApplicationRecord | undefined;
@@ -45,18 +45,18 @@ export interface CallerRecords {
 
 export interface TrailEntries {
   readonly events: readonly NewEvent[];
-  /** The answer to keep under {@link Trail.answerId}. */
+  /** The response to store under {@link Trail.answerId}. */
   readonly answer?: NewAnswer | undefined;
 }
 
-/** An answer that can be given again. What it says only its caller can read. */
+/** A stored response, encrypted so that only its caller can read it. */
 export interface NewAnswer {
   readonly sealed: Uint8Array;
-  /** Milliseconds for which it is kept. */
+  /** In milliseconds. */
   readonly ttl: number;
 }
 
 export interface AnswerStore {
-  /** Reads an answer that is kept. Ids are 64 hexadecimal digits. */
+  /** Finds a stored response. Ids are 64 hexadecimal digits. */
   find(id: string): Promise<Uint8Array | undefined>;
 }

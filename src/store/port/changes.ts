@@ -1,54 +1,51 @@
 export interface ChangeFeed {
   /**
-   * Follows what happens to the credentials of a tenant, from a position or
-   * from when it is first asked for a batch. Answers one at once, then one
-   * with each change, and one without changes where none come for `beat`
-   * milliseconds.
+   * Follows changes of the credentials of a tenant, from a position or from the
+   * first read. Yields a batch at once, then one with each change, and an empty
+   * one after `beat` milliseconds without changes.
    *
-   * A change is told after it took effect and at least once. Where some may
-   * have been missed, because the position is too old or the reader too slow,
-   * the next batch says so. An expiry is told within seconds of its moment,
-   * not of the sweep. What ends an application is not told again of each of
-   * its sessions. Ends when the signal is given.
+   * Each change is reported at least once, after it took effect. If changes may
+   * be missing, because the position is too old or the reader too slow, the next
+   * batch is marked `missed`. An expiry is reported within seconds. The removal
+   * of an application is not repeated for each of its sessions. Returns when the
+   * signal aborts.
    */
   follow(options: FollowOptions): AsyncIterable<ChangeBatch>;
 }
 
 export interface FollowOptions {
   readonly tenantId: string;
-  /** The position of an earlier batch, of these data. */
+  /** The position of an earlier batch of the same data. */
   readonly after?: string | undefined;
   readonly beat: number;
   readonly signal: AbortSignal;
 }
 
 export interface ChangeBatch {
-  /** In their order, at most {@link largestBatch}. */
+  /** In order, at most {@link largestBatch}. */
   readonly changes: readonly Change[];
-  /** Whether changes before these may be missing: what was known before this batch is to be forgotten. */
+  /** Whether earlier changes may be missing: drop everything that was cached before this batch. */
   readonly missed: boolean;
-  /** What to follow from after this batch. */
+  /** Where to continue after this batch. */
   readonly position: string;
   /**
-   * The moment up to which nothing is missing, as `performance.now()` tells
-   * time, and never before the feed was first asked. Absent where more follows
-   * at once.
+   * The time, by `performance.now()`, up to which nothing is missing, and never
+   * before the first read. Absent if more follows at once.
    */
   readonly completeUntil?: number | undefined;
 }
 
-/** How many changes a batch may hold. */
 export const largestBatch = 1_000;
 
-/** How long changes are kept for those that come back, in milliseconds. */
+/** Milliseconds for which changes are stored, for readers that reconnect. */
 export const changeRetention = 10 * 60_000;
 
-/** Something that makes what was known of a key wrong. */
+/** A change that invalidates cached state of a credential. */
 export interface Change {
   readonly kind: "updated" | "regenerated" | "deleted" | "expired" | "authorized";
   readonly applicationId: string;
-  /** Absent where it is about the application. */
+  /** Absent for a change of the application. */
   readonly sessionId?: string | undefined;
-  /** When it took effect: of an expiry, the moment that was set for it. */
+  /** When it took effect. For an expiry, the time that was set. */
   readonly at: number;
 }

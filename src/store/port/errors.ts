@@ -1,19 +1,18 @@
-/** The data cannot be reached now; the same call may succeed later. */
+/** The data is temporarily unavailable. The same call may succeed later. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-/** An application has as many open sessions as it may have. */
 export class SessionQuotaReached extends Error {
   override readonly name = "SessionQuotaReached";
 
-  /** @param wait In how many milliseconds the first of them expires. */
+  /** @param wait Milliseconds until the first of the sessions expires. */
   constructor(readonly wait: number) {
-    super("The application has as many open sessions as it may have.");
+    super("The application has reached its quota of open sessions.");
   }
 }
 
-/** The change would leave a tenant without an application that manages it. Nothing is written. */
+/** The change would leave a tenant without a manager. Nothing is written. */
 export class LastManager extends Error {
   override readonly name = "LastManager";
 
@@ -22,12 +21,12 @@ export class LastManager extends Error {
   }
 }
 
-/** The caller of a change was revoked, or has other rights than when the change was decided on. Nothing is written. */
+/** The caller of a change was revoked, or its permissions changed. Nothing is written. */
 export class CallerChanged extends Error {
   override readonly name = "CallerChanged";
 }
 
-/** The change was made before, by a call that came at the same time. */
+/** A concurrent call with the same idempotency key already made the change. */
 export class AnswerKept extends Error {
   override readonly name = "AnswerKept";
 }

@@ -1,57 +1,56 @@
 import type { Grants } from "../../contract/grants.js";
 import type { FollowOptions } from "./changes.js";
 
-/** What happened in a tenant, kept for as long as the operator wants. */
+/** The audit log of a tenant. The operator sets its retention. */
 export interface EventStore {
-  /** Adds events that come with no change of a record. */
+  /** Adds events that are not part of a change of a record. */
   add(events: readonly NewEvent[]): Promise<void>;
 
   /**
-   * Reads events of a tenant, newest first. A page that is not the last holds
-   * one at least, and fewer than are asked for where they are large, so that
-   * it never takes much memory. Reading stops when the signal is given, and
-   * its reason is thrown.
+   * Lists events of a tenant, newest first. Large events make a page smaller
+   * than requested, which bounds its memory. Only the last page may be empty.
+   * Throws the reason of the signal when it aborts.
    */
   list(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
 
   /**
-   * Follows the events of a tenant from a position, or from when it is first
-   * asked. Answers a batch at once, then one with each event, and one without
-   * events where none come for `beat` milliseconds. Each event is told once,
-   * in the order in which they took effect. Where the position is too old to
-   * continue from, the next batch says so. Ends when the signal is given.
+   * Follows the events of a tenant from a position or from the first read.
+   * Yields a batch at once, then one with each event, and an empty one after
+   * `beat` milliseconds without events. Each event is reported once, in the
+   * order in which they took effect. If the position is too old, the next batch
+   * is marked `missed`. Returns when the signal aborts.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
 
   /**
-   * Adds events about applications and keys that end within `lead`
-   * milliseconds, or have ended where that is zero: about each of them once,
-   * whichever instance asks, and only about those that were made before that
-   * moment. `toEvents` may be called again if another instance comes between.
-   * Answers how many it looked at: where that is not zero, there may be more.
+   * Adds events about applications and keys that expire within `lead`
+   * milliseconds, or have expired if it is zero: once for each, whichever
+   * instance calls, and only if it was created more than `lead` before its
+   * expiry. `toEvents` may be called again on a conflict with another instance.
+   * Returns how many were read: if it is not zero, there may be more.
    */
-  addForEnds(lead: number, toEvents: (ending: Ending) => readonly NewEvent[]): Promise<number>;
+  addForEnds(lead: number, toEvents: (expiration: Ending) => readonly NewEvent[]): Promise<number>;
 }
 
-/** What ends when: an application, or one of its keys. */
+/** The expiration of an application or of one of its keys. */
 export interface Ending {
   readonly tenantId: string;
   readonly applicationId: string;
-  /** Absent where it is the application. */
+  /** Absent for the application itself. */
   readonly keyId?: string | undefined;
   readonly at: number;
-  /** Whether no application manages the tenant from then on, as things are now. */
+  /** Whether the tenant then has no manager left. */
   readonly leavesNoManager: boolean;
 }
 
-/** Who did something, or to whom it was done. */
+/** The actor or the target of an event. */
 export interface Party {
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly keyId?: string | undefined;
 }
 
-/** What of a credential an event shows, as it was or as it became. */
+/** The state of a credential before or after a change. */
 export interface CredentialState extends Grants {
   readonly name?: string | undefined;
   readonly disabled?: boolean | undefined;
@@ -66,21 +65,21 @@ export interface NewEvent {
   /** For example `application.updated`. */
   readonly kind: string;
   readonly outcome: "success" | "denied";
-  /** Absent where nobody asked for it, such as an expiry. */
+  /** Absent if there was no request, as for an expiry. */
   readonly actor?: Party | undefined;
   readonly target: Party;
   readonly before?: CredentialState | undefined;
   readonly after?: CredentialState | undefined;
-  /** The word for why it was denied. */
+  /** The error code of a denied call. */
   readonly reason?: string | undefined;
-  /** The method that was called, for example `latchkey.v1.ApplicationService/UpdateApplication`. */
+  /** For example `latchkey.v1.ApplicationService/UpdateApplication`. */
   readonly method?: string | undefined;
   readonly requestId?: string | undefined;
-  /** From where it was called. */
+  /** The address of the caller. */
   readonly address?: string | undefined;
-  /** Of how many alike this one tells; absent for one. */
+  /** How many similar events this one stands for. Absent for one. */
   readonly count?: number | undefined;
-  /** The end that is told of. */
+  /** The expiry that the event reports. */
   readonly endsAt?: number | undefined;
 }
 
@@ -91,20 +90,20 @@ export interface EventRecord extends NewEvent {
   readonly at: number;
 }
 
-/** Which events are asked for: those to which all that is given applies. */
+/** All given conditions must match. */
 export interface EventFilter {
-  /** Only events whose target has this id: an application's, a session's or a key's. */
+  /** The id of an application, a session or a key. */
   readonly target?: string | undefined;
-  /** Only events whose actor has this id: an application's, a session's or a key's. */
+  /** The id of an application, a session or a key. */
   readonly actor?: string | undefined;
   readonly kind?: string | undefined;
 }
 
 export interface EventQuery extends EventFilter {
   readonly tenantId: string;
-  /** Only events at or after this moment. */
+  /** Inclusive. */
   readonly since?: number | undefined;
-  /** Only events before this moment. */
+  /** Exclusive. */
   readonly until?: number | undefined;
   readonly size: number;
   /** The `next` of an earlier page. */
@@ -113,31 +112,29 @@ export interface EventQuery extends EventFilter {
 
 export interface EventPage {
   readonly items: readonly EventRecord[];
-  /** The place of what follows, at most 48 characters; absent on the last page. */
+  /** The cursor of the next page, at most 48 characters. Absent on the last page. */
   readonly next?: string | undefined;
 }
 
 export interface EventBatch {
-  /** In their order, at most {@link largestEventBatch}, and fewer where they are large. */
+  /** In order, at most {@link largestEventBatch}. Large events make it fewer. */
   readonly events: readonly EventRecord[];
-  /** Whether events before these may be missing. */
+  /** Whether earlier events may be missing. */
   readonly missed: boolean;
-  /** What to follow from after this batch. */
+  /** Where to continue after this batch. */
   readonly position: string;
 }
 
-/** How many events a batch may hold. */
 export const largestEventBatch = 100;
 
-/** Whether an event is one that is asked for. */
 export function isWanted(event: EventRecord, { target, actor, kind }: EventFilter): boolean {
   return (
     (kind === undefined || event.kind === kind) &&
-    (target === undefined || isOneOf(event.target, target)) &&
-    (actor === undefined || isOneOf(event.actor, actor))
+    (target === undefined || hasId(event.target, target)) &&
+    (actor === undefined || hasId(event.actor, actor))
   );
 }
 
-function isOneOf(party: Party | undefined, id: string): boolean {
-  return party?.applicationId === id || party?.sessionId === id || party?.keyId === id;
+function hasId(principal: Party | undefined, id: string): boolean {
+  return principal?.applicationId === id || principal?.sessionId === id || principal?.keyId === id;
 }

@@ -1,44 +1,45 @@
 import { expiredRetention } from "./records.js";
 
-/** How far, in milliseconds, a mark may lie behind where nothing has to be told: to move it costs a commit. */
+// Stores report expirations up to a checkpoint for each lead time.
+
+/** Milliseconds by which a checkpoint may lag: moving it costs a commit. */
 const slack = 60_000;
 
-/** How far ahead, in milliseconds, a mark may lie of what could be told: clocks are set by less. */
-const mostAhead = 24 * 3_600_000;
+/** Milliseconds by which a checkpoint may be ahead after a clock correction. */
+const maxAhead = 24 * 3_600_000;
 
-/** What decides whether to tell of an end. */
+/** The facts that decide whether to report an expiration. */
 export interface EndFacts {
   readonly at: number;
-  /** When what ends was made. */
+  /** When the application or key was created. */
   readonly createdAt: number;
-  /** When its application ends, be that before. */
   readonly applicationEndsAt: number;
 }
 
-/** The name of the mark up to which ends are told so long ahead. */
+/** The name of the checkpoint of a lead time. */
 export function markName(lead: number): string {
-  return `ends-told-${lead}`;
+  return `expirations-reported-${lead}`;
 }
 
-/** Whether to go on from a mark. One from when the clock was far ahead would silence all ends until then. */
-export function isGoodMark(moment: number, lead: number, now: number): boolean {
-  return moment <= now + lead + mostAhead;
+/** Whether a checkpoint is usable. One that was written while the clock was far ahead would suppress reports. */
+export function isGoodMark(time: number, lead: number, now: number): boolean {
+  return time <= now + lead + maxAhead;
 }
 
-/** Where to begin without a mark. */
+/** Where to start without a checkpoint. */
 export function firstMark(lead: number, now: number): number {
   return now - (lead === 0 ? expiredRetention : 0);
 }
 
-/** Whether a mark is to be moved, though there is nothing to tell. */
-export function isFarBehind(moment: number, lead: number, now: number): boolean {
-  return moment < now + lead - slack;
+/** Whether a checkpoint must be moved although nothing is due. */
+export function isFarBehind(time: number, lead: number, now: number): boolean {
+  return time < now + lead - slack;
 }
 
 /**
- * Whether to tell of an end that was found. What ends earlier with its
- * application is not told of, nor, ahead of time, what has ended, nor what was
- * made within the lead.
+ * Whether to report an expiration. Not reported are keys that expire earlier
+ * with their application, credentials that were created within the lead time,
+ * and, ahead of time, those that have already expired.
  */
 export function isToTell(
   { at, createdAt, applicationEndsAt }: EndFacts,

@@ -3,24 +3,22 @@ import type { CredentialState, EventRecord, Party } from "./events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "./records.js";
 import type { ImportedApplication, ImportedSession, ImportOutcome } from "./transfer.js";
 
-/** Whether a record of which this becomes is written. */
 export function isWritten(outcome: ImportOutcome): boolean {
   return outcome === "added" || outcome === "replaced";
 }
 
-/** What decides what becomes of a record. */
+/** The circumstances that decide the outcome of an imported record. */
 export interface Judging {
   readonly replace: boolean;
-  /** The store's time. */
   readonly now: number;
   /** Whether the audit log has an event of one of these kinds about the record. */
   readonly hasEvent: (kinds: readonly string[]) => boolean;
 }
 
-/** The kinds of events after which an application does not come back. */
+/** The kinds of events after which an application is not restored. */
 export const endsOfApplication: readonly string[] = ["application.deleted"];
 
-/** The same of a session. The nonce of one that was authorized is spent, though the session is gone by now. */
+/** The same for a session. After an authorization its nonce is spent, even if the session is gone. */
 export function endsOfSession({
   authorizedAt,
 }: Pick<ImportedSession, "authorizedAt">): readonly string[] {
@@ -29,70 +27,73 @@ export function endsOfSession({
     : ["session.deleted"];
 }
 
-/** What becomes of an application to import, by the one that is there. One of another tenant is never replaced. */
+/** Decides the outcome of an imported application. A stored application of another tenant is never replaced. */
 export function outcomeOfApplication(
-  there: ApplicationRecord | undefined,
+  stored: ApplicationRecord | undefined,
   record: ImportedApplication,
   { replace, now, hasEvent }: Judging,
 ): ImportOutcome {
-  if (!there) {
+  if (!stored) {
     return hasEvent(endsOfApplication) ? "kept" : "added";
   }
-  // A use is no change of a record. Whoever wants it replaced wants that, too.
+  // Last use counts as a difference only if records are replaced.
   const fieldsOf = (one: ImportedApplication) => fieldsOfApplication(one, replace);
-  if (hasEnded(there, now)) {
+  if (hasExpired(stored, now)) {
     return "kept";
   }
-  if (isSame(fieldsOf(there), fieldsOf(record))) {
+  if (isSame(fieldsOf(stored), fieldsOf(record))) {
     return "same";
   }
-  if (!replace || there.tenantId !== record.tenantId) {
+  if (!replace || stored.tenantId !== record.tenantId) {
     return "differs";
   }
-  return isSame(fieldsOf(there), fieldsOf(mergeApplication(there, record))) ? "kept" : "replaced";
+  return isSame(fieldsOf(stored), fieldsOf(mergeApplication(stored, record))) ? "kept" : "replaced";
 }
 
-/** The same of a session. One of another application is never replaced. */
+/** The same for a session. A stored session of another application is never replaced. */
 export function outcomeOfSession(
-  there: SessionRecord | undefined,
+  stored: SessionRecord | undefined,
   record: ImportedSession,
   { replace, now, hasEvent }: Judging,
 ): ImportOutcome {
-  if (!there) {
+  if (!stored) {
     return hasEvent(endsOfSession(record)) ? "kept" : "added";
   }
-  if (hasEnded(there, now)) {
+  if (hasExpired(stored, now)) {
     return "kept";
   }
-  if (isSame(fieldsOfSession(there), fieldsOfSession(record))) {
+  if (isSame(fieldsOfSession(stored), fieldsOfSession(record))) {
     return "same";
   }
-  if (!replace || there.applicationId !== record.applicationId) {
+  if (!replace || stored.applicationId !== record.applicationId) {
     return "differs";
   }
-  const merged = mergeSession(there, record);
-  return isSame(fieldsOfSession(there), fieldsOfSession(merged)) ? "kept" : "replaced";
+  const merged = mergeSession(stored, record);
+  return isSame(fieldsOfSession(stored), fieldsOfSession(merged)) ? "kept" : "replaced";
 }
 
-function hasEnded({ expiresAt }: { readonly expiresAt?: number | undefined }, now: number) {
+function hasExpired({ expiresAt }: { readonly expiresAt?: number | undefined }, now: number) {
   return expiresAt !== undefined && expiresAt <= now;
 }
 
-/** The same of an event, which tells what happened: nothing takes its place. */
-export function outcomeOfEvent(there: EventRecord | undefined, record: EventRecord): ImportOutcome {
-  if (!there) {
+/** The same for an event. Stored events are never replaced. */
+export function outcomeOfEvent(
+  stored: EventRecord | undefined,
+  record: EventRecord,
+): ImportOutcome {
+  if (!stored) {
     return "added";
   }
-  return isSame(fieldsOfEvent(there), fieldsOfEvent(record)) ? "same" : "differs";
+  return isSame(fieldsOfEvent(stored), fieldsOfEvent(record)) ? "same" : "differs";
 }
 
-/** Whether two applications have other keys; when those were used makes no difference. */
+/** Whether two applications have different keys. Last use does not count. */
 export function hasOtherKeys(one: ImportedApplication, other: ImportedApplication): boolean {
   const ofKeys = ({ keys }: ImportedApplication) => keys.map((key) => fieldsOfKey(key, false));
   return !isSame(ofKeys(one), ofKeys(other));
 }
 
-/** As texts they are compared several times quicker. */
+/** Comparing JSON is several times faster than a deep comparison. */
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
@@ -180,30 +181,30 @@ function fieldsOfState(state: CredentialState) {
   ];
 }
 
-/** Engines answer bytes of different kinds. */
+/** Engines return different byte classes. */
 function textOf(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
 }
 
 /**
- * What an import writes in place of a record that is there. The file decides,
- * except that what has ended stays ended: of everything that decides whether a
- * credential is good, the stricter of the two is kept.
+ * Merges an imported application into the stored one. The file wins, except
+ * that revoked access is not restored: for every field that decides whether a
+ * credential is valid, the stricter value is used.
  */
 export function mergeApplication(
-  there: ApplicationRecord | undefined,
+  stored: ApplicationRecord | undefined,
   record: ImportedApplication,
 ): ImportedApplication {
-  const isLater = there && lastChangeOf(there) > lastChangeOf(record);
-  const { modifiedBy, modifiedAt } = isLater ? there : record;
+  const isLater = stored && lastChangeOf(stored) > lastChangeOf(record);
+  const { modifiedBy, modifiedAt } = isLater ? stored : record;
   return {
     id: record.id,
     tenantId: record.tenantId,
     name: record.name,
     type: record.type,
-    keys: there ? mergeKeys(there, record) : record.keys,
-    disabled: record.disabled || (there?.disabled ?? false),
-    sessionEpoch: Math.max(record.sessionEpoch, there?.sessionEpoch ?? 0),
+    keys: stored ? mergeKeys(stored, record) : record.keys,
+    disabled: record.disabled || (stored?.disabled ?? false),
+    sessionEpoch: Math.max(record.sessionEpoch, stored?.sessionEpoch ?? 0),
     permissions: record.permissions,
     rules: record.rules,
     allowedOrigins: record.allowedOrigins,
@@ -212,53 +213,54 @@ export function mergeApplication(
     createdAt: record.createdAt,
     modifiedBy,
     modifiedAt,
-    expiresAt: earlierOf(record.expiresAt, there?.expiresAt),
+    expiresAt: earlierOf(record.expiresAt, stored?.expiresAt),
     sessionQuota: record.sessionQuota,
     lastUsedAt: record.lastUsedAt,
   };
 }
 
 /**
- * The same of a session. Its nonce stays spent once it is. An authorization in
- * the file also decides when the session expires: only before it was the
- * session to end earlier.
+ * The same for a session. A spent nonce stays spent. An authorization in the
+ * file also sets the expiry, because an unauthorized session expires earlier.
  */
 export function mergeSession(
-  there: SessionRecord | undefined,
+  stored: SessionRecord | undefined,
   record: ImportedSession,
 ): ImportedSession {
-  const isSpentHere = there?.authorizedAt !== undefined;
-  const granted = isSpentHere && record.authorizedAt === undefined ? there : record;
+  const isSpentHere = stored?.authorizedAt !== undefined;
+  const granted = isSpentHere && record.authorizedAt === undefined ? stored : record;
   const isNewlyAuthorized = !isSpentHere && record.authorizedAt !== undefined;
   return {
     id: record.id,
     tenantId: record.tenantId,
     applicationId: record.applicationId,
-    epoch: Math.min(record.epoch, there?.epoch ?? record.epoch),
+    epoch: Math.min(record.epoch, stored?.epoch ?? record.epoch),
     keyHash: record.keyHash,
     nonceHash: record.nonceHash,
     permissions: granted.permissions,
     rules: granted.rules,
     createdAt: record.createdAt,
     expiresAt:
-      there && !isNewlyAuthorized ? Math.min(record.expiresAt, there.expiresAt) : record.expiresAt,
+      stored && !isNewlyAuthorized
+        ? Math.min(record.expiresAt, stored.expiresAt)
+        : record.expiresAt,
     authorizedAt: granted.authorizedAt,
     authorizedBy: granted.authorizedBy,
   };
 }
 
 /**
- * The keys of the file that may work. One that is not there is new only if it
- * was made after the last change there: otherwise that change, or one before
- * it, ended it.
+ * The keys of the file that remain valid. A key that is not stored is new only
+ * if it was created after the last change of the stored application. Otherwise
+ * that change, or an earlier one, revoked it.
  */
 function mergeKeys(
-  there: ApplicationRecord,
+  stored: ApplicationRecord,
   { keys }: Pick<ImportedApplication, "keys">,
 ): readonly KeyRecord[] {
-  const lastChange = lastChangeOf(there);
+  const lastChange = lastChangeOf(stored);
   return keys.flatMap((key) => {
-    const known = there.keys.find(({ hash }) => Buffer.compare(hash, key.hash) === 0);
+    const known = stored.keys.find(({ hash }) => Buffer.compare(hash, key.hash) === 0);
     if (!known) {
       return key.createdAt > lastChange ? [key] : [];
     }

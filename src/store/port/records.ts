@@ -1,19 +1,19 @@
 import type { ApplicationType, Grants, Restrictions } from "../../contract/grants.js";
 
-/** How long what has expired is kept, so that it can be told from what never was, in milliseconds. */
+/** Milliseconds for which expired records are stored, to tell an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;
 
 export interface NewKey {
-  /** A UUID that is no secret. */
+  /** A UUID. Not secret. */
   readonly id: string;
   readonly hash: Uint8Array;
 }
 
 export interface KeyRecord extends NewKey {
-  /** Whether it was made elsewhere, so that it does not tell whose it is. */
+  /** Whether it was created by another system: the key then does not contain the application id. */
   readonly foreign?: boolean | undefined;
   readonly createdAt: number;
-  /** When it ends by itself. Absent where it does not. One that has ended may still be listed. */
+  /** Absent if it does not expire. An expired key may still be listed. */
   readonly expiresAt?: number | undefined;
   readonly lastUsedAt?: number | undefined;
 }
@@ -36,39 +36,39 @@ export interface ApplicationRecord extends Grants, Restrictions {
   readonly type: ApplicationType;
   /** Newest first. */
   readonly keys: readonly KeyRecord[];
-  /** Whether its keys and those of its sessions are refused for now. */
+  /** Whether its keys and those of its sessions are refused until it is enabled again. */
   readonly disabled: boolean;
-  /** How often its sessions were revoked. */
+  /** Counts revocations of its sessions. */
   readonly sessionEpoch: number;
-  /** Differs with each change of the record. */
+  /** Changes with each change of the record. */
   readonly version: number;
   readonly createdBy?: string | undefined;
   readonly createdAt: number;
   readonly modifiedBy?: string | undefined;
   readonly modifiedAt?: number | undefined;
   readonly expiresAt?: number | undefined;
-  /** How many sessions it may have open at once; absent where the default of the service applies. */
+  /** The limit of open sessions. Absent for the default of the service. */
   readonly sessionQuota?: number | undefined;
   /** When one of its keys, or the key of one of its sessions, was last used. */
   readonly lastUsedAt?: number | undefined;
-  /** The record in JSON, byte for byte as the REST API shows it, where the engine keeps it so. */
+  /** The record as the exact JSON of the REST API, if the engine stores it. */
   readonly document?: Buffer | undefined;
 }
 
-/** The fields to replace; those left out stay as they are. */
+/** The fields to replace. Absent fields stay the same. */
 export interface ApplicationChange extends Partial<Grants>, Partial<Restrictions> {
   readonly name?: string;
   readonly keys?: readonly KeyRecord[];
   readonly disabled?: boolean;
   readonly sessionEpoch?: number;
-  /** `null` takes away what it was. */
+  /** `null` removes the quota. */
   readonly sessionQuota?: number | null;
   readonly modifiedBy: string;
 }
 
 export interface Use {
   readonly applicationId: string;
-  /** Absent where it was the key of a session. */
+  /** Absent for a session key. */
   readonly keyId?: string | undefined;
   readonly at: number;
 }
@@ -80,17 +80,17 @@ export interface NewSession {
   readonly keyHash: Uint8Array;
   readonly nonceHash: Uint8Array;
   readonly ttl: number;
-  /** How many sessions its application may have open at once; absent where there is no limit. */
+  /** The limit of open sessions of its application. Absent for no limit. */
   readonly quota?: number | undefined;
 }
 
 export interface SessionRecord extends Grants {
   readonly id: string;
-  /** Differs with each change of the record. */
+  /** Changes with each change of the record. */
   readonly version: number;
   readonly tenantId: string;
   readonly applicationId: string;
-  /** The {@link ApplicationRecord.sessionEpoch} of its application when it was opened; it is dead under another one. */
+  /** The {@link ApplicationRecord.sessionEpoch} when it was created. The session is revoked when they differ. */
   readonly epoch: number;
   readonly keyHash: Uint8Array;
   readonly nonceHash: Uint8Array;
@@ -111,9 +111,9 @@ export interface SessionWithApplication {
 export interface SessionGrant extends Grants {
   readonly sessionId: string;
   readonly tenantId: string;
-  /** The hashes that the nonce may be stored under. */
+  /** The possible hashes of the nonce, one for each pepper. */
   readonly nonceHashes: readonly Uint8Array[];
   readonly authorizedBy: string;
-  /** Absent leaves the expiry as it is. */
+  /** Absent keeps the expiry. */
   readonly expiresAt?: number | undefined;
 }

@@ -1,6 +1,6 @@
 import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "./records.js";
 
-/** The ids of the applications that a session ends with: the one that opened it, and the one that authorized it. */
+/** The applications that a session depends on: the one that opened it, and the one that authorized it. */
 export function applicationIdsOf({
   applicationId,
   authorizedBy,
@@ -8,7 +8,7 @@ export function applicationIdsOf({
   return authorizedBy === undefined ? [applicationId] : [applicationId, authorizedBy];
 }
 
-/** A session with those applications, or `undefined` where one of them is gone. */
+/** A session with these applications, or `undefined` if one of them does not exist. */
 export function withApplications(
   session: SessionRecord,
   find: (id: string) => ApplicationRecord | undefined,
@@ -21,7 +21,7 @@ export function withApplications(
   return authorizer && { session, application, authorizer };
 }
 
-/** Whether a session was revoked: with one of its applications, or with all that were opened before. */
+/** Whether a session was revoked, with one of its applications or by a new session epoch. */
 export function isRevoked(found: SessionWithApplication | undefined): boolean {
   return found === undefined || found.session.epoch !== found.application.sessionEpoch;
 }

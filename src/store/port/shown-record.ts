@@ -1,16 +1,16 @@
 /**
- * Where an answer shows what one version of a record holds, when that was last
- * used, and nothing else, the record is found under this name.
+ * Marks a response that depends only on one version of a record and its last
+ * use. The value is that record.
  */
-export const shownRecord = Symbol("the record that the answer shows");
+export const shownRecord = Symbol("shownRecord");
 
-/** An answer that may show one version of a record. All that show the same are alike. */
+/** A response that may be marked. Responses of the same version and last use are equal. */
 export interface ShowsRecord {
   readonly [shownRecord]?: {
     readonly id: string;
     readonly version: number;
     readonly lastUsedAt?: number | undefined;
-    /** The answer in the JSON of REST, where it is kept with the record. */
+    /** The response as REST JSON, if it is stored with the record. */
     readonly document?: Buffer | undefined;
   };
 }

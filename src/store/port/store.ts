@@ -18,94 +18,90 @@ import type {
 import type { TransferStore } from "./transfer.js";
 
 /**
- * The port to storage. Engines keep records and know nothing of protocols,
- * permissions or keys: they see ids, hashes and the moments at which things
- * end.
+ * The storage port. Engines store records. They do not depend on protocols,
+ * permissions or keys, only on ids, hashes and times.
  *
- * What every engine promises:
- * - An acknowledged write is durable, and every later read sees it, from every
+ * Every engine guarantees:
+ * - An acknowledged write is durable, and visible to every later read of every
  *   process that shares the store.
- * - The store's own clock stamps records and judges expiry, to the
- *   millisecond. What has expired is not there, whether swept or not.
- * - A session is gone with its application and with its authorizer, and where
- *   it was opened before its application's sessions were last revoked.
- * - A record of another tenant is not there.
+ * - The store's own clock sets timestamps and decides expiry, to the
+ *   millisecond. Expired records are not returned, whether swept or not.
+ * - A session is revoked with its application, with its authorizer, and when
+ *   the sessions of its application are revoked.
+ * - Records of other tenants are not returned.
  *
- * Ids, `createdBy` and its like included, are UUIDs in lower case. Moments are
- * milliseconds since the epoch. What is absent in a record is undefined. A
- * record is read by its properties, never spread: an engine may find out what
- * they are when they are first asked for. A call that cannot reach the data throws {@link StoreUnavailable}.
+ * Ids, including `createdBy` and the like, are UUIDs in lower case. Times are
+ * milliseconds since the epoch. Absent fields are undefined. Read records by
+ * property and never spread them: engines may decode properties lazily. A call
+ * that cannot reach the data throws {@link StoreUnavailable}.
  */
 export interface Store {
-  /** Tells these data from all others. It is known to the service only, and shown to nobody. */
+  /** Identifies the data. Internal, never returned to clients. */
   readonly id: string;
   readonly applications: ApplicationStore;
   readonly sessions: SessionStore;
   readonly changes: ChangeFeed;
   readonly events: EventStore;
   readonly answers: AnswerStore;
-  /** Absent where only the processes of one machine share the store. */
+  /** Absent if only processes of one machine share the store. */
   readonly rateCounts?: RateCounts;
   readonly transfer: TransferStore;
 
-  /** How its connections are used now; absent where it needs none. */
+  /** Current use of the connection pool, if there is one. */
   readonly connections?: () => ConnectionUse;
 
   /** The store's clock. */
   now(): MaybePromise<number>;
 
-  /** Resolves when the store answers, and throws where it cannot do its work. */
+  /** Checks that the store can read and write. */
   ping(): Promise<void>;
 
-  /** Resolves when all that was acknowledged is safe and nothing is held open. */
+  /** Closes the store. Acknowledged writes are safe. */
   close(): Promise<void>;
 }
 
 export interface ConnectionUse {
-  /** Connections that do something for a call. */
   readonly inUse: number;
   /** Calls that wait for a connection. */
   readonly waiting: number;
 }
 
 export interface ApplicationStore {
-  /** Adds an application, stamped with the moment of its creation. An id that is taken is refused. */
+  /** Adds an application. Throws if the id exists. */
   create(application: NewApplication, trail?: Trail<ApplicationRecord>): Promise<ApplicationRecord>;
 
-  /** Whether there is no application at all. */
+  /** Whether the store has no application. */
   isEmpty(): Promise<boolean>;
 
-  /** Reads an application of any tenant, for authentication. */
+  /** Finds an application of any tenant, for authentication. */
   find(id: string): MaybePromise<ApplicationRecord | undefined>;
 
-  /** Reads applications as {@link find} does, all at once; each is answered at the place of its id. */
+  /** Finds several applications. The results are in the order of the ids. */
   findMany(ids: readonly string[]): MaybePromise<readonly (ApplicationRecord | undefined)[]>;
 
-  /** Reads an application that has expired and is still kept, to tell why its key is refused. */
+  /** Finds an expired application that is still stored, to explain why its key is refused. */
   findExpired(id: string): MaybePromise<ApplicationRecord | undefined>;
 
   /**
-   * The id of the application that has a foreign key of one of these hashes,
-   * be it expired. Where several have it, it is that of the only one that has
-   * not expired, and otherwise nobody's.
+   * Finds the id of the application that has a foreign key with one of these
+   * hashes, expired or not. If several have it, returns the only unexpired one,
+   * if any.
    */
   findForeign(hashes: readonly Uint8Array[]): MaybePromise<string | undefined>;
 
   /**
-   * Reads applications of a tenant, newest (greatest id) first unless another
-   * order is asked for. Reading stops when the signal is given, and its reason
-   * is thrown.
+   * Lists applications of a tenant, by default newest (greatest id) first.
+   * Throws the reason of the signal when it aborts.
    */
   list(query: ListQuery, signal?: AbortSignal): Promise<ApplicationPage>;
 
   /**
-   * Changes an application in one atomic step, stamped with the moment of the
-   * change. `change` sees the record as it is when the change takes effect,
-   * and the store's time; it may be called again if the record moves under it,
-   * and nothing is written if it throws. Answers `undefined` where there is no
-   * such application in the tenant. Throws {@link LastManager} where the tenant
-   * would be left without an enabled application that can create and update
-   * others, however many such changes are made at once with a trail.
+   * Changes an application in one atomic step. `change` gets the current record
+   * and the store's time. It may be called again on a conflict, and nothing is
+   * written if it throws. Returns `undefined` if the tenant has no such
+   * application. Throws {@link LastManager} if the tenant would be left without
+   * an enabled application that can create and update others. With an audit
+   * context, this also holds for concurrent changes.
    */
   update(
     tenantId: string,
@@ -115,9 +111,9 @@ export interface ApplicationStore {
   ): Promise<ApplicationRecord | undefined>;
 
   /**
-   * Deletes an application, and with it the use of its sessions. `check` sees
-   * it as it is when it goes, and nothing is deleted if it throws. Answers
-   * whether it was there. Throws {@link LastManager} as {@link update} does.
+   * Deletes an application, which revokes its sessions. `check` gets the current
+   * record, and nothing is deleted if it throws. Returns whether the application
+   * existed. Throws {@link LastManager} like {@link update}.
    */
   delete(
     tenantId: string,
@@ -127,49 +123,48 @@ export interface ApplicationStore {
   ): Promise<boolean>;
 
   /**
-   * Notes when applications and their keys were last used. What is gone is
-   * passed over, and so is a use that is older than the one that is known. It
-   * is no change of a record: its version stays, and nobody is told.
+   * Records when applications and their keys were last used. Ignores missing
+   * applications and uses that are older than the stored one. The version of the
+   * record stays the same, and no change is reported.
    */
   noteUses(uses: readonly Use[]): Promise<void>;
 }
 
 export interface SessionStore {
   /**
-   * Adds a session that ends `ttl` milliseconds from now, or answers `undefined`
-   * where its application is gone. Throws {@link SessionQuotaReached} where the
-   * application has as many open sessions as the quota allows. Sessions that
-   * have expired or were revoked do not count. An engine may exceed the quota by
-   * little where several processes open sessions at once, but it refuses none
-   * while there are fewer.
+   * Adds a session that expires in `ttl` milliseconds, or returns `undefined` if
+   * its application does not exist. Throws {@link SessionQuotaReached} if the
+   * application has reached its quota. Expired and revoked sessions do not
+   * count. Concurrent processes may exceed the quota slightly, but a session
+   * below the quota is never refused.
    */
   create(session: NewSession, trail?: Trail<SessionRecord>): Promise<SessionRecord | undefined>;
 
-  /** Reads a session together with its application and its authorizer. */
+  /** Finds a session with its application and its authorizer. */
   find(id: string): MaybePromise<SessionWithApplication | undefined>;
 
-  /** Reads sessions as {@link find} does, all at once; each is answered at the place of its id. */
+  /** Finds several sessions. The results are in the order of the ids. */
   findMany(ids: readonly string[]): MaybePromise<readonly (SessionWithApplication | undefined)[]>;
 
-  /** Reads a session that has expired, or whose application or authorizer has, where all are still kept. */
+  /** Finds a session that has expired itself or with its application or authorizer, if all are still stored. */
   findExpired(id: string): MaybePromise<SessionWithApplication | undefined>;
 
   /**
-   * Spends the nonce of a session and gives it its grants, in one atomic step:
-   * of any number of calls with the same nonce one answers `authorized`.
-   * `used` is said only to a caller that shows the right nonce.
+   * Spends the nonce of a session and sets its grants in one atomic step. Of
+   * concurrent calls with the same nonce, exactly one returns `authorized`.
+   * `used` is returned only for the correct nonce.
    */
   authorize(
     grant: SessionGrant,
     trail?: Trail<SessionRecord>,
   ): Promise<"authorized" | "used" | "unknown">;
 
-  /** Reads sessions of a tenant, newest (greatest id) first. Stops as {@link ApplicationStore.list} does. */
+  /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
   list(query: SessionQuery, signal?: AbortSignal): Promise<SessionPage>;
 
   /**
-   * Ends a session. `check` sees it and its application as they are when it
-   * goes, and nothing is deleted if it throws. Answers whether it was there.
+   * Deletes a session. `check` gets the current records, and nothing is deleted
+   * if it throws. Returns whether the session existed.
    */
   delete(
     tenantId: string,
@@ -179,48 +174,48 @@ export interface SessionStore {
   ): Promise<boolean>;
 
   /**
-   * How many sessions came to their end by themselves since it was last asked,
-   * as far as they are still kept: each is told once, to whichever process asks first.
+   * Returns how many sessions expired since the last call. Each session is
+   * counted once, by one process.
    */
   takeExpired(): MaybePromise<number>;
 }
 
-/** What applications are searched by; all that is given must hold. */
+/** All given conditions must match. */
 export interface ApplicationFilter {
   readonly type?: ApplicationType | undefined;
   readonly disabled?: boolean | undefined;
-  /** Only those that hold this permission, directly or by a rule. */
+  /** Held directly or by a rule. */
   readonly permission?: string | undefined;
-  /** Only those whose name begins so, in upper or lower case. */
+  /** Case-insensitive. */
   readonly namePrefix?: string | undefined;
   readonly expiresBefore?: number | undefined;
-  /** Only those that were last used before this moment, or made before it and never used. */
+  /** Last used before this time, or created before it and never used. */
   readonly lastUsedBefore?: number | undefined;
 }
 
 /**
- * The order of a list: the newest first; by name; those that end first, and
- * only those that end; those that have not been used for the longest time.
+ * The order of a list: newest first; by name; by expiry, without applications
+ * that do not expire; by last use, longest unused first.
  */
 export type ListOrder = "newest" | "name" | "expires_at" | "last_used_at";
 
 export interface ListQuery {
   readonly tenantId: string;
-  /** Only these ids. */
+  /** Lists only these ids. */
   readonly ids?: readonly string[] | undefined;
   readonly filter?: ApplicationFilter | undefined;
-  /** The newest first where it is not given. */
+  /** Default: `newest`. */
   readonly order?: ListOrder | undefined;
   readonly size: number;
-  /** A page by number, counted, or what follows an item. */
+  /** A page by number, with a total, or the items after a place. */
   readonly from: { readonly page: number } | Place;
 }
 
-/** Where an item stands in a list, whether it is still there or not. */
+/** The position of an item in a list. The item need not exist any more. */
 export interface Place {
   /** The id of the item. */
   readonly after: string;
-  /** What decides its place before its id, in other orders than that of age. */
+  /** The sort value of the item, in orders other than `newest`. */
   readonly value?: string | number | undefined;
 }
 
@@ -228,19 +223,18 @@ export interface ApplicationPage {
   readonly items: readonly ApplicationRecord[];
   /** Whether more items follow the last one. */
   readonly more: boolean;
-  /** How many items there are in all; only for pages by number. */
+  /** The number of all items. Only for pages by number. */
   readonly total?: number | undefined;
 }
 
 export interface SessionQuery {
   readonly tenantId: string;
   readonly applicationId?: string | undefined;
-  /** Only those that this application authorized. */
+  /** The id of the application that authorized the session. */
   readonly authorizedBy?: string | undefined;
-  /** Only those that are authorized, or only those that are not. */
   readonly authorized?: boolean | undefined;
   readonly size: number;
-  /** Only those that follow the session with this id. */
+  /** The id of the last session of the previous page. */
   readonly after?: string | undefined;
 }
 
@@ -250,5 +244,5 @@ export interface SessionPage {
   readonly more: boolean;
 }
 
-/** Tells the time in milliseconds since the epoch. */
+/** Returns the time in milliseconds since the epoch. */
 export type Clock = () => number;

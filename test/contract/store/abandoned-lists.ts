@@ -28,8 +28,8 @@ const lists: readonly (readonly [what: string, list: List])[] = [
 ];
 
 export function describeAbandonedLists(subject: () => Subject): void {
-  describe("a list whose caller leaves", () => {
-    it.each(lists)("of %s is not read, and throws why", async (_, list) => {
+  describe("an aborted list", () => {
+    it.each(lists)("of %s stops reading and throws the abort reason", async (_, list) => {
       const { store } = subject();
       const { application } = await createBoth(store);
       const { tenantId } = application;

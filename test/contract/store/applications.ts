@@ -23,7 +23,7 @@ import type { Subject } from "./subject.js";
 
 export function describeApplications(subject: () => Subject): void {
   describe("an application", () => {
-    it("is what it was created as, with the moment of its creation", async () => {
+    it("has the given fields and its creation time", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
@@ -34,7 +34,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.find(given.id)).toEqual(created);
     });
 
-    it("lacks what it was not given", async () => {
+    it("omits fields that were not given", async () => {
       const { store } = subject();
       const { description, container, ...bare } = rule;
       const given = anApplication({ rules: [bare], createdBy: undefined, expiresAt: undefined });
@@ -54,19 +54,19 @@ export function describeApplications(subject: () => Subject): void {
       }
     });
 
-    it("is not there before it is created", async () => {
+    it("is not found before it is created", async () => {
       const { store } = subject();
       expect(await store.applications.find(newId(Date.now()))).toBeUndefined();
     });
 
-    it("is never overwritten by another of the same id", async () => {
+    it("is never overwritten by another with the same id", async () => {
       const { store } = subject();
       const first = await store.applications.create(anApplication());
       await expect(store.applications.create(anApplication({ id: first.id }))).rejects.toThrow();
       expect(await store.applications.find(first.id)).toEqual(first);
     });
 
-    it("keeps odd texts as they are", async () => {
+    it("stores unusual texts unchanged", async () => {
       const { store } = subject();
       await Promise.all(oddTexts.map(keepsText));
       const text = fc.string({ unit: anyCharacter, maxLength: 40 });
@@ -96,7 +96,7 @@ export function describeApplications(subject: () => Subject): void {
       }
     });
 
-    it("keeps its hash byte for byte", async () => {
+    it("stores its hash byte for byte", async () => {
       const { store } = subject();
       const every = Uint8Array.from(times(256, (byte) => byte));
       for (const hash of [every, every.slice(100, 132), new Uint8Array(32), randomBytes(32)]) {
@@ -111,7 +111,7 @@ export function describeApplications(subject: () => Subject): void {
       }
     });
 
-    it("keeps a thousand rules in their order", async () => {
+    it("stores a thousand rules in order", async () => {
       const { store } = subject();
       const rules = times(1_000, (index) => ({ ...rule, priority: index + 1 }));
       const { id, tenantId } = await store.applications.create(anApplication({ rules }));
@@ -125,7 +125,7 @@ export function describeApplications(subject: () => Subject): void {
   });
 
   describe("an update", () => {
-    it("replaces what it is given, and says who made it and when", async () => {
+    it("replaces the given fields, and records who changed it and when", async () => {
       const { store, clock } = subject();
       const created = await store.applications.create(anApplication(grants));
       const { id, tenantId } = created;
@@ -149,7 +149,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.find(id)).toEqual(updated);
     });
 
-    it("leaves what it is not given", async () => {
+    it("keeps fields that were not given", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const given = anApplication({
@@ -168,7 +168,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(contentOf(found)).toEqual({ ...contentOf(created), modifiedBy, modifiedAt, version });
     });
 
-    it("gives the application another version each time, though nothing else differs", async () => {
+    it("changes the version each time, even if nothing else differs", async () => {
       const { store } = subject();
       const { id, tenantId, version } = await store.applications.create(anApplication());
       const versions = new Set([version]);
@@ -179,7 +179,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(versions.size).toBe(5);
     });
 
-    it("is told the time by which it is stamped", async () => {
+    it("gets the time of the change", async () => {
       const { store, clock } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       clock.advance(7);
@@ -188,7 +188,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(updated).toMatchObject({ name: `${clock.now()}`, modifiedAt: clock.now() });
     });
 
-    it("is shown the application as it is", async () => {
+    it("gets the current record", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication({ name: "a" }));
       const append = (current: { name: string }) => ({ name: `${current.name}b`, modifiedBy: id });
@@ -197,7 +197,7 @@ export function describeApplications(subject: () => Subject): void {
       expect((await store.applications.find(id))?.name).toBe("abb");
     });
 
-    it("that throws changes nothing, and its error comes back as it is", async () => {
+    it("that throws changes nothing and rethrows the error", async () => {
       const { store } = subject();
       const created = await store.applications.create(anApplication());
       const error = Object.assign(new Error("You may not."), { code: 7 });
@@ -208,7 +208,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.find(created.id)).toEqual(created);
     });
 
-    it("of an application that is not there calls nothing", async () => {
+    it("of a missing application does not call the callback", async () => {
       const { store } = subject();
       let calls = 0;
       const change = () => ({ name: `${calls++}`, modifiedBy: randomUUID() });
@@ -218,7 +218,7 @@ export function describeApplications(subject: () => Subject): void {
   });
 
   describe("a deletion", () => {
-    it("takes the application away, and says whether it was there", async () => {
+    it("removes the application, and returns whether it existed", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       expect(await store.applications.delete(tenantId, id)).toBe(true);
@@ -228,7 +228,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
     });
 
-    it("is checked against the application as it is", async () => {
+    it("checks the current record", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const updated = await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
@@ -241,7 +241,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(seen).toHaveLength(1);
     });
 
-    it("whose check throws changes nothing, and its error comes back as it is", async () => {
+    it("whose check throws changes nothing and rethrows the error", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const { id, tenantId } = application;
@@ -254,7 +254,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
-    it("leaves the others", async () => {
+    it("leaves other applications", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const other = await store.applications.create(anApplication({ tenantId }));
@@ -264,7 +264,7 @@ export function describeApplications(subject: () => Subject): void {
   });
 
   describe("the store", () => {
-    it("tells its time, and answers a ping", async () => {
+    it("returns its time, and responds to a ping", async () => {
       const { store, clock } = subject();
       clock.advance(123);
       expect(await store.now()).toBe(clock.now());

@@ -4,7 +4,6 @@ import { changeRetention, largestBatch } from "../../../src/store/port/changes.j
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useFollowers } from "../../support/follow.js";
 import { repetitions } from "../../support/suite.js";
-import { endsWithSignal } from "./ends-with-signal.js";
 import {
   aGrant,
   aKey,
@@ -18,6 +17,7 @@ import {
   update,
 } from "./fixtures.js";
 import { followMarked, told } from "./followed.js";
+import { endsWithSignal } from "./stops-on-abort.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 
@@ -41,15 +41,15 @@ export function describeChanges(subject: () => Subject): void {
     return { ...subject(), ...both, tenantId, ...marked };
   }
 
-  describe("one who follows a tenant", () => {
-    it("is answered at once, though nothing has happened", async () => {
+  describe("a follower of a tenant", () => {
+    it("gets an empty batch at once", async () => {
       const { store } = subject();
       const batch = await follow(store, randomUUID()).next();
       expect(batch).toMatchObject({ changes: [], missed: false, position: expect.any(String) });
       expect(batch.completeUntil).toBeLessThanOrEqual(performance.now());
     });
 
-    it("is not told what happened before", async () => {
+    it("does not get earlier changes", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;
@@ -60,7 +60,7 @@ export function describeChanges(subject: () => Subject): void {
       expect((await follower.next()).changes).toEqual([told("deleted", id)]);
     });
 
-    it("is told what happens to an application, in its order", async () => {
+    it("gets the changes of an application in order", async () => {
       const { store, application, tenantId, follower } = await createFollowed();
       const { id } = application;
       await update(store, application);
@@ -72,14 +72,14 @@ export function describeChanges(subject: () => Subject): void {
       expect(changes).toEqual(kinds.map((kind) => told(kind, id)));
     });
 
-    it("is told that a session was authorized", async () => {
+    it("gets the authorization of a session", async () => {
       const { store, application, session, mark, marked, untilMarked } = await createFollowed();
       await store.sessions.authorize(aGrant(session));
       await mark();
       expect(await untilMarked()).toEqual([told("authorized", application.id, session.id), marked]);
     });
 
-    it("is told that a session was deleted", async () => {
+    it("gets the deletion of a session", async () => {
       const { store, application, session, tenantId, mark, marked, untilMarked } =
         await createFollowed();
       await store.sessions.delete(tenantId, session.id);
@@ -87,7 +87,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked()).toEqual([told("deleted", application.id, session.id), marked]);
     });
 
-    it("is told nothing of what is created", async () => {
+    it("gets nothing for a creation", async () => {
       const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
       await store.applications.create(anApplication({ tenantId }));
       await store.sessions.create(aSession(application));
@@ -95,7 +95,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked()).toEqual([marked]);
     });
 
-    it("is told nothing of what was refused", async () => {
+    it("gets nothing for a refused change", async () => {
       const { store, application, session, follower, mark, marked, untilMarked } =
         await createFollowed();
       const { id, tenantId } = application;
@@ -118,7 +118,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked()).toEqual([marked]);
     });
 
-    it("is told nothing of other tenants", async () => {
+    it("gets nothing of other tenants", async () => {
       const { store, mark, marked, untilMarked } = await createFollowed();
       const { application, session } = await createBoth(store);
       await update(store, application);
@@ -128,7 +128,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked()).toEqual([marked]);
     });
 
-    it("is told what another process did", async () => {
+    it("gets changes of another process", async () => {
       const { another, application, mark, marked, untilMarked } = await createFollowed();
       const other = await another();
       await update(other, application);
@@ -136,7 +136,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked()).toEqual([told("updated", application.id), marked]);
     });
 
-    it("is told nothing twice where several follow, and all in the same order", async () => {
+    it("gets each change once and in the same order as other followers", async () => {
       const { store, another, tenantId, mark, untilMarked } = await createFollowed();
       const others = [follow(await another(), tenantId), follow(store, tenantId)];
       for (const other of others) {
@@ -154,7 +154,7 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("hears from time to time that nothing happened", async () => {
+    it("gets an empty batch as a heartbeat", async () => {
       const { store } = subject();
       const follower = follow(store, randomUUID(), { beat: 20 });
       let last = must((await follower.next()).completeUntil);
@@ -167,7 +167,7 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("misses nothing up to the moment that a batch names", async () => {
+    it("misses nothing up to the time in a batch", async () => {
       const { store, another, application, tenantId } = await createFollowed();
       const other = await another();
       const follower = follow(store, tenantId, { beat: 1 });
@@ -186,10 +186,10 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("ends when the signal is given, whether it waits or not", () =>
+    it("stops when the signal aborts, waiting or not", () =>
       endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
 
-    it("may be slow, and holds up no other", async () => {
+    it("can be slow without delaying others", async () => {
       const { store, application, tenantId, follower, mark, untilMarked } = await createFollowed();
       const slow = follow(store, tenantId);
       await slow.next();
@@ -203,8 +203,8 @@ export function describeChanges(subject: () => Subject): void {
     });
   });
 
-  describe("one who comes back with a position", () => {
-    it("is told what happened since, and nothing from before", async () => {
+  describe("a follower that resumes from a position", () => {
+    it("gets everything since then, and nothing earlier", async () => {
       const { store, another, application, tenantId, follower, mark, marked, untilMarked } =
         await createFollowed();
       await update(store, application);
@@ -219,7 +219,7 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("is told of no other tenant's changes meanwhile", async () => {
+    it("gets no changes of other tenants", async () => {
       const { store, tenantId, follower, mark, marked, untilMarked } = await createFollowed();
       const { application } = await createBoth(store);
       await update(store, application);
@@ -229,7 +229,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked(again)).toEqual([marked]);
     });
 
-    it("may do so from any batch, one without changes too", async () => {
+    it("can resume from any batch, including an empty one", async () => {
       const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
       await update(store, application);
       const beaten = follow(store, tenantId, { beat: 1 });
@@ -245,7 +245,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await untilMarked(last)).toEqual([marked]);
     });
 
-    it("is told all, in batches, where it is more than one may hold", async () => {
+    it("gets everything in several batches", async () => {
       const { store, tenantId, follower } = await createFollowed();
       // An import that replaces records changes them with few writes.
       const applications = times(largestBatch + 100, () => anImportedApplication({ tenantId }));
@@ -271,7 +271,7 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("hears where it is too old, and is told what happens from then on", async () => {
+    it("learns that the position is too old, and gets later changes", async () => {
       const { store, clock, application, tenantId, follower, mark, marked } =
         await createFollowed();
       await update(store, application);
@@ -282,7 +282,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
     });
 
-    it("hears where it is none", async () => {
+    it("learns that the position is invalid", async () => {
       const { store, tenantId, mark, marked } = await createFollowed();
       for (const after of ["", "nonsense", "-1", "1e3", "9".repeat(400)]) {
         const follower = follow(store, tenantId, { after });
@@ -303,7 +303,7 @@ export function describeChanges(subject: () => Subject): void {
       return { ...followed, ending };
     }
 
-    it("of an application is told when its moment has come", async () => {
+    it("of an application is reported in time", async () => {
       const { clock, ending, follower, mark, marked, untilMarked } = await createEnding();
       clock.advance(minute - 1);
       await mark();
@@ -314,7 +314,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(missed).toBe(false);
     });
 
-    it("of a session is told when its moment has come", async () => {
+    it("of a session is reported in time", async () => {
       const { store, clock, application, follower, mark, marked, untilMarked } =
         await createEnding();
       const session = aSession(application, { ttl: minute / 2 });
@@ -327,7 +327,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(changes).toEqual([toldExpired(created, application.id)]);
     });
 
-    it("is told at the moment that the authorization set", async () => {
+    it("is reported at the time that the authorization set", async () => {
       const { store, clock, application, follower, mark, marked, untilMarked } =
         await createEnding();
       const session = aSession(application, { ttl: minute / 4 });
@@ -344,7 +344,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(changes).toEqual([toldExpired(authorized, application.id)]);
     });
 
-    it("is told to one who comes back later, and to no other tenant", async () => {
+    it("is reported to a follower that resumes, and to no other tenant", async () => {
       const { store, clock, ending, tenantId, follower, mark, untilMarked } = await createEnding();
       const stranger = await store.applications.create(anApplication());
       const other = follow(store, stranger.tenantId);

@@ -4,9 +4,9 @@ import { isId } from "../../../src/lib/uuid.js";
 import type { EventQuery, EventRecord, NewEvent, Party } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/follow.js";
-import { endsWithSignal } from "./ends-with-signal.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
 import { must, oddTexts, times } from "./fixtures.js";
+import { endsWithSignal } from "./stops-on-abort.js";
 import type { Subject } from "./subject.js";
 
 /** What only the store knows of an event. */
@@ -47,7 +47,7 @@ export function describeEvents(subject: () => Subject): void {
   }
 
   describe("events", () => {
-    it("are listed newest first, with all that was told, an id and their moment", async () => {
+    it("are listed newest first, with all fields, an id and a time", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
@@ -65,7 +65,7 @@ export function describeEvents(subject: () => Subject): void {
       );
     });
 
-    it("keep every text as it is", async () => {
+    it("keep every text unchanged", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       for (const text of oddTexts) {
@@ -77,7 +77,7 @@ export function describeEvents(subject: () => Subject): void {
       }
     });
 
-    it("that are added at once are all there, or none", async () => {
+    it("that are added together are all stored, or none", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await store.events.add(times(250, () => anEvent({ tenantId })));
@@ -88,7 +88,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await listEvents(store, { tenantId })).toHaveLength(250);
     });
 
-    it("are seen by all that share the data", async () => {
+    it("are visible to all processes that share the data", async () => {
       const { store, another } = subject();
       const other = await another();
       const event = anEvent();
@@ -97,7 +97,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await listEvents(other, { tenantId: event.tenantId })).toEqual(items);
     });
 
-    it("are found by what they are about, by who did it, by kind and by time, together too", async () => {
+    it("are found by target, actor, kind and time, alone and combined", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
@@ -154,7 +154,7 @@ export function describeEvents(subject: () => Subject): void {
       },
     );
 
-    it("are listed once, though an id names them twice", async () => {
+    it("are listed once, even if an id matches twice", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const id = randomUUID();
@@ -165,7 +165,7 @@ export function describeEvents(subject: () => Subject): void {
       }
     });
 
-    it("begin at one moment and end before another, to the millisecond", async () => {
+    it("are filtered by since (inclusive) and until (exclusive), to the millisecond", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
@@ -181,7 +181,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await listed(0, start)).toEqual([]);
     });
 
-    it("of another tenant are not there, whatever they are about", async () => {
+    it("of another tenant are not listed", async () => {
       const { store } = subject();
       const [mine, foreign] = [randomUUID(), randomUUID()];
       const party = { applicationId: randomUUID() };
@@ -200,7 +200,7 @@ export function describeEvents(subject: () => Subject): void {
   describe("a page of events", () => {
     const query = { size: 4 };
 
-    it("tells where the next one begins, and the last one tells none", async () => {
+    it("has a cursor for the next page, except the last", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await addApart(numbered(8, { tenantId }));
@@ -217,7 +217,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(second.next).toBeUndefined();
     });
 
-    it("follows the one before it though events came between", async () => {
+    it("continues after the previous page despite new events", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const target = { applicationId: randomUUID() };
@@ -232,7 +232,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(following.next).toBeUndefined();
     });
 
-    it("holds each event once, though many were of the same moment", async () => {
+    it("has each event once, even if many have the same time", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const events = numbered(30, { tenantId });
@@ -241,7 +241,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(listed.sort()).toEqual(requestsOf(events).sort());
     });
 
-    it("keeps to the time asked for, wherever it begins", async () => {
+    it("respects the time filter from any cursor", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
@@ -253,8 +253,8 @@ export function describeEvents(subject: () => Subject): void {
     });
   });
 
-  describe("one who follows the events of a tenant", () => {
-    it("is answered at once, and is not told what was before", async () => {
+  describe("a follower of the events of a tenant", () => {
+    it("gets an empty batch at once, and no earlier events", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await store.events.add([anEvent({ tenantId })]);
@@ -270,7 +270,7 @@ export function describeEvents(subject: () => Subject): void {
       );
     });
 
-    it("is told each once, and in the same order as all others, whoever adds them", async () => {
+    it("gets each event once, in the same order as other followers", async () => {
       const { store, another } = subject();
       const other = await another();
       const tenantId = randomUUID();
@@ -290,7 +290,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(toldOther).toEqual(told);
     });
 
-    it("is told one after the other what happened one after the other", async () => {
+    it("gets events in the order in which they happened", async () => {
       const { store, another } = subject();
       const writers = [store, await another()];
       const tenantId = randomUUID();
@@ -304,7 +304,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(requestsOf(told)).toEqual(requestsOf(events));
     });
 
-    it("is told nothing of other tenants", async () => {
+    it("gets nothing of other tenants", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const follower = follow(store, tenantId);
@@ -313,7 +313,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await follower.until(({ kind }) => kind === "last")).toHaveLength(1);
     });
 
-    it("hears from time to time that nothing happened", async () => {
+    it("gets an empty batch as a heartbeat", async () => {
       const { store } = subject();
       const follower = follow(store, randomUUID(), { beat: 20 });
       for (let beats = 0; beats < 3; beats++) {
@@ -321,12 +321,12 @@ export function describeEvents(subject: () => Subject): void {
       }
     });
 
-    it("ends when the signal is given, whether it waits or not", () =>
+    it("stops when the signal aborts, waiting or not", () =>
       endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
   });
 
-  describe("one who comes back with a position among events", () => {
-    it("is told what happened since, and nothing from before", async () => {
+  describe("a follower of events that resumes from a position", () => {
+    it("gets everything since then, and nothing earlier", async () => {
       const { store, another } = subject();
       const tenantId = randomUUID();
       const first = follow(store, tenantId);
@@ -345,7 +345,7 @@ export function describeEvents(subject: () => Subject): void {
       }
     });
 
-    it("may do so from a batch without events, and finds none where there are none", async () => {
+    it("can resume from an empty batch", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const beaten = follow(store, tenantId, { beat: 1 });
@@ -358,7 +358,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await again.until(({ kind }) => kind === "last")).toHaveLength(1);
     });
 
-    it("is told all in their order, at most a hundred at once", async () => {
+    it("gets all events in order, at most a hundred per batch", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const first = follow(store, tenantId);
@@ -381,7 +381,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(told.at(-1)).toEqual((await store.events.list({ tenantId, size: 1 })).items[0]);
     });
 
-    it("hears where it is none, and is told what happens from then on", async () => {
+    it("learns that the position is invalid, and gets later events", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await store.events.add([anEvent({ tenantId })]);

@@ -17,15 +17,15 @@ export function describeExpiry(subject: () => Subject): void {
     return { store, clock, ending, id, tenantId, staying, session };
   }
 
-  describe("an application that ends", () => {
-    it("is found until then", async () => {
+  describe("an application with an expiry", () => {
+    it("is found until it expires", async () => {
       const { store, clock, ending, id } = await createEnding();
       expect(await store.applications.find(id)).toEqual(ending);
       clock.advance(1);
       expect(await store.applications.find(id)).toBeUndefined();
     });
 
-    it("is found as expired from then on", async () => {
+    it("is found as expired afterwards", async () => {
       const { store, clock, ending, id, tenantId, staying } = await createEnding();
       expect(await store.applications.findExpired(id)).toBeUndefined();
       clock.advance(1);
@@ -36,7 +36,7 @@ export function describeExpiry(subject: () => Subject): void {
       }
     });
 
-    it("is listed and counted until then", async () => {
+    it("is listed and counted until it expires", async () => {
       const { store, clock, id, tenantId, staying } = await createEnding();
       const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
       const look = async () => {
@@ -55,7 +55,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await look()).toEqual({ lists: [one, one, one], totals: [1, 1], more: false });
     });
 
-    it("is no reason for another page once it has ended", async () => {
+    it("does not cause another page once it has expired", async () => {
       const { store, clock, tenantId } = await createEnding();
       const list = (from: { page: number } | { after: string }) =>
         store.applications.list({ tenantId, size: 1, from });
@@ -68,7 +68,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect((await list({ page: 2 })).items).toEqual([]);
     });
 
-    it("can be updated until then", async () => {
+    it("can be updated until it expires", async () => {
       const { store, clock, id, tenantId } = await createEnding();
       const update = () => store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
       expect(await update()).toBeDefined();
@@ -76,7 +76,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await update()).toBeUndefined();
     });
 
-    it("keeps its end through an update", async () => {
+    it("keeps its expiry through an update", async () => {
       const { store, clock, id, tenantId } = await createEnding();
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(await store.applications.find(id)).toBeDefined();
@@ -84,7 +84,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.applications.find(id)).toBeUndefined();
     });
 
-    it("can be deleted until then", async () => {
+    it("can be deleted until it expires", async () => {
       const { store, clock, id, tenantId } = await createEnding();
       const expiresAt = clock.now() + 1;
       const other = await store.applications.create(anApplication({ tenantId, expiresAt }));
@@ -93,14 +93,14 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.applications.delete(tenantId, other.id)).toBe(false);
     });
 
-    it("can be given sessions until then", async () => {
+    it("can open sessions until it expires", async () => {
       const { store, clock, ending } = await createEnding();
       expect(await store.sessions.create(aSession(ending))).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.create(aSession(ending))).toBeUndefined();
     });
 
-    it("takes its sessions with it", async () => {
+    it("ends its sessions when it expires", async () => {
       const { store, clock, session } = await createEnding();
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
@@ -108,7 +108,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
     });
 
-    it("is found with its sessions as expired from then on", async () => {
+    it("is found as expired with its sessions afterwards", async () => {
       const { store, clock, ending, session } = await createEnding();
       const before = must(await store.sessions.find(session.id));
       expect(await store.sessions.findExpired(session.id)).toBeUndefined();
@@ -117,7 +117,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(before.application).toEqual(ending);
     });
 
-    it("that had ended before it was created is not there", async () => {
+    it("is not found if it expired before its creation", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now();
       const { id } = await store.applications.create(anApplication({ expiresAt }));
@@ -125,8 +125,8 @@ export function describeExpiry(subject: () => Subject): void {
     });
   });
 
-  describe("a session that ends", () => {
-    it("is found until then", async () => {
+  describe("a session with an expiry", () => {
+    it("is found until it expires", async () => {
       const { store, clock } = subject();
       const { session } = await createBoth(store);
       clock.advance(hour - 1);
@@ -135,7 +135,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeUndefined();
     });
 
-    it("is found as expired from then on, unless its application is gone", async () => {
+    it("is found as expired afterwards, unless its application is deleted", async () => {
       const { store, clock } = subject();
       const [one, two] = [await createBoth(store), await createBoth(store)];
       clock.advance(hour - 1);
@@ -149,7 +149,7 @@ export function describeExpiry(subject: () => Subject): void {
       }
     });
 
-    it("can be authorized until then", async () => {
+    it("can be authorized until it expires", async () => {
       const { store, clock } = subject();
       const [one, two] = [await createBoth(store), await createBoth(store)];
       clock.advance(hour - 1);
@@ -163,7 +163,7 @@ export function describeExpiry(subject: () => Subject): void {
       { end: "sooner", change: -hour / 2 },
       { end: "later", change: hour },
       { end: "as before", change: 0 },
-    ])("ends $end where it was authorized so", async ({ change }) => {
+    ])("expires $end if the authorization says so", async ({ change }) => {
       const { store, clock } = subject();
       const { session, created } = await createBoth(store);
       const expiresAt = created.expiresAt + change;
@@ -174,7 +174,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeUndefined();
     });
 
-    it("leaves its application", async () => {
+    it("leaves its application unchanged", async () => {
       const { store, clock } = subject();
       const { application } = await createBoth(store);
       clock.advance(hour);

@@ -24,8 +24,8 @@ async function importForeignInto(store: Store, fields = {}) {
 export function describeForeignKeys(subject: () => Subject): void {
   const importForeign = (fields = {}) => importForeignInto(subject().store, fields);
 
-  describe("a key that was made elsewhere", () => {
-    it("leads to its application, among the hashes that it may be stored under", async () => {
+  describe("a foreign key", () => {
+    it("is found by any of the hashes that it may be stored under", async () => {
       const { store, application, newest, older } = await importForeign();
       await importForeign();
       for (const { hash } of [newest, older]) {
@@ -37,14 +37,14 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([])).toBeUndefined();
     });
 
-    it("is told from those that were made here, which do not lead there", async () => {
+    it("is distinct from native keys, which are not found this way", async () => {
       const { store, application, own } = await importForeign();
       expect(await store.applications.findForeign([own.hash])).toBeUndefined();
       const { keys } = must(await store.applications.find(application.id));
       expect(keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
     });
 
-    it("is found by many who ask at once", async () => {
+    it("is found by concurrent calls", async () => {
       const { store } = subject();
       const imported = await Promise.all(times(20, () => importForeign()));
       const found = await Promise.all(
@@ -53,7 +53,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(found).toEqual(imported.map(({ application }) => application.id));
     });
 
-    it("goes when it is replaced, and stays for as long as it is listed", async () => {
+    it("is found as long as it is listed, and not after it is replaced", async () => {
       const { store, application, newest, older } = await importForeign();
       const { tenantId, id } = application;
       await store.applications.update(tenantId, id, (_, createdAt) => ({
@@ -69,7 +69,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
     });
 
-    it("stays with a change of anything else, and goes with its application", async () => {
+    it("is kept through other changes, and removed with its application", async () => {
       const { store, application, newest } = await importForeign();
       const { tenantId, id } = application;
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
@@ -78,7 +78,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
     });
 
-    it("leads to an application that has expired, too, to tell why it is refused", async () => {
+    it("is found for an expired application, to explain the refusal", async () => {
       const { clock } = subject();
       const { store, application, newest } = await importForeign({
         expiresAt: clock.now() + hour,
@@ -89,7 +89,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findExpired(id)).toBeDefined();
     });
 
-    it("is not taken over by another application", async () => {
+    it("cannot be taken over by another application", async () => {
       const { store, application, newest } = await importForeign();
       const keys = [aForeignKey({ hash: newest.hash })];
       const [thief, twin] = [anImportedApplication({ keys }), anImportedApplication({ keys })];
@@ -102,7 +102,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([newest.hash])).toBe(thief.id);
     });
 
-    it("leads to its application where that has it twice, or under two hashes", async () => {
+    it("is found if its application has it twice, or under two hashes", async () => {
       const { store } = subject();
       const [one, other] = [aForeignKey(), aForeignKey()];
       const keys = [one, other, aForeignKey({ hash: one.hash })];
@@ -112,7 +112,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([one.hash, other.hash])).toBe(id);
     });
 
-    it("is given up by an application that has expired", async () => {
+    it("can be taken over from an expired application", async () => {
       const { clock } = subject();
       const expiresAt = clock.now() + hour;
       const { store, newest } = await importForeign({ expiresAt });
@@ -123,14 +123,14 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([newest.hash])).toBe(heir.id);
     });
 
-    it("is nobody's where several who have not expired have it", async () => {
+    it("is ambiguous if several unexpired applications have it", async () => {
       const { store, newest } = await importForeign();
       const { newest: other } = await importForeign();
       const both = [newest.hash, other.hash];
       expect(await store.applications.findForeign(both)).toBeUndefined();
     });
 
-    it("is never one of an application that is created", async () => {
+    it("is never a key of a created application", async () => {
       const { store } = subject();
       const application = anApplication();
       await store.applications.create(application);
@@ -141,8 +141,8 @@ export function describeForeignKeys(subject: () => Subject): void {
 
 /** Exports all applications, so the store should hold few. */
 export function describeMovedForeignKeys(subject: () => Subject): void {
-  describe("a key that was made elsewhere", () => {
-    it("stays what it is when it is moved to another store or used", async () => {
+  describe("a foreign key", () => {
+    it("stays foreign when it is moved to another store or used", async () => {
       const { store, clock } = subject();
       const { application, newest } = await importForeignInto(store);
       const at = clock.now();

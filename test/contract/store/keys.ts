@@ -4,7 +4,7 @@ import type { Subject } from "./subject.js";
 
 export function describeKeys(subject: () => Subject): void {
   describe("the keys of an application", () => {
-    it("are at first the one it was created with, of the same moment", async () => {
+    it("start with the key of its creation, with the same time", async () => {
       const { store, clock } = subject();
       const key = aKey();
       const { id } = await store.applications.create(anApplication({ key }));
@@ -12,7 +12,7 @@ export function describeKeys(subject: () => Subject): void {
       expect(keys).toEqual([{ ...key, createdAt: clock.now() }]);
     });
 
-    it("may be several, each with its own moments, in the order that they are given", async () => {
+    it("can be several, each with its own times, in the given order", async () => {
       const { store, clock } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const now = clock.now();
@@ -32,7 +32,7 @@ export function describeKeys(subject: () => Subject): void {
       }
     });
 
-    it("can be kept as a change is shown them, with another before them", async () => {
+    it("can be kept by a change that adds another", async () => {
       const { store, clock } = subject();
       const first = aKey();
       const { id, tenantId } = await store.applications.create(anApplication({ key: first }));
@@ -50,7 +50,7 @@ export function describeKeys(subject: () => Subject): void {
       ]);
     });
 
-    it("stay through a change that is not about them", async () => {
+    it("are kept by other changes", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;
@@ -61,7 +61,7 @@ export function describeKeys(subject: () => Subject): void {
       expect(contentOf(await store.applications.find(id)).keys).toEqual(before.keys);
     });
 
-    it("may have ended, and leave the application as it is", async () => {
+    it("may have expired, without an effect on the application", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
       const ending = { ...aKey(), expiresAt: clock.now() + hour };
@@ -72,8 +72,8 @@ export function describeKeys(subject: () => Subject): void {
     });
   });
 
-  describe("an application that is disabled", () => {
-    it("is there as before, and so are its sessions", async () => {
+  describe("a disabled application", () => {
+    it("is still found, with its sessions", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const { id, tenantId } = application;
@@ -93,14 +93,14 @@ export function describeKeys(subject: () => Subject): void {
     const allowedOrigins = ["https://shop.example", "https://till.example:8443"];
     const allowedCidrs = ["192.0.2.0/24", "2001:db8::/32"];
 
-    it("are none unless it was given some", async () => {
+    it("are empty by default", async () => {
       const { store } = subject();
       const { id } = await store.applications.create(anApplication());
       const found = must(await store.applications.find(id));
       expect(found).toMatchObject({ allowedOrigins: [], allowedCidrs: [] });
     });
 
-    it("are what it was given, of either kind or of both", async () => {
+    it("are stored, of either kind or both", async () => {
       const { store } = subject();
       for (const given of [
         { allowedOrigins },
@@ -113,7 +113,7 @@ export function describeKeys(subject: () => Subject): void {
       }
     });
 
-    it("can be taken back and given again, one kind at a time", async () => {
+    it("can be removed and set again, one kind at a time", async () => {
       const { store } = subject();
       const given = { allowedOrigins, allowedCidrs };
       const { id, tenantId } = await store.applications.create(anApplication(given));

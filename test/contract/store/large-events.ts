@@ -43,8 +43,8 @@ export function describeLargeEvents(subject: () => Subject): void {
     return mixed.filter((event) => event.tenantId === tenantId);
   }
 
-  describe("events that are large", () => {
-    it("are listed few at a time, each once, whatever they are asked for by", async () => {
+  describe("large events", () => {
+    it("are listed few at a time, each once, by any filter", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const ofTenant = await addMixed(tenantId);
@@ -70,7 +70,7 @@ export function describeLargeEvents(subject: () => Subject): void {
       expect(requestsOf([...items, ...following.items])).toEqual(newest.slice(0, 2));
     });
 
-    it("are told few at a time to who was there and to who comes back, from each batch on", async () => {
+    it("reach current and resuming followers few at a time", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const there = follow(store, tenantId);

@@ -21,7 +21,7 @@ export function describeLists(subject: () => Subject): void {
   }
 
   describe("a list by page", () => {
-    it("holds the whole records, newest first", async () => {
+    it("has the complete records, newest first", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const ids = await create(store, tenantId, 5);
@@ -48,7 +48,7 @@ export function describeLists(subject: () => Subject): void {
       expect({ ...found, items: idsOf(found.items) }).toEqual({ items: expected, more, total: 6 });
     });
 
-    it("passes over what has expired, on this page and on those before", async () => {
+    it("skips expired applications on this page and earlier ones", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const ids = newestFirst(times(9, (index) => newId(clock.now() + index)));
@@ -98,7 +98,7 @@ export function describeLists(subject: () => Subject): void {
       expect(found.total).toBeUndefined();
     });
 
-    it("starts from any id, there or not", async () => {
+    it("starts from any id, existing or not", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const ids = await create(store, tenantId, 3);
@@ -110,7 +110,7 @@ export function describeLists(subject: () => Subject): void {
       expect(await listAfter(ids[0] ?? "")).toEqual(ids.slice(1));
     });
 
-    it("misses no row that stays and shows none twice while others come and go", async () => {
+    it("misses and repeats no application while others are added and removed", async () => {
       const { store } = subject();
       const event = fc.oneof(fc.constant("create" as const), fc.nat(30));
       const walk = async (count: number, size: number, events: ("create" | number)[]) => {
@@ -142,8 +142,8 @@ export function describeLists(subject: () => Subject): void {
     });
   });
 
-  describe("a list of some ids", () => {
-    it("holds those of them that the tenant has, each once, newest first", async () => {
+  describe("a list by ids", () => {
+    it("has the applications of the tenant, each once, newest first", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const mine = await create(store, tenantId, 4);
@@ -155,7 +155,7 @@ export function describeLists(subject: () => Subject): void {
       expect(page).toEqual({ items, more: false, total: 3 });
     });
 
-    it("has pages, and counts only what it may show", async () => {
+    it("has pages, and counts only matching applications", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const all = await create(store, tenantId, 6);
@@ -174,7 +174,7 @@ export function describeLists(subject: () => Subject): void {
       expect(await list(3, { after: f })).toEqual({ items: [], more: false });
     });
 
-    it("of no ids is empty", async () => {
+    it("is empty without ids", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await create(store, tenantId, 2);
@@ -184,7 +184,7 @@ export function describeLists(subject: () => Subject): void {
   });
 
   describe("any list", () => {
-    it("agrees with a plain array, whatever was created, deleted and left to expire", async () => {
+    it("matches a plain array after any creations, deletions and expirations", async () => {
       const { store, clock } = subject();
       const step = fc.oneof(
         { weight: 6, arbitrary: fc.record({ create: fc.option(fc.integer({ min: 1, max: 9 })) }) },

@@ -47,7 +47,7 @@ export function describeManagers(subject: () => Subject): void {
   describe.each(Object.entries(changes))(
     "to %s the application that manages a tenant",
     (_, change) => {
-      it("is refused where it is the last one, and nothing has changed", async () => {
+      it("is refused for the last manager, and changes nothing", async () => {
         const { store } = subject();
         const last = await manager();
         const { tenantId } = last;
@@ -62,7 +62,7 @@ export function describeManagers(subject: () => Subject): void {
         expect((await store.applications.find(last.id))?.version).toBe(last.version);
       });
 
-      it("is done where another one is left, be it by its rules", async () => {
+      it("is accepted if another manager is left, also one by its rules", async () => {
         const { store } = subject();
         const one = await manager();
         const { tenantId } = one;
@@ -77,7 +77,7 @@ export function describeManagers(subject: () => Subject): void {
         expect(await isManaging(one)).toBe(false);
       });
 
-      it("is refused where the others are disabled, expired or of another tenant", async () => {
+      it("is refused if the others are disabled, expired or of another tenant", async () => {
         const { store, clock } = subject();
         const last = await manager();
         const { tenantId } = last;
@@ -92,8 +92,8 @@ export function describeManagers(subject: () => Subject): void {
     },
   );
 
-  describe("what manages a tenant", () => {
-    it("allows other changes to the last manager", async () => {
+  describe("a manager of a tenant", () => {
+    it("can be changed in other ways if it is the last", async () => {
       const { store } = subject();
       const { id, tenantId } = await manager();
       const permissions = [...managerPermissions, "token:read"];
@@ -103,7 +103,7 @@ export function describeManagers(subject: () => Subject): void {
       expect(await store.applications.find(id)).toMatchObject({ name: "renamed", permissions });
     });
 
-    it("counts what was given to manage a tenant, and what was enabled, later", async () => {
+    it("counts from when it gets the permissions or is enabled", async () => {
       const { store } = subject();
       const one = await manager();
       const { tenantId } = one;
@@ -136,7 +136,7 @@ export function describeManagers(subject: () => Subject): void {
       },
     );
 
-    it("leaves one of many that are deleted and disabled at once", async () => {
+    it("survives if many are deleted and disabled concurrently", async () => {
       const { store, another } = subject();
       const other = await another();
       const tenantId = randomUUID();
@@ -149,7 +149,7 @@ export function describeManagers(subject: () => Subject): void {
       expect(left.filter(Boolean)).toHaveLength(1);
     });
 
-    it("tells of no change of the one that is left, and leaves its version alone", async () => {
+    it("causes no change report or new version if it is left", async () => {
       const { store } = subject();
       const one = await manager();
       const two = await manager({ tenantId: one.tenantId });

@@ -14,7 +14,7 @@ import type { Subject } from "./subject.js";
 
 export function describeMany(subject: () => Subject): void {
   describe("many applications", () => {
-    it("are found each at the place of its id, of whichever tenant, and several times too", async () => {
+    it("are returned in the order of the ids, of any tenant, duplicates included", async () => {
       const { store } = subject();
       const { applications } = store;
       const one = await applications.create(anApplication(grants));
@@ -24,12 +24,12 @@ export function describeMany(subject: () => Subject): void {
       expect(await applications.findMany(several)).toEqual([one, two, one, one]);
     });
 
-    it("are none where none are asked for", async () => {
+    it("are empty without ids", async () => {
       const { store } = subject();
       expect(await store.applications.findMany([])).toEqual([]);
     });
 
-    it("leave a gap where there is none", async () => {
+    it("have a gap for a missing id", async () => {
       const { store } = subject();
       const { applications } = store;
       const there = await applications.create(anApplication());
@@ -39,7 +39,7 @@ export function describeMany(subject: () => Subject): void {
       expect(await applications.findMany(ids)).toEqual([undefined, there, undefined, undefined]);
     });
 
-    it("are found until they end", async () => {
+    it("are found until they expire", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const expiresAt = clock.now() + hour;
@@ -52,7 +52,7 @@ export function describeMany(subject: () => Subject): void {
       expect(await applications.findMany(ids)).toEqual([undefined, staying]);
     });
 
-    it("are found as they are now", async () => {
+    it("are found in their current state", async () => {
       const { store } = subject();
       const { applications } = store;
       const { id, tenantId } = await applications.create(anApplication());
@@ -63,7 +63,7 @@ export function describeMany(subject: () => Subject): void {
       expect([before.name, after?.name]).toEqual(["shop", "another"]);
     });
 
-    it("may be hundreds", async () => {
+    it("can be hundreds", async () => {
       const { store } = subject();
       const { applications } = store;
       const created = await Promise.all(
@@ -75,7 +75,7 @@ export function describeMany(subject: () => Subject): void {
   });
 
   describe("many sessions", () => {
-    it("are found each at the place of its id, with its application, and several times too", async () => {
+    it("are returned in the order of the ids, with their applications, duplicates included", async () => {
       const { store } = subject();
       const one = await createBoth(store);
       const two = await createBoth(store);
@@ -92,12 +92,12 @@ export function describeMany(subject: () => Subject): void {
       expect(found[1]?.session.permissions).toEqual(grants.permissions);
     });
 
-    it("are none where none are asked for", async () => {
+    it("are empty without ids", async () => {
       const { store } = subject();
       expect(await store.sessions.findMany([])).toEqual([]);
     });
 
-    it("leave a gap where there is none, or its application is gone", async () => {
+    it("have a gap for a missing id or application", async () => {
       const { store } = subject();
       const there = await createBoth(store);
       const gone = await createBoth(store);
@@ -108,7 +108,7 @@ export function describeMany(subject: () => Subject): void {
       expect(await store.sessions.findMany(ids)).toEqual([undefined, undefined, found]);
     });
 
-    it("are found until they end, or their applications do", async () => {
+    it("are found until they or their applications expire", async () => {
       const { store, clock } = subject();
       const { applications, sessions } = store;
       const owner = await applications.create(anApplication({ expiresAt: clock.now() + hour }));
@@ -127,7 +127,7 @@ export function describeMany(subject: () => Subject): void {
     });
   });
 
-  it("an id of an application is none of a session, nor the other way round", async () => {
+  it("application ids and session ids are distinct", async () => {
     const { store } = subject();
     const { application, session } = await createBoth(store);
     expect(await store.applications.findMany([session.id])).toEqual([undefined]);

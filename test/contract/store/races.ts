@@ -21,8 +21,8 @@ export function describeRaces(subject: () => Subject): void {
     return Promise.all(times(count, (index) => call(index % 2 ? other : store, index)));
   }
 
-  describe("of many calls at once", () => {
-    it("one authorizes a session, and the others are told that the nonce is used", async () => {
+  describe("concurrent calls", () => {
+    it("authorize a session once, and the others get `used`", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       const outcomes = await race(50, (store, index) =>
@@ -34,7 +34,7 @@ export function describeRaces(subject: () => Subject): void {
       expect(found.permissions).toEqual([`by:${winner}`]);
     });
 
-    it("each update is acknowledged, and the last one to take effect stays whole", async () => {
+    it("acknowledge each update, and the last one stays complete", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const changes = times(20, (index) => ({
@@ -54,7 +54,7 @@ export function describeRaces(subject: () => Subject): void {
       expect(contentOf(found)).toMatchObject(must(winner));
     });
 
-    it("no update is lost to another that saw the same record", async () => {
+    it("lose no update", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       await race(20, (store, index) =>
@@ -67,7 +67,7 @@ export function describeRaces(subject: () => Subject): void {
       expect([...found.permissions].sort()).toEqual(times(20, (index) => `by:${index}`).sort());
     });
 
-    it("an update that throws spoils no other", async () => {
+    it("are not affected by an update that throws", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const error = new Error("You may not.");
@@ -86,7 +86,7 @@ export function describeRaces(subject: () => Subject): void {
       expect(must(await store.applications.find(id)).permissions).toHaveLength(13);
     });
 
-    it("one deletes an application", async () => {
+    it("delete an application once", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const outcomes = await race(20, (store) => store.applications.delete(tenantId, id));
@@ -95,7 +95,7 @@ export function describeRaces(subject: () => Subject): void {
       expect(page).toEqual({ items: [], more: false, total: 0 });
     });
 
-    it("none brings back an application that another deletes", async () => {
+    it("do not restore an application that another deletes", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       await race<unknown>(20, (store, index) =>
@@ -108,7 +108,7 @@ export function describeRaces(subject: () => Subject): void {
       expect(page).toEqual({ items: [], more: false, total: 0 });
     });
 
-    it("none leaves a session of an application that another deletes", async () => {
+    it("leave no session of an application that another deletes", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;
@@ -127,7 +127,7 @@ export function describeRaces(subject: () => Subject): void {
       }
     });
 
-    it("none finds an application that lists and totals leave out yet", async () => {
+    it("find no application that lists and totals still omit", async () => {
       const { store } = subject();
       const { tenantId } = anApplication();
       const all = times(20, () => anApplication({ tenantId }));
@@ -156,7 +156,7 @@ export function describeRaces(subject: () => Subject): void {
       expect(leftOut).toEqual([]);
     });
 
-    it("each creation is counted", async () => {
+    it("count each creation", async () => {
       const { store } = subject();
       const { tenantId } = await store.applications.create(anApplication());
       await race(30, (store) => store.applications.create(anApplication({ tenantId })));

@@ -13,8 +13,8 @@ function revoke(store: Store, { tenantId, id }: ApplicationRecord) {
 }
 
 export function describeRevoking(subject: () => Subject): void {
-  describe("sessions that are revoked", () => {
-    it("are there no more, authorized or not", async () => {
+  describe("revoked sessions", () => {
+    it("are not found, authorized or not", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const authorized = aSession(application);
@@ -31,7 +31,7 @@ export function describeRevoking(subject: () => Subject): void {
       expect(await store.sessions.list({ tenantId, size: 9 })).toEqual({ items: [], more: false });
     });
 
-    it("are not found as expired, though their time is over, or that of their application", async () => {
+    it("are not found as expired after their expiry or that of their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const ending = await store.applications.create(anApplication({ expiresAt }));
@@ -45,7 +45,7 @@ export function describeRevoking(subject: () => Subject): void {
       expect(await store.sessions.findExpired(session.id)).toBeUndefined();
     });
 
-    it("leave those that are opened after, until these are revoked", async () => {
+    it("do not affect sessions that are opened later", async () => {
       const { store } = subject();
       const { application } = await createBoth(store);
       for (const epoch of [1, 2, 3]) {
@@ -64,7 +64,7 @@ export function describeRevoking(subject: () => Subject): void {
       }
     });
 
-    it("leave those of other applications", async () => {
+    it("do not affect other applications", async () => {
       const { store } = subject();
       const one = await createBoth(store);
       const other = await createBoth(store);
@@ -72,7 +72,7 @@ export function describeRevoking(subject: () => Subject): void {
       expect(await store.sessions.find(other.session.id)).toBeDefined();
     });
 
-    it("are gone for others that share the data, as soon as it is acknowledged", async () => {
+    it("are gone for all processes once the revocation is acknowledged", async () => {
       const { store, another } = subject();
       const other = await another();
       const { application, session } = await createBoth(store);

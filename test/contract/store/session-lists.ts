@@ -28,7 +28,7 @@ export function describeSessionLists(subject: () => Subject): void {
   }
 
   describe("a list of sessions", () => {
-    it("is empty where there are none", async () => {
+    it("is empty without sessions", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const none = { ids: [], more: false };
@@ -37,7 +37,7 @@ export function describeSessionLists(subject: () => Subject): void {
       expect(await list(store, { tenantId, applicationId: randomUUID() })).toEqual(none);
     });
 
-    it("shows each as it is found", async () => {
+    it("has the same records as find", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       await store.sessions.authorize(aGrant(session));
@@ -45,7 +45,7 @@ export function describeSessionLists(subject: () => Subject): void {
       expect(items).toEqual([await store.sessions.find(session.id)]);
     });
 
-    it("is of one tenant, newest first, or of one of its applications", async () => {
+    it("is of one tenant or application, newest first", async () => {
       const { store } = subject();
       const one = await store.applications.create(anApplication());
       const { tenantId } = one;
@@ -61,7 +61,7 @@ export function describeSessionLists(subject: () => Subject): void {
       expect(foreign).toEqual({ ids: [], more: false });
     });
 
-    it.each(["tenant", "application"])("of a %s is walked page by page", async (of) => {
+    it.each(["tenant", "application"])("of a %s is paginated", async (of) => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;
@@ -82,7 +82,7 @@ export function describeSessionLists(subject: () => Subject): void {
       }
     });
 
-    it("goes on after a session that is gone", async () => {
+    it("continues after a deleted session", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { tenantId } = application;
@@ -92,7 +92,7 @@ export function describeSessionLists(subject: () => Subject): void {
       expect(await list(store, { tenantId, after })).toEqual({ ids: ids.slice(3), more: false });
     });
 
-    it("may be of those that are authorized, or of those that are not", async () => {
+    it("can be filtered by authorization", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { id: applicationId, tenantId } = application;
@@ -152,7 +152,7 @@ export function describeSessionLists(subject: () => Subject): void {
       });
     });
 
-    it("leaves out what is dead, in whichever way it died", async () => {
+    it("omits expired and revoked sessions", async () => {
       const { store, clock } = subject();
       const { applications, sessions } = store;
       const living = await applications.create(anApplication());

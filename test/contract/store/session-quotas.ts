@@ -49,7 +49,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
   }
 
   describe("a quota of sessions", () => {
-    it("refuses one more, tells when the first expires, and adds nothing", async () => {
+    it("refuses one more with the time until the first expires, and adds nothing", async () => {
       const { store, clock, application } = await createFull();
       clock.advance(1_000);
       expect(await openWithin(store, application)).toBe(hour - 1_000);
@@ -58,14 +58,14 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(items).toHaveLength(quota);
     });
 
-    it("is for each application", async () => {
+    it("is per application", async () => {
       const { store, application } = await createFull();
       const { tenantId } = application;
       const other = await store.applications.create(anApplication({ tenantId }));
       await fill(store, other);
     });
 
-    it("leaves out sessions that have expired, from that moment on", async () => {
+    it("does not count expired sessions", async () => {
       const { store, clock, application } = await createFull();
       clock.advance(hour - 1);
       expect(await openWithin(store, application)).toBe(1);
@@ -74,14 +74,14 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await openWithin(store, application)).toBe(hour);
     });
 
-    it("leaves out a session that is deleted", async () => {
+    it("does not count deleted sessions", async () => {
       const { store, application, opened } = await createFull();
       await store.sessions.delete(application.tenantId, newest(opened).id);
       expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
       expect(await openWithin(store, application)).toBe(hour);
     });
 
-    it("leaves out all that are revoked, and counts those that are opened after", async () => {
+    it("does not count revoked sessions", async () => {
       const { store, application, opened } = await createFull();
       for (const epoch of [1, 2]) {
         await change(store, application, epoch);
@@ -91,7 +91,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await store.sessions.find(newest(opened).id)).toBeUndefined();
     });
 
-    it("counts an authorized session once, until it ends", async () => {
+    it("counts an authorized session once, until it expires", async () => {
       const { store, clock, application, opened } = await createFull();
       const [early, late] = [must(opened[0]), must(opened[1])];
       const sooner = clock.now() + 1_000;
@@ -114,7 +114,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await openWithin(store, application, { quota: undefined })).toMatchObject({});
     });
 
-    it("counts what others opened and ended that share the data", async () => {
+    it("counts sessions of all processes that share the data", async () => {
       const { store, another } = subject();
       const other = await another();
       const application = await store.applications.create(anApplication());
@@ -135,7 +135,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(outcomes.filter((outcome) => typeof outcome !== "number")).toHaveLength(quota);
     });
 
-    it("counts sessions that are imported, and refuses none of them", async () => {
+    it("counts imported sessions, and refuses none of them", async () => {
       const { store, clock, application, opened } = await createFull();
       const record = anImportedSession(application, { expiresAt: clock.now() + hour });
       const options = { replace: false, dryRun: false };
@@ -146,7 +146,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
   });
 
   describe("the session quota of an application", () => {
-    it("is kept, changed and taken away", async () => {
+    it("is stored, changed and removed", async () => {
       const { store } = subject();
       const created = await store.applications.create(anApplication({ sessionQuota: 5 }));
       const { id, tenantId } = created;

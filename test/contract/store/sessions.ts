@@ -34,7 +34,7 @@ async function createAuthorized(store: Store, fields: Partial<NewApplication> = 
 
 export function describeSessions(subject: () => Subject): void {
   describe("a session", () => {
-    it("may do nothing at first, and ends after its time to live", async () => {
+    it("has no grants at first, and expires after its time to live", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication(grants));
       const { ttl, ...given } = aSession(application, { ttl: 180_000 });
@@ -52,12 +52,12 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.sessions.find(given.id)).toStrictEqual({ session: created, application });
     });
 
-    it("is not there before it is created", async () => {
+    it("is not found before it is created", async () => {
       const { store } = subject();
       expect(await store.sessions.find(newId(Date.now()))).toBeUndefined();
     });
 
-    it("is found with its application as that is now", async () => {
+    it("is found with the current state of its application", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const { id, tenantId } = application;
@@ -66,14 +66,14 @@ export function describeSessions(subject: () => Subject): void {
       expect((await store.sessions.find(session.id))?.application).toEqual(updated);
     });
 
-    it("stays when the key of its application is replaced", async () => {
+    it("stays valid when the key of its application is replaced", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       await rekey(store, application, aKey());
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
-    it("is not created for an application that is not there", async () => {
+    it("is not created for a missing application", async () => {
       const { store } = subject();
       const gone = await store.applications.create(anApplication());
       await store.applications.delete(gone.tenantId, gone.id);
@@ -84,7 +84,7 @@ export function describeSessions(subject: () => Subject): void {
       }
     });
 
-    it("goes with its application, authorized or not", async () => {
+    it("is removed with its application, authorized or not", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const authorized = aSession(application);
@@ -95,7 +95,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.sessions.find(authorized.id)).toBeUndefined();
     });
 
-    it("keeps its hashes byte for byte", async () => {
+    it("stores its hashes byte for byte", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       const found = must(await store.sessions.find(session.id)).session;
@@ -105,7 +105,7 @@ export function describeSessions(subject: () => Subject): void {
   });
 
   describe("an authorization", () => {
-    it("gives the session its grants, and says who gave them and when", async () => {
+    it("sets the grants, and records who authorized it and when", async () => {
       const { store, clock } = subject();
       const { session, created } = await createBoth(store);
       clock.advance(7);
@@ -120,7 +120,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(found?.session.version).not.toBe(created.version);
     });
 
-    it("changes the end of the session where it is given one", async () => {
+    it("changes the expiry of the session if it has one", async () => {
       const { store, clock } = subject();
       for (const change of [hour, -hour / 2]) {
         const { session } = await createBoth(store);
@@ -141,7 +141,7 @@ export function describeSessions(subject: () => Subject): void {
       expect((await store.sessions.findMany([session.id]))[0]?.authorizer?.disabled).toBe(true);
     });
 
-    it("ends the session when its authorizer is deleted", async () => {
+    it("is revoked when the authorizer is deleted", async () => {
       const { store } = subject();
       const { authorizer, application, session } = await createAuthorized(store);
       await store.applications.delete(authorizer.tenantId, authorizer.id);
@@ -157,7 +157,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(idsOf((await store.sessions.list(query)).items)).toEqual([other.id]);
     });
 
-    it("ends the session when its authorizer expires", async () => {
+    it("is void when the authorizer expires", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour / 2;
       const { authorizer, session } = await createAuthorized(store, { expiresAt });
@@ -188,7 +188,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("used");
     });
 
-    it("tells a wrong nonce nothing, and changes nothing", async () => {
+    it("returns `unknown` for a wrong nonce, and changes nothing", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       const { nonceHash } = session;
@@ -213,7 +213,7 @@ export function describeSessions(subject: () => Subject): void {
       }
     });
 
-    it("is unknown for a session that is not there, or whose application is not", async () => {
+    it("returns `unknown` for a missing session or application", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const absent = aGrant(session, { sessionId: newId(Date.now()) });
@@ -222,7 +222,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
     });
 
-    it("keeps odd texts, and a thousand rules, as they are", async () => {
+    it("stores unusual texts and a thousand rules unchanged", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       const conditions = oddTexts.map((value) => ({ attribute: "id", operator: "equals", value }));
@@ -240,7 +240,7 @@ export function describeSessions(subject: () => Subject): void {
   });
 
   describe("the deletion of a session", () => {
-    it("takes it away, authorized or not, and says whether it was there", async () => {
+    it("removes it, authorized or not, and returns whether it existed", async () => {
       const { store, clock } = subject();
       const { application, session } = await createBoth(store);
       const { tenantId } = application;
@@ -257,7 +257,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.sessions.findExpired(session.id)).toBeUndefined();
     });
 
-    it("leaves the others, and the application", async () => {
+    it("leaves other sessions and the application", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store);
       const other = aSession(application);
@@ -267,7 +267,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(await store.applications.find(application.id)).toEqual(application);
     });
 
-    it("finds none that has expired, or whose application is gone", async () => {
+    it("does not find an expired session, or one without its application", async () => {
       const { store, clock } = subject();
       const [one, two] = [await createBoth(store), await createBoth(store)];
       const { id, tenantId } = two.application;

@@ -3,14 +3,14 @@ import { aGrant, aKey, anApplication, aSession, idsOf, rekey } from "./fixtures.
 import type { Subject } from "./subject.js";
 
 export function describeSharing(subject: () => Subject): void {
-  describe("two that share the data", () => {
-    it("know it by the same id", async () => {
+  describe("two processes that share the data", () => {
+    it("have the same store id", async () => {
       const { store, another } = subject();
       expect(store.id).toMatch(/./);
       expect((await another()).id).toBe(store.id);
     });
 
-    it("see what the other wrote as soon as it is acknowledged", async () => {
+    it("see each other's writes once they are acknowledged", async () => {
       const { store, another } = subject();
       const other = await another();
       for (const [writer, reader] of [
@@ -41,7 +41,7 @@ export function describeSharing(subject: () => Subject): void {
       }
     });
 
-    it("never see an old key again once it was replaced, however often it was read", async () => {
+    it("never see a replaced key again", async () => {
       const { store, another } = subject();
       const other = await another();
       const application = await store.applications.create(anApplication());
@@ -63,7 +63,7 @@ export function describeSharing(subject: () => Subject): void {
   });
 
   describe("closing", () => {
-    it("leaves all that was acknowledged for the next to open the data", async () => {
+    it("keeps acknowledged writes for the next process", async () => {
       const { reopen } = subject();
       const store = await reopen();
       const created = await store.applications.create(anApplication());

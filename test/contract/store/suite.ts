@@ -1,20 +1,21 @@
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import { createTestClock } from "../../support/clock.js";
 import { describeAbandonedLists } from "./abandoned-lists.js";
-import { describeAnswers } from "./answers.js";
 import { describeApplications } from "./applications.js";
+import { describeTrails } from "./audit-events.js";
 import { describeChanges } from "./changes.js";
-import { describeEnds } from "./ends.js";
 import { describeEvents } from "./events.js";
+import { describeEnds } from "./expirations.js";
 import { describeExpiry } from "./expiry.js";
 import { describeForeignKeys, describeMovedForeignKeys } from "./foreign-keys.js";
-import { describeImportEnds } from "./import-ends.js";
+import { describeImportEnds } from "./import-revocations.js";
 import { describeKeys } from "./keys.js";
 import { describeLargeEvents } from "./large-events.js";
 import { describeLists } from "./lists.js";
 import { describeManagers } from "./managers.js";
 import { describeMany } from "./many.js";
 import { describeRaces } from "./races.js";
+import { describeAnswers } from "./responses.js";
 import { describeRevoking } from "./revoking.js";
 import { describeSessionLists } from "./session-lists.js";
 import { describeSessionQuotas } from "./session-quotas.js";
@@ -23,7 +24,6 @@ import { describeSharing } from "./sharing.js";
 import type { OpenStore, Subject } from "./subject.js";
 import { describeTenants } from "./tenants.js";
 import { describeTotals } from "./totals.js";
-import { describeTrails } from "./trails.js";
 import { describeTransfer } from "./transfer.js";
 import { describeUses } from "./uses.js";
 
@@ -86,7 +86,7 @@ export function describeStore(name: string, open: OpenStore): void {
 
 /** Describes what an engine promises of all data that it holds: each test needs a store that is empty. */
 export function describeWholeStore(name: string, openEmpty: OpenStore): void {
-  describeWith(`all that the store in ${name} holds`, openEmpty, [
+  describeWith(`all data of the ${name} store`, openEmpty, [
     describeTotals,
     describeEnds,
     describeTransfer,

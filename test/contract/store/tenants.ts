@@ -13,7 +13,7 @@ import type { Subject } from "./subject.js";
 
 export function describeTenants(subject: () => Subject): void {
   describe("a tenant", () => {
-    it("cannot update or delete what belongs to another", async () => {
+    it("cannot update or delete applications of another", async () => {
       const { store } = subject();
       const created = await store.applications.create(anApplication());
       const mine = randomUUID();
@@ -25,7 +25,7 @@ export function describeTenants(subject: () => Subject): void {
       expect(await store.applications.find(created.id)).toEqual(created);
     });
 
-    it("sees only its own in lists and totals", async () => {
+    it("sees only its own applications in lists and totals", async () => {
       const { store, clock } = subject();
       const tenants = [randomUUID(), randomUUID(), randomUUID()];
       const owned = new Map<string, string[]>();
@@ -49,7 +49,7 @@ export function describeTenants(subject: () => Subject): void {
       }
     });
 
-    it("cannot open a session of another's application", async () => {
+    it("cannot open a session of an application of another", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const session = aSession(application, { tenantId: randomUUID() });
@@ -57,14 +57,14 @@ export function describeTenants(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeUndefined();
     });
 
-    it("cannot delete another's session", async () => {
+    it("cannot delete a session of another", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       expect(await store.sessions.delete(randomUUID(), session.id)).toBe(false);
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
-    it("cannot authorize another's session, nor learn that it was", async () => {
+    it("cannot authorize a session of another, or learn that it was authorized", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       const foreign = aGrant(session, { tenantId: randomUUID() });

@@ -6,7 +6,7 @@ import type { Subject } from "./subject.js";
 /** What an engine says of all tenants together. */
 export function describeTotals(subject: () => Subject): void {
   describe("the store", () => {
-    it("is empty until there is an application, and when there is none left", async () => {
+    it("is empty without applications", async () => {
       const { store } = subject();
       expect(await store.applications.isEmpty()).toBe(true);
       const [one, two] = [anApplication(), anApplication()];
@@ -31,7 +31,7 @@ export function describeTotals(subject: () => Subject): void {
       expect(await store.applications.isEmpty()).toBe(true);
     });
 
-    it("is empty for all that share the data, as soon as a deletion is acknowledged", async () => {
+    it("is empty for all processes once a deletion is acknowledged", async () => {
       const { store, another } = subject();
       const other = await another();
       for (const [writer, reader] of [
@@ -46,8 +46,8 @@ export function describeTotals(subject: () => Subject): void {
     });
   });
 
-  describe("a session that ends", () => {
-    it("is counted once, whichever process asks, unless it was deleted before", async () => {
+  describe("a session with an expiry", () => {
+    it("is counted as expired once, by one process, unless it was deleted before", async () => {
       const { store, clock, another, sweep = another } = subject();
       const stores = [store];
       let counted = 0;

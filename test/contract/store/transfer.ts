@@ -73,7 +73,7 @@ export function describeTransfer(subject: () => Subject): void {
   }
 
   describe("an export", () => {
-    it("has every application of every tenant once, in the order of their ids, page by page", async () => {
+    it("has every application of every tenant once, by id, page by page", async () => {
       const { store } = subject();
       const ids = times(7, () => randomUUID());
       for (const id of ids) {
@@ -85,7 +85,7 @@ export function describeTransfer(subject: () => Subject): void {
       }
     });
 
-    it("leaves out what has ended, and the sessions of what was revoked or is gone", async () => {
+    it("omits expired records, and sessions that were revoked or lost their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const ending = await store.applications.create(anApplication({ expiresAt }));
@@ -111,7 +111,7 @@ export function describeTransfer(subject: () => Subject): void {
       }
     });
 
-    it("reads fewer at a time where they are large, and misses none", async () => {
+    it("reads large records in smaller pages, and misses none", async () => {
       const { store } = subject();
       const rules = times(150, () => ({ ...rule, description: "d".repeat(1_000) }));
       const grants = { permissions: [], rules };
@@ -139,7 +139,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect(sorted(held.events)).toEqual(sorted(events));
     });
 
-    it("has each of many events of one moment once, however often they are imported", async () => {
+    it("has each of many events of one time once, however often they are imported", async () => {
       const { store } = subject();
       const { tenantId } = anEvent();
       const events = times(250, () => ({ ...anEvent({ tenantId }), id: newId(at), at }));
@@ -155,7 +155,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect(own.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
     });
 
-    it("goes on after any of its events", async () => {
+    it("resumes after any event", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       for (const count of [3, 1, 2]) {
@@ -172,7 +172,7 @@ export function describeTransfer(subject: () => Subject): void {
     });
   });
 
-  describe("what is imported from another store", () => {
+  describe("data imported from another store", () => {
     /** Fills another store, and imports what it holds. */
     async function move(use: (moved: { held: Holdings; keys: string[] }) => Promise<void>) {
       const { store, clock } = subject();
@@ -184,7 +184,7 @@ export function describeTransfer(subject: () => Subject): void {
       });
     }
 
-    it("is all that was there, and is so again when it is moved back", () =>
+    it("is complete, and again when it is moved back", () =>
       move(async ({ held }) => {
         expect(held.applications).toHaveLength(5);
         expect(held.sessions).toHaveLength(3);
@@ -206,7 +206,7 @@ export function describeTransfer(subject: () => Subject): void {
         }
       }));
 
-    it("is found, listed and counted like what was made here", () =>
+    it("is found, listed and counted like native data", () =>
       move(async ({ held }) => {
         const { store } = subject();
         for (const { id, tenantId } of held.applications) {
@@ -242,7 +242,7 @@ export function describeTransfer(subject: () => Subject): void {
         }
       }));
 
-    it("ends when it would have", () =>
+    it("expires at the same time", () =>
       move(async ({ held }) => {
         const { store, clock } = subject();
         const ending = must(held.applications.find(({ expiresAt }) => expiresAt !== undefined));
@@ -256,7 +256,7 @@ export function describeTransfer(subject: () => Subject): void {
         expect(total).toBe(3);
       }));
 
-    it("can be changed, authorized and deleted like what was made here", () =>
+    it("can be changed, authorized and deleted like native data", () =>
       move(async ({ held }) => {
         const { store } = subject();
         const waiting = must(held.sessions.find(({ authorizedAt }) => authorizedAt === undefined));
@@ -278,7 +278,7 @@ export function describeTransfer(subject: () => Subject): void {
         expect(await store.sessions.delete(tenantId, sessionId)).toBe(false);
       }));
 
-    it("is the same when it is imported again, and nothing of it changes", () =>
+    it("is unchanged when it is imported again", () =>
       move(async ({ held }) => {
         const { store } = subject();
         const before = await exportAll(store);
@@ -295,7 +295,7 @@ export function describeTransfer(subject: () => Subject): void {
   });
 
   describe("an import", () => {
-    it("takes records in any order", async () => {
+    it("accepts records in any order", async () => {
       const { store } = subject();
       const applications = times(20, () => anImportedApplication({ id: randomUUID() }));
       for (const half of [applications.slice(10), applications.slice(0, 10)]) {
@@ -307,7 +307,7 @@ export function describeTransfer(subject: () => Subject): void {
       );
     });
 
-    it("adds each record once, however many import it at the same time", async () => {
+    it("adds each record once in concurrent imports", async () => {
       const { store, another } = subject();
       const application = anImportedApplication();
       const applications = [application, ...times(20, () => anImportedApplication())];
@@ -330,7 +330,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect((await exportAll(store)).sessions).toHaveLength(20);
     });
 
-    it("leaves what is there and differs as it is, unless it is asked to replace it", async () => {
+    it("keeps records that differ, unless replace is set", async () => {
       const { store } = subject();
       const record = anImportedApplication();
       await importApplication(record);
@@ -368,7 +368,7 @@ export function describeTransfer(subject: () => Subject): void {
       }
     });
 
-    it("takes a use for no difference, but replaces it where it is asked to", async () => {
+    it("ignores differences of last use, unless replace is set", async () => {
       const { store } = subject();
       const record = anImportedApplication();
       await importApplication(record);
@@ -379,7 +379,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect(must(await store.applications.find(record.id)).lastUsedAt).toBe(used.lastUsedAt);
     });
 
-    it("replaces nothing of another tenant, and no session of another application", async () => {
+    it("replaces no record of another tenant or application", async () => {
       const { store } = subject();
       const [one, other] = [anImportedApplication(), anImportedApplication()];
       const session = anImportedSession(one);
@@ -392,7 +392,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toMatchObject({ application: { id: one.id } });
     });
 
-    it("passes over sessions whose application is not there", async () => {
+    it("skips sessions whose application is missing", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const [missing, ending] = [anImportedApplication(), anImportedApplication({ expiresAt })];
@@ -406,7 +406,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect((await exportAll(store)).sessions).toEqual([]);
     });
 
-    it("judges what comes again among the same records by what was written before", async () => {
+    it("handles duplicates within one batch", async () => {
       const { store } = subject();
       const application = anImportedApplication();
       const session = anImportedSession(application);
@@ -428,7 +428,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect((await exportAll(store)).events).toEqual([event]);
     });
 
-    it("of a dry run tells what would be, and writes nothing", async () => {
+    it("reports the outcomes of a dry run, and writes nothing", async () => {
       const { store } = subject();
       const [there, added] = [anImportedApplication(), anImportedApplication()];
       const sessions = [there, added].map((application) => anImportedSession(application));
@@ -450,7 +450,7 @@ export function describeTransfer(subject: () => Subject): void {
       expect(await listEvents(store, { tenantId: must(events[0]).tenantId })).toEqual([]);
     });
 
-    it("is told to those who follow, where it replaces something", async () => {
+    it("notifies followers of replaced records", async () => {
       const { store } = subject();
       const record = anImportedApplication();
       const { tenantId, id } = record;
@@ -473,7 +473,7 @@ export function describeTransfer(subject: () => Subject): void {
       ]);
     });
 
-    it("of events is told to those who follow them, each once", async () => {
+    it("sends imported events to followers, each once", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const follower = followEvents(store, tenantId);

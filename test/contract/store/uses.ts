@@ -24,8 +24,8 @@ export function describeUses(subject: () => Subject): void {
     return { ...subject(), application, id, keys, uses, now: clock.now() };
   }
 
-  describe("a use", () => {
-    it("is noted with the application and its key, and changes nothing else", async () => {
+  describe("a recorded use", () => {
+    it("sets the last use of the application and its key, and nothing else", async () => {
       const { store, application, id, keys, now } = await createWithKeys();
       await store.applications.noteUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
       const before = contentOf(application);
@@ -36,13 +36,13 @@ export function describeUses(subject: () => Subject): void {
       });
     });
 
-    it("of the key of a session is noted with the application alone", async () => {
+    it("of a session key sets only the last use of the application", async () => {
       const { store, id, uses, now } = await createWithKeys();
       await store.applications.noteUses([{ applicationId: id, at: now }]);
       expect(await uses()).toEqual([now, undefined, undefined]);
     });
 
-    it("that is older than the one that is known is passed over", async () => {
+    it("is ignored if it is older than the stored one", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const [one, other] = keys.map((key) => key.id);
       const note = (keyId: string | undefined, at: number) =>
@@ -57,7 +57,7 @@ export function describeUses(subject: () => Subject): void {
       expect(await uses()).toEqual([now + 6, now + 5, now + 6]);
     });
 
-    it("is noted with others at once, in whatever order they are told", async () => {
+    it("can be one of a batch in any order", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const other = await store.applications.create(anApplication());
       await store.applications.noteUses([
@@ -71,7 +71,7 @@ export function describeUses(subject: () => Subject): void {
       await store.applications.noteUses([]);
     });
 
-    it("may be one of more than a thousand", async () => {
+    it("can be one of more than a thousand", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const keyId = keys[0].id;
       await store.applications.noteUses(
@@ -80,7 +80,7 @@ export function describeUses(subject: () => Subject): void {
       expect(await uses()).toEqual([now + 1_199, now + 1_199, undefined]);
     });
 
-    it("of what is gone is passed over", async () => {
+    it("of a missing application or key is ignored", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const gone = await store.applications.create(anApplication());
       await store.applications.delete(gone.tenantId, gone.id);
@@ -94,7 +94,7 @@ export function describeUses(subject: () => Subject): void {
       expect(await store.applications.find(gone.id)).toBeUndefined();
     });
 
-    it("stays noted through a change", async () => {
+    it("is kept by other changes", async () => {
       const { store, application, id, keys, uses, now } = await createWithKeys();
       await store.applications.noteUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
       const { tenantId } = application;
@@ -102,7 +102,7 @@ export function describeUses(subject: () => Subject): void {
       expect(await uses()).toEqual([now, now, undefined]);
     });
 
-    it("is told to nobody", async () => {
+    it("is not reported to followers", async () => {
       const { store, application, id, now } = await createWithKeys();
       const { tenantId } = application;
       const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
@@ -111,7 +111,7 @@ export function describeUses(subject: () => Subject): void {
       expect(await untilMarked()).toEqual([marked]);
     });
 
-    it("by a clock that is behind leaves its application in its place, until the next use", async () => {
+    it("by a clock that is behind does not move the application in the order, until the next use", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const tenantId = randomUUID();

@@ -57,7 +57,7 @@ async function openSwept() {
 }
 
 describe("a change in LMDB", () => {
-  it("is told with its moment by the store's clock, an expiry with its own", async () => {
+  it("is reported with its time by the store's clock, an expiry with its own time", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     const { application, session } = await createBoth(store);
@@ -88,7 +88,7 @@ describe("a change in LMDB", () => {
     ]);
   });
 
-  it("that nobody swept for long is told when somebody does, to one who waited for it", async () => {
+  it("that was swept late is reported to a waiting follower", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
     const expiresAt = now() + 1;
@@ -101,7 +101,7 @@ describe("a change in LMDB", () => {
     expect(await follower.next()).toMatchObject({ changes, missed: false });
   });
 
-  it("of a tenant is found among many of others, a bounded number at a time", async () => {
+  it("of a tenant is found among many of others, in bounded batches", async () => {
     const store = await folder.open();
     const { application } = await createBoth(store);
     const { id, tenantId } = application;
@@ -116,7 +116,7 @@ describe("a change in LMDB", () => {
     expect(second.completeUntil).toBeDefined();
   });
 
-  it("is told in the same batches whether one waits for it or comes for it later", async () => {
+  it("comes in the same batches to waiting and resuming followers", async () => {
     const store = await folder.open();
     const { application } = await createBoth(store);
     const { id, tenantId } = application;
@@ -132,7 +132,7 @@ describe("a change in LMDB", () => {
 });
 
 describe("the log of changes in LMDB", () => {
-  it("loses what is old, though never its newest entry, and numbers on", async () => {
+  it("prunes old entries, but never the newest, and continues its numbers", async () => {
     const { store, advance, numbers, untilNumbersAre, close } = await openSwept();
     await makeChanges(store, 450);
     advance(changeRetention);
@@ -147,7 +147,7 @@ describe("the log of changes in LMDB", () => {
     await close();
   });
 
-  it("is gone on with by the next to open it, where it had been left", async () => {
+  it("continues after it is opened again", async () => {
     const store = await folder.open();
     const { application } = await createBoth(store);
     const { tenantId, id } = application;
@@ -164,7 +164,7 @@ describe("the log of changes in LMDB", () => {
     expect(await second.next()).toMatchObject({ changes: [{ kind: "deleted" }], position: "2" });
   });
 
-  it("tells one who was ahead of it that changes were missed", async () => {
+  it("reports missed changes to a follower that is ahead of it", async () => {
     const store = await folder.open();
     const { application } = await createBoth(store);
     await makeChanges(store, 3);
@@ -174,7 +174,7 @@ describe("the log of changes in LMDB", () => {
     expect(await level.next()).toMatchObject({ changes: [], missed: false, position: "3" });
   });
 
-  it("tells one whose next change was pruned that changes were missed", async () => {
+  it("reports missed changes to a follower whose next change was pruned", async () => {
     const { store, advance, untilNumbersAre, close } = await openSwept();
     const { tenantId } = anApplication();
     await makeChanges(store, 3);
@@ -193,7 +193,7 @@ describe.each([
   ["changes", follow],
   ["events", followEvents],
 ] as const)("one who follows %s in LMDB", (_what, follow) => {
-  it("hears that the store was closed, waiting or not", async () => {
+  it("throws when the store is closed, waiting or not", async () => {
     const store = await folder.open();
     const waits = follow(store, anApplication().tenantId);
     const pauses = follow(store, anApplication().tenantId);
@@ -207,7 +207,7 @@ describe.each([
     await expect(late.next()).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("listens to the signal only while it waits", async () => {
+  it("listens to the signal only while waiting", async () => {
     const store = await folder.open();
     const controller = new AbortController();
     const { signal } = controller;
@@ -237,7 +237,7 @@ async function openSweptEvents() {
   const store = await folder.open({ clock: now, sweepInterval: 5, eventRetention: retention });
   const database = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
   const byKey = { keyEncoding: "binary", encoding: "binary" } as const;
-  const tables = ["events", "event-index", "answers", "answer-ends"].map((name) =>
+  const tables = ["events", "event-index", "responses", "response-expirations"].map((name) =>
     database.openDB<Buffer, Buffer>({ name, ...byKey }),
   );
   const look = () => {
@@ -256,7 +256,7 @@ async function addEvents(store: Store, count: number, tenantId?: string): Promis
 }
 
 describe("events in LMDB", () => {
-  it("go with their index when they are old, but for the newest, and are numbered on", async () => {
+  it("are pruned with their index, except the newest, and numbers continue", async () => {
     const { store, advance, untilRowsAre, close } = await openSweptEvents();
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);
@@ -278,7 +278,7 @@ describe("events in LMDB", () => {
     await close();
   });
 
-  it("that were pruned are missed by those who come back for them, who are told what is left", async () => {
+  it("that were pruned are reported as missed to resuming followers, which get the rest", async () => {
     const { store, advance, untilRowsAre, close } = await openSweptEvents();
     const tenantId = randomUUID();
     await addEvents(store, 3, tenantId);
@@ -293,7 +293,7 @@ describe("events in LMDB", () => {
     await close();
   });
 
-  it("are missed by one who is ahead of them", async () => {
+  it("are reported as missed to a follower that is ahead", async () => {
     const store = await folder.open();
     await addEvents(store, 3);
     const follower = followEvents(store, randomUUID(), { after: "4" });
@@ -302,7 +302,7 @@ describe("events in LMDB", () => {
     expect(await level.next()).toMatchObject({ events: [], missed: false, position: "3" });
   });
 
-  it("of a tenant are found among many of others, a bounded number at a time", async () => {
+  it("of a tenant are found among many of others, in bounded batches", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     await addEvents(store, 2_500);
@@ -316,7 +316,7 @@ describe("events in LMDB", () => {
     ]);
   });
 
-  it("of other tenants that are large are passed few at a time", async () => {
+  it("of other tenants, if large, are skipped in small batches", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     for (let added = 0; added < 4; added++) {
@@ -328,7 +328,7 @@ describe("events in LMDB", () => {
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], position: "5" });
   });
 
-  it("that are large are pruned as well", async () => {
+  it("are pruned even if they are large", async () => {
     const { store, advance, untilRowsAre, close } = await openSweptEvents();
     for (let added = 0; added < 4; added++) {
       await store.events.add([aLargeEvent(1_000)]);
@@ -339,7 +339,7 @@ describe("events in LMDB", () => {
     await close();
   });
 
-  it("leave room for others while one looks for few among many", async () => {
+  it("do not block the event loop while few are searched among many", async () => {
     const store = await folder.open();
     const { tenantId, target } = anEvent();
     await store.events.add(times(1_500, () => anEvent({ tenantId, target })));
@@ -355,7 +355,7 @@ describe("events in LMDB", () => {
     expect(turns).toBeGreaterThanOrEqual(7);
   });
 
-  it("are listed by their moment though the clock was set back between them", async () => {
+  it("are listed by time even if the clock was set back", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
     const { tenantId } = anEvent();
@@ -376,7 +376,7 @@ describe("events in LMDB", () => {
     expect(events.map(({ at }) => at - first)).toEqual(moments);
   });
 
-  it("follow nothing that is no place of theirs", async () => {
+  it("return an empty page for an invalid cursor", async () => {
     const store = await folder.open();
     const { tenantId } = anEvent();
     await addEvents(store, 3, tenantId);
@@ -385,7 +385,7 @@ describe("events in LMDB", () => {
     }
   });
 
-  it("of other processes are told to one who waits", async () => {
+  it("of other processes reach a waiting follower", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);
@@ -395,8 +395,8 @@ describe("events in LMDB", () => {
   });
 });
 
-describe("answers in LMDB", () => {
-  it("are removed some time after their end, and nothing else is", async () => {
+describe("stored responses in LMDB", () => {
+  it("are removed after they expire, and nothing else is", async () => {
     const { store, advance, untilRowsAre, close } = await openSweptEvents();
     const ids = times(450, anAnswerId);
     await Promise.all(ids.map((id) => keepAnswer(store, id, anAnswer())));
@@ -409,7 +409,7 @@ describe("answers in LMDB", () => {
     await close();
   });
 
-  it("leave nothing behind of those in whose place they are", async () => {
+  it("leave nothing behind of the responses that they replace", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
     const id = anAnswerId();
@@ -424,8 +424,8 @@ describe("answers in LMDB", () => {
   });
 });
 
-describe("when a process was killed, LMDB", () => {
-  it("holds each change with its event, and no event without its change", async () => {
+describe("LMDB after a process was killed", () => {
+  it("has each change with its event, and no event without its change", async () => {
     const tenantId = randomUUID();
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {

@@ -19,7 +19,7 @@ const start = useChildren();
 const follow = useFollowers();
 const { child, run } = useLmdbProcesses(folder);
 
-describe("what LMDB acknowledged", () => {
+describe("a write that LMDB acknowledged", () => {
   const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
   const claim = "was synced to the disk before, once for all that waited at the same time";
   itIf(canTrace, claim, "strace is missing or may not trace", async () => {
@@ -80,7 +80,7 @@ describe("processes that share the data in LMDB", () => {
     expect(run("rekey", id).status).toBe(1);
   });
 
-  it("authorize a session but once", async () => {
+  it("authorize a session only once", async () => {
     const store = await folder.open();
     const { session } = await createBoth(store);
     const nonceHash = Buffer.from(session.nonceHash).toString("hex");
@@ -96,7 +96,7 @@ describe("processes that share the data in LMDB", () => {
     expect(outcomes.flat().sort()).toEqual(["authorized", ...times(49, () => "used")]);
   });
 
-  it("open no more sessions than a quota allows, and not one less", async () => {
+  it("open exactly as many sessions as a quota allows", async () => {
     const store = await folder.open();
     const { id } = await store.applications.create(anApplication());
     const others = times(2, () => start(child("openSessions", JSON.stringify({ id, quota: 30 }))));
@@ -111,7 +111,7 @@ describe("processes that share the data in LMDB", () => {
     expect(outcomes.flat().sort()).toEqual(expected);
   });
 
-  it("tell their changes in the order in which these took effect", async () => {
+  it("report changes in the order in which they took effect", async () => {
     const store = await folder.open();
     const { id, tenantId } = await store.applications.create(anApplication({ name: "0" }));
     const follower = follow(store, tenantId);
@@ -130,7 +130,7 @@ describe("processes that share the data in LMDB", () => {
     expect(changes.map(({ kind }) => kind)).toEqual([...expected, "deleted"]);
   });
 
-  it("read while one holds up all writes, which are given up after the time set", async () => {
+  it("can read while one blocks all writes, which time out", async () => {
     const patient = await folder.open();
     const { id, tenantId } = await patient.applications.create(anApplication());
     const store = await folder.open({ writeTimeout: 2_000 });
@@ -148,7 +148,7 @@ describe("processes that share the data in LMDB", () => {
 });
 
 describe("LMDB on a full disk", () => {
-  it("refuses writes, keeps what it acknowledged, and goes on when there is space", async () => {
+  it("refuses writes, keeps acknowledged ones, and recovers when there is space", async () => {
     const [node, args] = child("fill");
     const limited = ["-c", 'ulimit -f 8000; exec "$@"', "sh", node, ...args];
     const filled = spawnSync("sh", limited, { encoding: "utf8", timeout: hangTimeout });

@@ -82,7 +82,7 @@ function withStoreOnSmallDisk(
 }
 
 describe("revocations on the embedded store", () => {
-  it("are committed before creates that were waiting, and not with them", async () => {
+  it("are committed before waiting creates, and not with them", async () => {
     const store = await folder.open();
     const revocations = await makeRevocations(store);
     const order: string[] = [];
@@ -97,7 +97,7 @@ describe("revocations on the embedded store", () => {
     expect(order.slice(0, revocations.length)).toEqual(revocations.map(() => "revocation"));
   });
 
-  it("let creates through while they go on", async () => {
+  it("do not starve creates", async () => {
     const store = await folder.open();
     const { application } = await createBoth(store);
     let isDone = false;
@@ -123,7 +123,7 @@ describe("revocations on the embedded store", () => {
       const refused = Promise.all(times(50, fill));
       expect(await Promise.all(revocations.map((revoke) => revoke()))).toHaveLength(4);
       for (const error of await refused) {
-        expect(String(error)).toMatch(/kept for revocations.*Make room on its disk/);
+        expect(String(error)).toMatch(/reserved for revocations.*Free space on its disk/);
       }
       await store.ping();
     }),

@@ -5,23 +5,17 @@ import { isDeepStrictEqual } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { open } from "lmdb";
+import { type Database, open } from "lmdb";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { applicationTypes } from "../../../src/contract/grants.js";
-import { idToBytes, newId } from "../../../src/lib/uuid.js";
+import { newId } from "../../../src/lib/uuid.js";
 import { toApplication } from "../../../src/services/applications/messages.js";
 import { type ChangeLog, createChangeLog } from "../../../src/store/lmdb/changes.js";
 import { type Environment, openEnvironment } from "../../../src/store/lmdb/environment.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
-import { managerPermissions } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import {
-  type ApplicationRecord,
-  expiredRetention,
-  type NewApplication,
-} from "../../../src/store/port/records.js";
+import { type ApplicationRecord, expiredRetention } from "../../../src/store/port/records.js";
 import { createEncoder } from "../../../src/transport/rest/encode.js";
-import { anEvent } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
   aKey,
@@ -39,7 +33,6 @@ import {
 } from "../../contract/store/fixtures.js";
 import { anyCharacter } from "../../support/any-character.js";
 import { createTestClock } from "../../support/clock.js";
-import { loadFolder } from "../../support/fixtures.js";
 import { useLmdbFolder } from "../../support/lmdb-folder.js";
 import { until } from "../../support/until.js";
 
@@ -71,8 +64,8 @@ function openTables() {
   };
 }
 
-describe("in LMDB", () => {
-  it("sweeping removes what has expired, and nothing else, by several at once", async () => {
+describe("the LMDB store", () => {
+  it("sweeps expired records, and nothing else, from several processes", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     await folder.open({ clock: now, sweepInterval: 5 });
@@ -100,11 +93,11 @@ describe("in LMDB", () => {
     );
     const left = {
       applications: 1,
-      "application-facts": 3,
+      "application-attributes": 3,
       "by-tenant": 1,
       counts: 1,
       sessions: 2,
-      "session-ends": 2,
+      "session-expirations": 2,
       "sessions-by-tenant": 2,
       "sessions-by-application": 2,
       // These, and their count.
@@ -113,8 +106,8 @@ describe("in LMDB", () => {
     expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
     const { settle } = tables;
     advance(hour);
-    const ended = { "ended-applications": 600, "ended-sessions": 301 };
-    const kept = { applications: 601, ends: 600 };
+    const ended = { "expired-applications": 600, "expired-sessions": 301 };
+    const kept = { applications: 601, expirations: 600 };
     const keptSessions = {
       sessions: 303,
       "sessions-by-tenant": 303,
@@ -132,7 +125,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("a deletion leaves nothing behind", async () => {
+  it("leaves no rows after a deletion", async () => {
     const store = await folder.open();
     const tables = openTables();
     for (const expiresAt of [undefined, Date.now() + hour]) {
@@ -146,7 +139,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("sweeping removes the sessions that a deleted application authorized, and leaves others", async () => {
+  it("sweeps the sessions that a deleted application authorized, and leaves others", async () => {
     const store = await folder.open();
     const tables = openTables();
     const application = await store.applications.create(anApplication());
@@ -176,7 +169,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("sweeping removes sessions that were revoked, and leaves those opened since", async () => {
+  it("sweeps revoked sessions, and leaves those opened later", async () => {
     const store = await folder.open();
     const tables = openTables();
     const application = await store.applications.create(anApplication());
@@ -191,11 +184,11 @@ describe("in LMDB", () => {
     await revoke(2);
     const last = await open(300);
     await folder.open({ sweepInterval: 5 });
-    const left = { applications: 1, "application-facts": 3, "by-tenant": 1, counts: 1 };
+    const left = { applications: 1, "application-attributes": 3, "by-tenant": 1, counts: 1 };
     await tables.settle({
       ...left,
       sessions: 300,
-      "session-ends": 300,
+      "session-expirations": 300,
       "sessions-by-tenant": 300,
       "sessions-by-application": 300,
       "open-sessions": 301,
@@ -207,7 +200,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("the sessions of an application that ended go when it is removed", async () => {
+  it("removes the sessions of an expired application with it", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     const tables = openTables();
@@ -218,10 +211,10 @@ describe("in LMDB", () => {
     advance(hour);
     await tables.settle({
       applications: 1,
-      ends: 1,
-      "ended-applications": 1,
+      expirations: 1,
+      "expired-applications": 1,
       sessions: 1,
-      "session-ends": 1,
+      "session-expirations": 1,
       "sessions-by-tenant": 1,
       "sessions-by-application": 1,
       "open-sessions": 2,
@@ -232,7 +225,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("a list of sessions passes over as many as are dead", async () => {
+  it("lists sessions past any number of expired and revoked ones", async () => {
     const store = await folder.open();
     const living = await store.applications.create(anApplication());
     const { tenantId } = living;
@@ -253,12 +246,12 @@ describe("in LMDB", () => {
     expect(turns).toBeGreaterThan(1);
   });
 
-  it("an end is kept for as long as its record, and goes with its key", async () => {
+  it("indexes an expiry until its record or key is removed", async () => {
     const store = await folder.open();
     const tables = openTables();
     const expiresAt = Date.now() + hour;
     const application = await store.applications.create(anApplication({ expiresAt }));
-    const ends = () => tables.rows().ends ?? 0;
+    const ends = () => tables.rows().expirations ?? 0;
     expect(ends()).toBe(1);
     const [one, two, three] = times(3, (index) => ({ ...aKey(), expiresAt: expiresAt - index }));
     await rekey(store, application, must(one), must(two), aKey());
@@ -273,7 +266,7 @@ describe("in LMDB", () => {
     await tables.close();
   });
 
-  it("closing waits for the writes that were called before", async () => {
+  it("waits for pending writes when it closes", async () => {
     const store = await folder.open();
     const calls = times(50, () => store.applications.create(anApplication()));
     await store.close();
@@ -284,7 +277,7 @@ describe("in LMDB", () => {
     }
   });
 
-  it("closing ends the store for good", async () => {
+  it("refuses calls after it is closed", async () => {
     const store = await folder.open();
     await store.close();
     await store.close();
@@ -299,7 +292,7 @@ describe("in LMDB", () => {
     }
   });
 
-  it("a mistake of ours is no want of data", async () => {
+  it("does not report a bug as unavailable data", async () => {
     const store = await folder.open();
     const wrong = anApplication({ key: aKey({ hash: null as unknown as Uint8Array }) });
     const error = await store.applications.create(wrong).catch((error) => error);
@@ -309,14 +302,14 @@ describe("in LMDB", () => {
 });
 
 describe("opening LMDB", () => {
-  it("makes a folder that only its owner may look into", async () => {
+  it("creates a folder that only its owner can access", async () => {
     const path = join(folder.path(), "a", "b.c");
     await folder.open({ path });
     expect((await stat(path)).mode & 0o777).toBe(0o700);
     expect((await stat(join(path, "data.mdb"))).mode & 0o777).toBe(0o600);
   });
 
-  it("says in one sentence what is wrong with a folder, and what to do", async () => {
+  it("describes in one sentence why a folder is unusable, and the fix", async () => {
     const [file, foreign, torn] = ["file", "foreign", "torn"].map((name) =>
       join(folder.path(), name),
     ) as [string, string, string];
@@ -332,38 +325,29 @@ describe("opening LMDB", () => {
     }
   });
 
-  it("refuses what a newer version wrote, and leaves it as it is", async () => {
+  it.each([
+    ["a newer version", "schema-version", "2", "schema 2"],
+    ["an unreleased version", "schema", "5", "schema 5 of an unreleased version"],
+    ["the first unreleased version", "schema", "1", "schema 1 of an unreleased version"],
+  ])("refuses a folder of %s, and leaves it unchanged", async (_title, name, schema, described) => {
     const path = folder.path();
     const store = await folder.open();
     const { id } = await store.applications.create(anApplication());
     await store.close();
-    const write = async (schema: string) => {
+    const changeMeta = async (change: (meta: Database<string, string>) => Promise<unknown>) => {
       const database = open({ path, noSubdir: false, overlappingSync: false });
-      await database.openDB({ name: "meta", encoding: "string" }).put("schema", schema);
+      await change(database.openDB<string, string>({ name: "meta", encoding: "string" }));
       await database.close();
     };
-    await write("6");
+    await changeMeta((meta) => meta.put(name, schema));
     await expect(folder.open()).rejects.toThrow(
-      `The data folder ${path} was written by a newer version (schema 6, this version knows 5): ` +
-        "run that version, or choose another folder.",
+      `The data folder ${path} has ${described}; this version reads schema 1. ` +
+        "Set DATA_DIR to another folder, or run the version that wrote this one.",
     );
-    await write("5");
+    await changeMeta((meta) =>
+      name === "schema" ? meta.remove(name) : meta.put("schema-version", "1"),
+    );
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
-  });
-
-  it("finds the managers of what schema 4 wrote", async () => {
-    const path = folder.path();
-    const store = await folder.open();
-    const manager = anApplication({ permissions: managerPermissions });
-    const { id, tenantId } = await store.applications.create(manager);
-    await store.applications.create(anApplication({ tenantId, permissions: managerPermissions }));
-    await store.close();
-    const database = open({ path, noSubdir: false, overlappingSync: false });
-    await database.openDB({ name: "application-facts", keyEncoding: "binary" }).clearAsync();
-    await database.openDB({ name: "meta", encoding: "string" }).put("schema", "4");
-    await database.close();
-    const { applications } = await folder.open();
-    expect(await applications.delete(tenantId, id)).toBe(true);
   });
 });
 
@@ -422,7 +406,7 @@ const change = fc.record({
 });
 
 describe("the document of an application in LMDB", () => {
-  it("is what the REST API shows, byte for byte", async () => {
+  it("is the JSON of the REST API, byte for byte", async () => {
     const store = await folder.open();
     await fc.assert(
       fc.asyncProperty(application, change, moment, async (given, changed, use) => {
@@ -452,7 +436,7 @@ describe("the document of an application in LMDB", () => {
     );
   });
 
-  it("stays as it is while others are read", async () => {
+  it("stays unchanged while others are read", async () => {
     const store = await folder.open();
     const ids = await Promise.all(
       times(20, async (index) => {
@@ -467,242 +451,7 @@ describe("the document of an application in LMDB", () => {
   });
 });
 
-describe("a folder of an earlier version", () => {
-  const tenantId = randomUUID();
-  const hash = (byte: number) => Buffer.alloc(32, byte);
-  const clock = () => Date.UTC(2026, 6);
-  const expiresAt = clock() + hour;
-  const old = anOld({ ...grants, expiresAt, name: "é" }, hash(1));
-  const changed = anOld({ createdBy: old.id }, hash(2));
-  const session = aSession(old, { keyHash: hash(3), nonceHash: hash(4) });
-  const authorized = aSession(old, { keyHash: hash(5), nonceHash: hash(6) });
-  const applicationRows = [
-    { ...old, createdAt: 1_000 },
-    { ...changed, createdAt: 2_000, modifiedBy: old.id, modifiedAt: 3_000 },
-  ];
-
-  /** An application of when it had one key, which had no id. */
-  function anOld(fields: Partial<NewApplication>, keyHash: Buffer) {
-    const { key: _, ...rest } = anApplication({ tenantId, ...fields });
-    return { ...rest, keyHash };
-  }
-
-  /** What an application of then is now. */
-  function nowOf({ keyHash, ...row }: (typeof applicationRows)[number]) {
-    const key = { id: row.id, hash: keyHash };
-    return { ...contentOfNew({ ...row, key }, row.createdAt), version };
-  }
-  const { ttl: _, ...sessionRow } = session;
-  const { ttl: __, ...authorizedRow } = authorized;
-  const sessionRows = [
-    { ...sessionRow, permissions: [], rules: [], createdAt: 4_000, expiresAt },
-    {
-      ...authorizedRow,
-      ...grants,
-      createdAt: 5_000,
-      expiresAt,
-      authorizedAt: 6_000,
-      authorizedBy: changed.id,
-    },
-  ];
-  const version = 7;
-
-  /** A row as version 0.1.0 wrote it. */
-  function rowOf(record: object): Buffer {
-    const stamp = Buffer.alloc(8);
-    stamp.writeDoubleBE(version);
-    const inBase64 = (_: string, value: unknown) =>
-      (value as { type?: string } | null)?.type === "Buffer"
-        ? Buffer.from((value as { data: number[] }).data).toString("base64")
-        : value;
-    return Buffer.concat([stamp, Buffer.from(JSON.stringify(record, inBase64))]);
-  }
-
-  function momentKey(moment: number, id: string): Buffer {
-    const bytes = Buffer.alloc(8);
-    bytes.writeDoubleBE(moment);
-    return Buffer.concat([bytes, idToBytes(id)]);
-  }
-
-  async function writeOldFolder(schema: number): Promise<void> {
-    const root = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
-    const table = (name: string) =>
-      root.openDB<Buffer, Buffer>({ name, encoding: "binary", keyEncoding: "binary" });
-    const [applications, sessions, byTenant] = ["applications", "sessions", "by-tenant"].map(table);
-    const [applicationEnds, sessionEnds, tenantEnds] = [
-      "application-ends",
-      "session-ends",
-      "tenant-ends",
-    ].map(table);
-    const counts = root.openDB<string, Buffer>({
-      name: "counts",
-      encoding: "string",
-      keyEncoding: "binary",
-    });
-    const nothing = Buffer.alloc(0);
-    const end = Buffer.alloc(8);
-    for (const record of applicationRows) {
-      await must(applications).put(idToBytes(record.id), rowOf(record));
-      end.writeDoubleBE(record.expiresAt ?? Number.POSITIVE_INFINITY);
-      const key = Buffer.concat([idToBytes(tenantId), idToBytes(record.id)]);
-      await must(byTenant).put(key, Buffer.from(end));
-    }
-    await must(applicationEnds).put(momentKey(expiresAt, old.id), nothing);
-    const tenantEnd = Buffer.concat([idToBytes(tenantId), momentKey(expiresAt, old.id)]);
-    await must(tenantEnds).put(tenantEnd, nothing);
-    for (const record of sessionRows) {
-      await must(sessions).put(idToBytes(record.id), rowOf(record));
-      await must(sessionEnds).put(momentKey(expiresAt, record.id), nothing);
-    }
-    await counts.put(idToBytes(tenantId), "2");
-    const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });
-    await meta.put("schema", String(schema));
-    if (schema > 1) {
-      await meta.put("id", randomUUID());
-    }
-    await root.close();
-  }
-
-  it.each([1, 2])("of schema %i is read as it was written", async (schema) => {
-    await writeOldFolder(schema);
-    const { applications, sessions } = await folder.open({ clock });
-    for (const row of applicationRows) {
-      const found = must(await applications.find(row.id));
-      expect(contentOf(found)).toEqual(nowOf(row));
-      expect(must(found.document).toString()).toBe(shown(found));
-    }
-    for (const row of sessionRows) {
-      const found = must(await sessions.find(row.id));
-      expect(contentOf(found.session)).toEqual({ ...row, epoch: 0, version });
-      expect(found.application.name).toBe("é");
-    }
-    const page = await applications.list({ tenantId, size: 9, from: { page: 1 } });
-    expect(page).toMatchObject({ total: 2, more: false });
-    expect(page.items.map(({ name }) => name).sort()).toEqual(["shop", "é"]);
-  });
-
-  it.each([1, 2])("of schema %i goes on working", async (schema) => {
-    await writeOldFolder(schema);
-    const { applications, sessions } = await folder.open({ clock });
-    const updated = must(
-      await applications.update(tenantId, old.id, ({ name }) => ({
-        name: `${name}è`,
-        modifiedBy: changed.id,
-      })),
-    );
-    expect(updated).toMatchObject({ ...grants, name: "éè", createdAt: 1_000, expiresAt });
-    expect(updated.version).toBeGreaterThan(version);
-    expect(updated.keys.map((key) => Buffer.from(key.hash))).toEqual([hash(1)]);
-    expect(await applications.find(old.id)).toEqual(updated);
-
-    expect(await sessions.authorize(aGrant(authorized))).toBe("used");
-    expect(await sessions.authorize(aGrant(session, grants))).toBe("authorized");
-    const found = must(await sessions.find(session.id)).session;
-    expect(found).toMatchObject({ ...grants, createdAt: 4_000, expiresAt });
-    expect(found.version).toBeGreaterThan(version);
-
-    const fresh = await applications.create(anApplication({ tenantId, id: newId(Date.now()) }));
-    expect(await applications.delete(tenantId, changed.id)).toBe(true);
-    const page = await applications.list({ tenantId, size: 9, from: { page: 1 } });
-    expect(page).toEqual({ items: [fresh, updated], total: 2, more: false });
-  });
-
-  it.each([1, 2])("of schema %i has its sessions listed and revoked", async (schema) => {
-    await writeOldFolder(schema);
-    const { applications, sessions } = await folder.open({ clock });
-    const list = async (query = {}) =>
-      idsOf((await sessions.list({ tenantId, size: 9, ...query })).items);
-    const both = newestFirst([session.id, authorized.id]);
-    expect(await list()).toEqual(both);
-    expect(await list({ applicationId: old.id })).toEqual(both);
-    expect(await list({ applicationId: changed.id })).toEqual([]);
-    expect(await list({ authorizedBy: changed.id })).toEqual([authorized.id]);
-    await applications.update(tenantId, old.id, () => ({ sessionEpoch: 1, modifiedBy: old.id }));
-    expect(await list()).toEqual([]);
-  });
-});
-
-describe("a folder of schema 3", () => {
-  it("is read as it was written", async () => {
-    const known = await loadFolder("data-folder-schema-3", folder.path());
-    const { applications, sessions } = await folder.open();
-    for (const { id, body } of Object.values(known.applications)) {
-      const found = must(await applications.find(id));
-      const { created_at } = JSON.parse(body);
-      expect(found.keys).toMatchObject([{ id, createdAt: Date.parse(created_at) }]);
-      expect(must(found.document).toString()).toBe(shown(found));
-      expect(JSON.parse(shown(found))).toMatchObject(JSON.parse(body));
-    }
-    const { tenantId } = known;
-    const { open: unauthorized, authorized } = known.sessions;
-    const page = await sessions.list({ tenantId, size: 9 });
-    expect(idsOf(page.items)).toEqual(newestFirst([unauthorized.id, authorized.id]));
-    const { session } = must(await sessions.find(authorized.id));
-    const { permissions, rules, expires_at } = authorized;
-    expect(session).toMatchObject({ permissions, rules, epoch: 0 });
-    expect(session.expiresAt).toBe(Date.parse(expires_at));
-  });
-
-  it("has the ends that it had", async () => {
-    const known = await loadFolder("data-folder-schema-3", folder.path());
-    const ending = Object.values(known.applications).filter(({ body }) =>
-      JSON.parse(body).expires_at?.startsWith("2099"),
-    );
-    const store = await folder.open({ clock: () => Date.UTC(2100, 0) });
-    const told: string[] = [];
-    await store.events.addForEnds(0, ({ tenantId, applicationId }) => {
-      told.push(applicationId);
-      return [anEvent({ tenantId })];
-    });
-    expect(ending.length).toBeGreaterThan(0);
-    expect(told.sort()).toEqual(ending.map(({ id }) => id).sort());
-  });
-
-  it("keeps the rows that are written anew, by a use or a change", async () => {
-    const known = await loadFolder("data-folder-schema-3", folder.path());
-    const { tenantId } = known;
-    const store = await folder.open();
-    const { applications } = store;
-    for (const { id } of Object.values(known.applications)) {
-      const before = must(await applications.find(id));
-      const at = before.createdAt + hour;
-      await applications.noteUses([{ applicationId: id, keyId: id, at }]);
-      const used = must(await applications.find(id));
-      const [key] = contentOf(before).keys;
-      const uses = { lastUsedAt: at, keys: [{ ...key, lastUsedAt: at }] };
-      expect(contentOf(used)).toEqual({ ...contentOf(before), ...uses });
-      expect(must(used.document).toString()).toBe(shown(used));
-      const updated = await applications.update(tenantId, id, () => ({ modifiedBy: id }));
-      const stamps = { modifiedBy: id, modifiedAt: expect.any(Number), version: updated?.version };
-      expect(contentOf(updated)).toEqual({ ...contentOf(used), ...stamps });
-      expect(must(updated?.document).toString()).toBe(shown(must(updated)));
-    }
-  });
-
-  it("has its sessions listed by the application that authorized them", async () => {
-    const { tenantId, sessions: known } = await loadFolder("data-folder-schema-3", folder.path());
-    const { sessions } = await folder.open();
-    const { authorizedBy } = must(await sessions.find(known.authorized.id)).session;
-    const { items } = await sessions.list({ tenantId, authorizedBy, size: 9 });
-    expect(idsOf(items)).toEqual([known.authorized.id]);
-  });
-
-  it("is made ready again where one that did so was stopped halfway", async () => {
-    const { tenantId, sessions } = await loadFolder("data-folder-schema-3", folder.path());
-    const ids = newestFirst(Object.values(sessions).map(({ id }) => id));
-    const first = await folder.open();
-    await first.close();
-    const root = open({ path: folder.path(), noSubdir: false, overlappingSync: false, maxDbs: 32 });
-    await root.openDB<string, string>({ name: "meta", encoding: "string" }).put("schema", "3");
-    const byTenant = root.openDB({ name: "sessions-by-tenant", keyEncoding: "binary" });
-    await byTenant.remove([...byTenant.getKeys()][0] as never);
-    await root.close();
-    const { sessions: reopened } = await folder.open();
-    expect(idsOf((await reopened.list({ tenantId, size: 9 })).items)).toEqual(ids);
-  });
-});
-
-describe("writes in LMDB that wait at the same time", () => {
+describe("concurrent writes in LMDB", () => {
   let environment: Environment;
   let log: ChangeLog;
 
@@ -723,7 +472,7 @@ describe("writes in LMDB that wait at the same time", () => {
     log.append(id, { kind: "updated", applicationId: id, at: 0 });
   }
 
-  it("share a transaction, and each gets its own answer", async () => {
+  it("share a transaction, and each returns its own result", async () => {
     const ids = times(50, () => randomUUID());
     const answers = await Promise.all(
       ids.map((id, index) =>
@@ -738,7 +487,7 @@ describe("writes in LMDB that wait at the same time", () => {
     expect(new Set(answers.map(({ attempt }) => attempt)).size).toBeLessThan(5);
   });
 
-  it("see what those before them wrote", async () => {
+  it("see the earlier writes of their transaction", async () => {
     const id = randomUUID();
     const { counts } = environment.tables;
     const add = () =>
@@ -750,7 +499,7 @@ describe("writes in LMDB that wait at the same time", () => {
     expect(await Promise.all(times(20, add))).toEqual(times(20, (index) => index + 1));
   });
 
-  it("take back only their own where they throw, and leave no gap in the log", async () => {
+  it("roll back only their own changes if they throw, and leave no gap in the log", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), async (fates) => {
         const before = environment.read(log.last);
@@ -785,7 +534,7 @@ describe("writes in LMDB that wait at the same time", () => {
     );
   });
 
-  it("are told once for all of them, before they resolve", async () => {
+  it("notify listeners once per commit, before they resolve", async () => {
     const told: string[] = [];
     environment.onWrite(() => told.push("written"));
     await Promise.all(
@@ -799,7 +548,7 @@ describe("writes in LMDB that wait at the same time", () => {
     expect(told.filter((word) => word === "written").length).toBeLessThan(5);
   });
 
-  it("are refused when the data has been closed", async () => {
+  it("are refused after close", async () => {
     await environment.close();
     await expect(environment.write(() => 1)).rejects.toBeInstanceOf(StoreUnavailable);
   });

@@ -40,7 +40,7 @@ describe.each([
   ["applications", scanApplications],
   ["sessions", scanSessions],
 ])("a long scan of %s", (_, prepare) => {
-  it("stops when its caller leaves", async () => {
+  it("stops when its caller aborts", async () => {
     const scan = await prepare(await folder.open());
     const whole = await turnsUntil(scan());
     const caller = new AbortController();
@@ -51,7 +51,7 @@ describe.each([
     await expect(abandoned).rejects.toBe(reason);
   });
 
-  it("shares the turns of the event loop with others like it", async () => {
+  it("shares the event loop with other scans", async () => {
     const scan = await prepare(await folder.open());
     const one = await turnsUntil(scan());
     const scans = times(10, () => scan());

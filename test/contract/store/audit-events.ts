@@ -11,7 +11,7 @@ import { anAnswer, anAnswerId, aTrail, trailedChanges } from "./trailed-changes.
 export function describeTrails(subject: () => Subject): void {
   const follow = useEventFollowers();
 
-  describe.each(Object.entries(trailedChanges))("the trail of a %s", (_, prepare) => {
+  describe.each(Object.entries(trailedChanges))("the audit event of a %s", (_, prepare) => {
     async function prepared() {
       const { store } = subject();
       const change = await prepare(store);
@@ -24,7 +24,7 @@ export function describeTrails(subject: () => Subject): void {
       return { ...subject(), change, answerId, answer, left };
     }
 
-    it("is there once the change took effect", async () => {
+    it("is written with the change", async () => {
       const { store, clock, change, answerId, answer, left } = await prepared();
       const follower = follow(store, change.tenantId);
       await follower.next();
@@ -37,7 +37,7 @@ export function describeTrails(subject: () => Subject): void {
       expect((await follower.next()).events).toEqual(events);
     });
 
-    it("is made from the record that the change is about", async () => {
+    it("is derived from the changed record", async () => {
       const { store, change } = await prepared();
       const find = async () =>
         (await store.applications.find(change.id)) ??
@@ -53,7 +53,7 @@ export function describeTrails(subject: () => Subject): void {
       expect(contentOf(seen)).toEqual(contentOf((await find()) ?? before));
     });
 
-    it("is not there where the change is refused", async () => {
+    it("is not written if the change is refused", async () => {
       const { change, answerId, left } = await prepared();
       for (const attempt of change.refusals) {
         await attempt(aTrail(answerId)).catch(() => {});
@@ -61,7 +61,7 @@ export function describeTrails(subject: () => Subject): void {
       }
     });
 
-    it("is not there where nobody waited for the change any more, nor is the change", async () => {
+    it("is not written if the call was canceled, nor is the change", async () => {
       const { store, change, answerId, left } = await prepared();
       const given = change.make(store, { ...aTrail(answerId), isGivenUp: () => true });
       await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
@@ -69,7 +69,7 @@ export function describeTrails(subject: () => Subject): void {
       expect(await left()).toEqual({ events: [], answer: undefined });
     });
 
-    it("takes the change with it where it cannot be made", async () => {
+    it("rolls the change back if its events cannot be created", async () => {
       const { store, change, answerId, left } = await prepared();
       const error = Object.assign(new Error("There is no room."), { code: 8 });
       const made = change.make(store, {
@@ -86,8 +86,8 @@ export function describeTrails(subject: () => Subject): void {
     });
   });
 
-  describe("the trails of changes", () => {
-    it("hold all their events, each in its tenant, in their order", async () => {
+  describe("the audit events of changes", () => {
+    it("are all written, each in its tenant, in order", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const [elsewhere, ...here] = [anEvent(), ...times(3, () => anEvent({ tenantId }))];
@@ -101,7 +101,7 @@ export function describeTrails(subject: () => Subject): void {
       expect(await listEvents(store, { tenantId: other })).toMatchObject([elsewhere]);
     });
 
-    it("are all there where many changes are made at once, in the order of the changes", async () => {
+    it("are complete and in order for concurrent changes", async () => {
       const { store, another } = subject();
       const other = await another();
       const { id, tenantId } = await store.applications.create(anApplication());
@@ -127,7 +127,7 @@ export function describeTrails(subject: () => Subject): void {
       );
     });
 
-    it("are no part of changes that leave none", async () => {
+    it("are optional", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       await update(store, application);

@@ -86,7 +86,7 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(await store.applications.find(before.id)).toMatchObject({ sessionEpoch: 1 });
     });
 
-    it("does not bring back a key that was replaced", async () => {
+    it("does not restore a replaced key", async () => {
       const { clock } = subject();
       const before = await createExported();
       const made = newKey(clock.now());
@@ -95,7 +95,7 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(await idsOfKeys(before)).toEqual([]);
     });
 
-    it("does not bring back the newest key once it was deleted, however often it is imported", async () => {
+    it("does not restore a deleted newest key, however often it is imported", async () => {
       const { clock } = subject();
       const created = await createExported();
       const made = newKey(clock.now() + minute);
@@ -108,7 +108,7 @@ export function describeImportEnds(subject: () => Subject): void {
       }
     });
 
-    it("ends a key when it ends here, or there, whichever is earlier", async () => {
+    it("uses the earlier expiry of a key", async () => {
       const { store, clock } = subject();
       const before = await createExported();
       const [key] = before.keys;
@@ -124,7 +124,7 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(keys).toMatchObject([{ id, expiresAt: early - minute }]);
     });
 
-    it("ends an application when it ends here, or there, whichever is earlier", async () => {
+    it("uses the earlier expiry of an application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const before = await createExported({ expiresAt });
@@ -137,7 +137,7 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(await store.applications.find(before.id)).toBeUndefined();
     });
 
-    it("leaves a nonce spent, with what was granted for it", async () => {
+    it("leaves a nonce spent, with its grants", async () => {
       const { store } = subject();
       const { session } = await createBoth(store);
       const { sessions } = await exportAll(store);
@@ -150,7 +150,7 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(await store.sessions.authorize(grant)).toBe("used");
     });
 
-    it("ends a session when it ends here, or there, whichever is earlier", async () => {
+    it("uses the earlier expiry of a session", async () => {
       const { store, clock } = subject();
       const { application, session } = await createBoth(store, hour);
       const found = must(await store.sessions.find(session.id)).session;
@@ -194,7 +194,7 @@ export function describeImportEnds(subject: () => Subject): void {
       },
     );
 
-    it("does not bring back the nonce of a session that was authorized and is gone", async () => {
+    it("does not restore the nonce of an authorized session that is gone", async () => {
       const { store } = subject();
       const { application } = await createBoth(store);
       const unauthorized = anImportedSession(application);
@@ -210,7 +210,7 @@ export function describeImportEnds(subject: () => Subject): void {
   });
 
   describe("an import of a newer export", () => {
-    it("adds the keys that were made since, and ends those that ended since", async () => {
+    it("adds newer keys, and removes keys that were revoked since", async () => {
       const { clock } = subject();
       const before = await createExported();
       const made = newKey(clock.now());
@@ -218,7 +218,7 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(await idsOfKeys(before)).toEqual([made.id]);
     });
 
-    it("authorizes a session until the moment that was set with it", async () => {
+    it("authorizes a session until the expiry that was set with it", async () => {
       const { store } = subject();
       const { application, session } = await createBoth(store, hour);
       const found: SessionRecord = must(await store.sessions.find(session.id)).session;

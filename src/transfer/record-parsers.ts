@@ -2,54 +2,54 @@ import { applicationTypes } from "../contract/grants.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
 import {
-  datedId,
-  flag,
+  arrayOf,
+  boolean,
   hash,
   id,
   integer,
-  listOf,
-  mapped,
-  moment,
+  map,
+  matching,
   object,
   oneOf,
   optional,
-  type Read,
+  type Parser,
   required,
-  text,
-  textLike,
-  usually,
-} from "./shape.js";
+  string,
+  timestamp,
+  uuidV7,
+  withDefault,
+} from "./parser.js";
 
-/** How records are written in a line; see write-lines.ts. What they may hold is another question. */
-const texts = listOf(text);
+/** The shape of records in a line. See export.ts for the writer and checks.ts for the allowed values. */
+const strings = arrayOf(string);
 
 const condition = object({
-  attribute: required(text),
-  operator: required(text),
-  value: required(text),
+  attribute: required(string),
+  operator: required(string),
+  value: required(string),
 });
 
 const rule = object({
-  description: optional(text),
+  description: optional(string),
   priority: required(integer),
-  container: optional(text),
-  conditions: usually([], listOf(condition)),
-  transform: required(text),
-  permissions: usually([], texts),
+  container: optional(string),
+  conditions: withDefault([], arrayOf(condition)),
+  transform: required(string),
+  permissions: withDefault([], strings),
 });
 
-const grants = { permissions: usually([], texts), rules: usually([], listOf(rule)) };
+const grants = { permissions: withDefault([], strings), rules: withDefault([], arrayOf(rule)) };
 
-const status = mapped(oneOf("enabled", "disabled"), (word) => word === "disabled");
+const status = map(oneOf("enabled", "disabled"), (word) => word === "disabled");
 
-const key = mapped(
+const key = map(
   object({
     id: required(id),
     hash: required(hash),
-    foreign: usually(false, flag),
-    created_at: required(moment),
-    expires_at: optional(moment),
-    last_used_at: optional(moment),
+    foreign: withDefault(false, boolean),
+    created_at: required(timestamp),
+    expires_at: optional(timestamp),
+    last_used_at: optional(timestamp),
   }),
   ({ id, hash, foreign, created_at, expires_at, last_used_at }) => ({
     id,
@@ -61,25 +61,25 @@ const key = mapped(
   }),
 );
 
-export const application: Read<ImportedApplication> = mapped(
+export const application: Parser<ImportedApplication> = map(
   object({
     id: required(id),
     tenant_id: required(id),
-    name: required(text),
+    name: required(string),
     type: required(oneOf(...applicationTypes)),
-    status: usually(false, status),
+    status: withDefault(false, status),
     ...grants,
-    allowed_origins: usually([], texts),
-    allowed_cidrs: usually([], texts),
-    keys: required(listOf(key)),
-    session_epoch: usually(0, integer),
+    allowed_origins: withDefault([], strings),
+    allowed_cidrs: withDefault([], strings),
+    keys: required(arrayOf(key)),
+    session_epoch: withDefault(0, integer),
     created_by: optional(id),
-    created_at: required(moment),
+    created_at: required(timestamp),
     modified_by: optional(id),
-    modified_at: optional(moment),
-    expires_at: optional(moment),
+    modified_at: optional(timestamp),
+    expires_at: optional(timestamp),
     session_quota: optional(integer),
-    last_used_at: optional(moment),
+    last_used_at: optional(timestamp),
   }),
   (fields) => ({
     id: fields.id,
@@ -103,18 +103,18 @@ export const application: Read<ImportedApplication> = mapped(
   }),
 );
 
-export const session: Read<ImportedSession> = mapped(
+export const session: Parser<ImportedSession> = map(
   object({
     id: required(id),
     tenant_id: required(id),
     application_id: required(id),
-    epoch: usually(0, integer),
+    epoch: withDefault(0, integer),
     key_hash: required(hash),
     nonce_hash: required(hash),
     ...grants,
-    created_at: required(moment),
-    expires_at: required(moment),
-    authorized_at: optional(moment),
+    created_at: required(timestamp),
+    expires_at: required(timestamp),
+    authorized_at: optional(timestamp),
     authorized_by: optional(id),
   }),
   (fields) => ({
@@ -133,7 +133,7 @@ export const session: Read<ImportedSession> = mapped(
   }),
 );
 
-const party = mapped(
+const principal = map(
   object({ application_id: optional(id), session_id: optional(id), key_id: optional(id) }),
   ({ application_id, session_id, key_id }) => ({
     applicationId: application_id,
@@ -142,15 +142,15 @@ const party = mapped(
   }),
 );
 
-const state = mapped(
+const state = map(
   object({
-    name: optional(text),
+    name: optional(string),
     status: optional(status),
     ...grants,
-    allowed_origins: optional(texts),
-    allowed_cidrs: optional(texts),
+    allowed_origins: optional(strings),
+    allowed_cidrs: optional(strings),
     session_quota: optional(integer),
-    expires_at: optional(moment),
+    expires_at: optional(timestamp),
   }),
   (fields) => ({
     name: fields.name,
@@ -164,23 +164,23 @@ const state = mapped(
   }),
 );
 
-export const event: Read<EventRecord> = mapped(
+export const event: Parser<EventRecord> = map(
   object({
-    id: required(datedId),
+    id: required(uuidV7),
     tenant_id: required(id),
-    at: required(moment),
-    kind: required(textLike(/^[a-z][a-z_.-]{0,99}$/, "a kind such as application.updated")),
+    at: required(timestamp),
+    kind: required(matching(/^[a-z][a-z_.-]{0,99}$/, "a kind such as application.updated")),
     outcome: required(oneOf("success", "denied")),
-    actor: optional(party),
-    target: required(party),
+    actor: optional(principal),
+    target: required(principal),
     before: optional(state),
     after: optional(state),
-    reason: optional(text),
-    method: optional(text),
-    request_id: optional(text),
-    address: optional(text),
+    reason: optional(string),
+    method: optional(string),
+    request_id: optional(string),
+    address: optional(string),
     count: optional(integer),
-    ends_at: optional(moment),
+    ends_at: optional(timestamp),
   }),
   ({ tenant_id, request_id, ends_at, ...fields }) => ({
     ...fields,

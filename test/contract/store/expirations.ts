@@ -77,7 +77,7 @@ export function describeEnds(subject: () => Subject): void {
         return subject();
       }
 
-      it("the end of an application is told, once", async () => {
+      it("reports the expiry of an application once", async () => {
         const { store, another, clock } = await begin();
         const { id: applicationId, tenantId, expiresAt: endsAt } = await createEnding();
         clock.advance(30 * day - lead - 1);
@@ -93,7 +93,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(tenantId)).toHaveLength(1);
       });
 
-      it("the end of a key is told, once", async () => {
+      it("reports the expiry of a key once", async () => {
         const { store, clock } = await begin();
         const { application, keyId, endsAt } = await createKeyEnding();
         const { id: applicationId, tenantId } = application;
@@ -107,7 +107,7 @@ export function describeEnds(subject: () => Subject): void {
         }
       });
 
-      it("each end is told once though two tell at the same time", async () => {
+      it("reports each expiry once if two processes report at the same time", async () => {
         const { store, another, clock } = await begin();
         const other = await another();
         const { tenantId } = anApplication();
@@ -121,7 +121,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(ids.sort()).toEqual(created.map(({ id }) => id).sort());
       });
 
-      it("all ends of one moment are told, however many they are", async () => {
+      it("reports all expirations of one time", async () => {
         const { store, clock } = await begin();
         const { tenantId } = anApplication();
         await importEnding(
@@ -135,7 +135,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(new Set(ids).size).toBe(250);
       });
 
-      it("the end of what is disabled is told as well", async () => {
+      it("reports the expiry of a disabled application", async () => {
         const { store, clock } = await begin();
         const { id, tenantId } = await createEnding();
         await store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }));
@@ -144,7 +144,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(tenantId)).toHaveLength(1);
       });
 
-      it("the end of the last manager of a tenant is told as that", async () => {
+      it("marks the expiry of a tenant's last manager", async () => {
         const { store, clock } = await begin();
         const tenantId = randomUUID();
         const manager = { tenantId, permissions: managerPermissions };
@@ -167,7 +167,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(events).toHaveLength(4);
       });
 
-      it("no end of what was deleted is told, nor of a key that was taken away", async () => {
+      it("does not report deleted applications and keys", async () => {
         const { store, clock } = await begin();
         const { id, tenantId } = await createEnding();
         await store.applications.delete(tenantId, id);
@@ -182,7 +182,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(application.tenantId)).toEqual([]);
       });
 
-      it("the end of a key that was put off is told by its new moment", async () => {
+      it("reports a postponed expiry at its new time", async () => {
         const { store, clock } = await begin();
         const { application, keyId, endsAt } = await createKeyEnding();
         const { id: applicationId, tenantId } = application;
@@ -198,7 +198,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(tenantId)).toEqual([{ applicationId, keyId, endsAt: endsAt + day }]);
       });
 
-      it("no end of a key is told whose application ends before it", async () => {
+      it("does not report a key whose application expires first", async () => {
         const { store, clock } = await begin();
         const application = await createEnding();
         const { id, tenantId, expiresAt: endsAt = 0 } = application;
@@ -208,7 +208,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(tenantId)).toEqual([{ applicationId: id, endsAt }]);
       });
 
-      it("an end whose event cannot be made is told when it can", async () => {
+      it("retries an expiry whose event failed", async () => {
         const { store, clock } = await begin();
         const { tenantId } = await createEnding();
         clock.advance(30 * day - lead);
@@ -222,7 +222,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(tenantId)).toHaveLength(1);
       });
 
-      it("an end that was within reach before anyone asked is told", async () => {
+      it("reports an expiry that was due before the first call", async () => {
         const { store, clock } = subject();
         const { tenantId } = await createEnding();
         clock.advance(30 * day - Math.floor(lead / 2) + (lead ? 0 : 1_000));
@@ -230,7 +230,7 @@ export function describeEnds(subject: () => Subject): void {
         expect(await told(tenantId)).toHaveLength(1);
       });
 
-      it("nobody is told twice by one lead, whatever others tell", async () => {
+      it("reports once per lead time, independently of other lead times", async () => {
         const { store, clock } = await begin();
         const { tenantId } = await createEnding();
         clock.advance(30 * day - lead);
@@ -243,7 +243,7 @@ export function describeEnds(subject: () => Subject): void {
   );
 
   describe.each([week, day])("with a lead of %d ms", (lead) => {
-    it("no end is told of what was made within it, until it has come", async () => {
+    it("does not warn of credentials created within it, but reports their expiry", async () => {
       const { store, clock } = subject();
       await tell(store, lead);
       await tell(store, 0);
@@ -261,7 +261,7 @@ export function describeEnds(subject: () => Subject): void {
       ]);
     });
 
-    it("no end is told of what was made within it before anyone asked", async () => {
+    it("does not warn of credentials created within it before the first call", async () => {
       const { store, clock } = subject();
       const { tenantId } = await createEnding(undefined, lead - 1);
       const { id } = await createEnding(tenantId, lead);
@@ -270,7 +270,7 @@ export function describeEnds(subject: () => Subject): void {
       expect(await told(tenantId)).toMatchObject([{ applicationId: id }]);
     });
 
-    it("no end is told that has come meanwhile", async () => {
+    it("does not warn of an expiry that has passed", async () => {
       const { store, clock } = subject();
       await tell(store, lead);
       const { tenantId } = await createEnding();
@@ -282,7 +282,7 @@ export function describeEnds(subject: () => Subject): void {
     });
   });
 
-  it("what ends is told of again once a clock that was far ahead is right", async () => {
+  it("reports expirations again after a clock that was far ahead is corrected", async () => {
     const { store, clock } = subject();
     clock.advance(365 * day);
     await Promise.all(leads.map((lead) => tell(store, lead)));

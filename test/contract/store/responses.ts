@@ -12,8 +12,8 @@ export function describeAnswers(subject: () => Subject): void {
     return sealed && Buffer.from(sealed);
   }
 
-  describe("an answer", () => {
-    it("is found until its end, and only then", async () => {
+  describe("a stored response", () => {
+    it("is found until it expires", async () => {
       const { store, another, clock } = subject();
       const other = await another();
       const [id, sealed] = [anAnswerId(), Buffer.from([0, 255, 128, 0])];
@@ -30,7 +30,7 @@ export function describeAnswers(subject: () => Subject): void {
       }
     });
 
-    it("may be empty, and may be long", async () => {
+    it("may be empty or long", async () => {
       const { store } = subject();
       for (const size of [0, 300_000]) {
         const [id, sealed] = [anAnswerId(), Buffer.alloc(size, 7)];
@@ -40,7 +40,7 @@ export function describeAnswers(subject: () => Subject): void {
       }
     });
 
-    it("gives way to another once it has ended", async () => {
+    it("can be replaced once it has expired", async () => {
       const { store, clock } = subject();
       const id = anAnswerId();
       await keepAnswer(store, id, anAnswer());
@@ -54,7 +54,7 @@ export function describeAnswers(subject: () => Subject): void {
       expect(await store.answers.find(id)).toBeUndefined();
     });
 
-    it("is kept only where there is one", async () => {
+    it("is stored only if the change has one", async () => {
       const { store } = subject();
       const id = anAnswerId();
       const create = (trail: object) =>
@@ -69,8 +69,8 @@ export function describeAnswers(subject: () => Subject): void {
     });
   });
 
-  describe.each(Object.entries(trailedChanges))("a %s whose answer is kept", (_, prepare) => {
-    it("is refused before anything of it is tried", async () => {
+  describe.each(Object.entries(trailedChanges))("a %s whose response is stored", (_, prepare) => {
+    it("refuses the change before anything is tried", async () => {
       const { store, another } = subject();
       const change = await prepare(store);
       const [id, answer] = [anAnswerId(), anAnswer()];
@@ -93,7 +93,7 @@ export function describeAnswers(subject: () => Subject): void {
     });
   });
 
-  describe("of many changes at once with the same answer", () => {
+  describe("concurrent changes with the same idempotency id", () => {
     async function race(count: number, make: (store: Store, index: number) => Promise<unknown>) {
       const { store, another } = subject();
       const other = await another();
@@ -107,7 +107,7 @@ export function describeAnswers(subject: () => Subject): void {
       return outcomes.findIndex(({ status }) => status === "fulfilled");
     }
 
-    it("one creates its application", async () => {
+    it("create one application", async () => {
       const { store } = subject();
       const { tenantId } = anApplication();
       const applications = times(20, () => anApplication({ tenantId }));
@@ -122,7 +122,7 @@ export function describeAnswers(subject: () => Subject): void {
       expect(await findBytes(store, id)).toEqual(Buffer.from(must(answers[winner]).sealed));
     });
 
-    it("one changes an application", async () => {
+    it("change the application once", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const answerId = anAnswerId();

@@ -1,0 +1,123 @@
+import { randomUUID } from "node:crypto";
+import type { Database, RootDatabase } from "lmdb";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+
+/** The schema version of a data folder. Raise it when older code could no longer read or maintain the tables. */
+export const knownSchema = 1;
+
+/** Folders of unreleased versions stored another number under `schema`, so the key differs. */
+const schemaKey = "schema-version";
+const unreleasedSchemaKey = "schema";
+
+/** How many tables a folder may have. */
+export const maxTables = 32;
+
+/** The tables of a data folder. See keys.ts for the layout of their keys. */
+export interface Tables {
+  /** Properties of the folder. */
+  readonly meta: Database<string, string>;
+  /** Records by id. */
+  readonly applications: Database<Buffer, string>;
+  readonly sessions: Database<Buffer, string>;
+  /** Tenant, id → expiry of each application. */
+  readonly byTenant: Database<Buffer, Buffer>;
+  /** Tenant → number of its rows in `byTenant`. */
+  readonly counts: Database<string, string>;
+  /** Expiry, id of unexpired records: the sweeper's work list. */
+  readonly applicationExpirations: Database<Buffer, Buffer>;
+  readonly sessionExpirations: Database<Buffer, Buffer>;
+  /** Removal time, id of expired records that are still stored. */
+  readonly expiredApplications: Database<Buffer, Buffer>;
+  readonly expiredSessions: Database<Buffer, Buffer>;
+  /** Expiry, application, key (`noKeyId` for the application itself), until the record is removed. */
+  readonly expirations: Database<Buffer, Buffer>;
+  /** Hash, application of each imported key. */
+  readonly foreignKeys: Database<Buffer, Buffer>;
+  /** Tenant, expiry, id: lets a count leave out expired applications. */
+  readonly tenantExpirations: Database<Buffer, Buffer>;
+  /** Tenant, attribute, id: finds applications by name, type, permission and so on. */
+  readonly applicationAttributes: Database<Buffer, Buffer>;
+  /** Tenant, id of each session, expired and revoked ones included. */
+  readonly sessionsByTenant: Database<Buffer, Buffer>;
+  /** Application, id of each session: one row for the application that opened it, one for its authorizer. */
+  readonly sessionsByApplication: Database<Buffer, Buffer>;
+  /** Application, epoch → number of open sessions; followed by expiry and id: one row for each of them. */
+  readonly openSessions: Database<Buffer, Buffer>;
+  /** Application whose sessions are to be swept → the last key of `sessionsByApplication` that was swept. */
+  readonly sessionSweeps: Database<Buffer, Buffer>;
+  /** Number → change of a credential. */
+  readonly changes: Database<string, Buffer>;
+  /** Number → audit event. */
+  readonly events: Database<Buffer, Buffer>;
+  /** Tenant, attribute, time, number of each event. */
+  readonly eventIndex: Database<Buffer, Buffer>;
+  /** Id → stored response of an idempotent call; expiry, id of each. */
+  readonly responses: Database<Buffer, Buffer>;
+  readonly responseExpirations: Database<Buffer, Buffer>;
+}
+
+type Meta = Tables["meta"];
+
+export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tables {
+  const keyEncoder = { writeKey: writeId, readKey: idFromBytes };
+  const byId = { encoding: "binary", keyEncoder } as const;
+  const byKey = { encoding: "binary", keyEncoding: "binary" } as const;
+  return {
+    meta,
+    applications: root.openDB("applications", byId),
+    sessions: root.openDB("sessions", byId),
+    byTenant: root.openDB("by-tenant", byKey),
+    counts: root.openDB("counts", { ...byId, encoding: "string" }),
+    applicationExpirations: root.openDB("application-expirations", byKey),
+    sessionExpirations: root.openDB("session-expirations", byKey),
+    expiredApplications: root.openDB("expired-applications", byKey),
+    expiredSessions: root.openDB("expired-sessions", byKey),
+    expirations: root.openDB("expirations", byKey),
+    foreignKeys: root.openDB("foreign-keys", byKey),
+    tenantExpirations: root.openDB("tenant-expirations", byKey),
+    applicationAttributes: root.openDB("application-attributes", byKey),
+    sessionsByTenant: root.openDB("sessions-by-tenant", byKey),
+    sessionsByApplication: root.openDB("sessions-by-application", byKey),
+    openSessions: root.openDB("open-sessions", byKey),
+    sessionSweeps: root.openDB("session-sweeps", byKey),
+    changes: root.openDB("changes", { ...byKey, encoding: "string" }),
+    events: root.openDB("events", byKey),
+    eventIndex: root.openDB("event-index", byKey),
+    responses: root.openDB("responses", byKey),
+    responseExpirations: root.openDB("response-expirations", byKey),
+  };
+}
+
+/** Whether the folder has a schema that this version reads, or none yet. */
+export function hasKnownSchema(meta: Meta): boolean {
+  return meta.get(unreleasedSchemaKey) === undefined && [0, knownSchema].includes(readSchema(meta));
+}
+
+/** Returns the schema version of a folder, or 0 for a new one. */
+export function readSchema(meta: Meta): number {
+  return Number(meta.get(unreleasedSchemaKey) ?? meta.get(schemaKey) ?? 0);
+}
+
+/** Describes a schema that this version does not read. */
+export function describeSchema(meta: Meta): string {
+  const unreleased = meta.get(unreleasedSchemaKey) === undefined ? "" : " of an unreleased version";
+  return `schema ${readSchema(meta)}${unreleased}; this version reads schema ${knownSchema}`;
+}
+
+/** Writes the schema version and an id into a new folder, and returns the folder's id. */
+export async function initializeMeta(
+  root: RootDatabase<Buffer, Buffer>,
+  meta: Meta,
+): Promise<string> {
+  const id = meta.get("id");
+  if (id !== undefined) {
+    return id;
+  }
+  return root.childTransaction(() => {
+    // Another process may have been first.
+    const id = meta.get("id") ?? randomUUID();
+    meta.put(schemaKey, String(knownSchema));
+    meta.put("id", id);
+    return id;
+  });
+}
