@@ -5,10 +5,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { open } from "lmdb";
-import { BSON, type Document, MongoClient } from "mongodb";
-
 export type FolderFixture = "data-folder-schema-1" | "data-folder-schema-3";
-export type DatabaseFixture = "database-0.1.0" | "database-before-life";
 
 /** What is told nowhere in the data: the keys that they keep the hashes of, and how they were shown. */
 export interface Known {
@@ -47,18 +44,6 @@ interface FolderContent {
   readonly tables: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-interface DatabaseContent {
-  readonly known: Known;
-  /** In extended JSON, which keeps the types of BSON. */
-  readonly collections: Document;
-}
-
-interface CollectionContent {
-  readonly options: Document;
-  readonly indexes: Document[];
-  readonly documents: Document[];
-}
-
 /** Makes the tables of an earlier version in an empty folder. */
 export async function loadFolder(fixture: FolderFixture, path: string): Promise<Known> {
   const { known, tables } = await read<FolderContent>(fixture);
@@ -73,28 +58,6 @@ export async function loadFolder(fixture: FolderFixture, path: string): Promise<
     });
   }
   await root.close();
-  return known;
-}
-
-/** Makes the collections of an earlier version in an empty database. */
-export async function loadDatabase(
-  fixture: DatabaseFixture,
-  uri: string,
-  database: string,
-): Promise<Known> {
-  const { known, collections } = await read<DatabaseContent>(fixture);
-  const contents: Readonly<Record<string, CollectionContent>> = BSON.EJSON.deserialize(
-    collections,
-    { relaxed: false },
-  );
-  const client = await new MongoClient(uri).connect();
-  const db = client.db(database, { writeConcern: { w: "majority" } });
-  for (const [name, { options, indexes, documents }] of Object.entries(contents)) {
-    await db.command({ create: name, ...options });
-    await db.command({ createIndexes: name, indexes });
-    await db.collection(name).insertMany(documents);
-  }
-  await client.close();
   return known;
 }
 

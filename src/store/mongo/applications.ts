@@ -53,7 +53,10 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     return read && { current: toApplication(read.document), now: read.now.getTime() };
   }
 
-  const moments = () => ({ created_at: time(), idle_since: time() });
+  const timestamps = () => {
+    const now = time();
+    return { created_at: now, key_created_at: now, idle_since: now };
+  };
 
   /** Matches an application while it is as it was read. */
   const unchanged = ({ id, tenantId, version }: ApplicationRecord) => ({
@@ -83,7 +86,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         version: 1,
       };
       const created = await transactions.change(application.id, trail, async (session) =>
-        toApplication(await insert(documents, fields, moments(), session)),
+        toApplication(await insert(documents, fields, timestamps(), session)),
       );
       return created as ApplicationRecord;
     },

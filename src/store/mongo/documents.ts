@@ -9,42 +9,38 @@ import { idFromBytes } from "../../lib/uuid.js";
 import type { Change } from "../port/changes.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../port/records.js";
 
-/**
- * An application. The newest key lies in fields of its own, where instances of
- * an older version find and replace its hash; they know of no other key. What
- * may be absent is absent from documents that they made.
- */
+/** An application. Its newest key has fields of its own, so that creating and using it writes no array. */
 export interface ApplicationDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
   readonly name: string;
   readonly type: ApplicationType;
+  /** Empty if the application has no key; then the other `key_` fields are absent. */
   readonly key_hash: Binary;
-  /** Absent: the id of the application. */
   readonly key_id?: Binary;
-  /** Absent: when the application was created. */
   readonly key_created_at?: Date;
   readonly key_expires_at?: Date;
   readonly key_last_used_at?: Date;
   readonly key_foreign?: boolean;
   /** Newest first. */
   readonly older_keys?: readonly OlderKeyDocument[];
-  /** The `key_hash` of the newest key that these were put beside. */
-  readonly older_than?: Binary;
-  /** The hashes of those keys that are foreign, to find it by. */
+  /** The hashes of the foreign keys, for lookups. */
   readonly foreign_hashes?: readonly Binary[];
   readonly permissions: readonly string[];
   readonly rules: readonly RuleRecord[];
-  /** The name as it is searched and ordered by. */
-  readonly folded_name?: string;
-  /** When it was last used, or made. */
-  readonly idle_since?: Date;
-  /** All permissions, be they of rules or not, once each. */
-  readonly held_permissions?: readonly string[];
+  /** The name in the form used for searching and sorting. */
+  readonly folded_name: string;
+  /** The last use, or the creation if it was never used. */
+  readonly idle_since: Date;
+  /** All permissions, direct and from rules, without duplicates. */
+  readonly held_permissions: readonly string[];
+  /** Default: empty. */
   readonly allowed_origins?: readonly string[];
+  /** Default: empty. */
   readonly allowed_cidrs?: readonly string[];
+  /** Default: false. */
   readonly disabled?: boolean;
-  /** Absent: 0. */
+  /** Default: 0. */
   readonly session_epoch?: number;
   readonly session_quota?: number;
   readonly created_at: Date;
@@ -53,9 +49,9 @@ export interface ApplicationDocument {
   readonly modified_by?: Binary;
   readonly expires_at?: Date;
   readonly last_used_at?: Date;
-  /** Written anew by a change of another application that relies on this one to manage the tenant: it is no change of this one. */
+  /** Changed when another application stops managing the tenant and relies on this one. Not a change of this application. */
   readonly manager_lock?: ObjectId;
-  /** Counts the changes, so that one is never made on top of another unseen. */
+  /** Incremented by every change, for optimistic concurrency. */
   readonly version: number;
 }
 
@@ -72,8 +68,7 @@ export interface SessionDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
   readonly application_id: Binary;
-  /** Absent: 0. */
-  readonly epoch?: number;
+  readonly epoch: number;
   readonly key_hash: Binary;
   readonly nonce_hash: Binary;
   readonly permissions: readonly string[];
@@ -82,7 +77,7 @@ export interface SessionDocument {
   readonly expires_at: Date;
   readonly authorized_at?: Date;
   readonly authorized_by?: Binary;
-  /** What its version was before it was authorized. Absent, but of one that was imported: 1. */
+  /** The version before authorization. Default: 1. Only imported sessions have another. */
   readonly version?: number;
 }
 
@@ -113,24 +108,19 @@ export function toApplication(document: ApplicationDocument): ApplicationRecord 
 }
 
 function toKeys(document: ApplicationDocument): KeyRecord[] {
-  if (document.key_hash.length() === 0) {
+  const { key_id, key_created_at, older_keys = [] } = document;
+  if (!key_id || !key_created_at) {
     return [];
   }
   const newest = {
-    id: document.key_id ?? document._id,
+    id: key_id,
     hash: document.key_hash,
-    created_at: document.key_created_at ?? document.created_at,
+    created_at: key_created_at,
     ...(document.key_expires_at && { expires_at: document.key_expires_at }),
     ...(document.key_last_used_at && { last_used_at: document.key_last_used_at }),
     ...(document.key_foreign && { foreign: true }),
   };
-  return [newest, ...olderKeys(document)].map(toKey);
-}
-
-/** Whoever replaces the newest key without knowing of others, as an older version does, means to end them. */
-function olderKeys({ key_hash, older_keys = [], older_than }: ApplicationDocument) {
-  const isKnown = older_than && bytes(older_than).equals(bytes(key_hash));
-  return isKnown ? older_keys : [];
+  return [newest, ...older_keys].map(toKey);
 }
 
 function toKey(key: OlderKeyDocument): KeyRecord {
@@ -159,7 +149,6 @@ export function keyFields(keys: readonly KeyRecord[]): Document {
     key_expires_at: date(newest?.expiresAt),
     key_last_used_at: date(newest?.lastUsedAt),
     key_foreign: newest?.foreign || undefined,
-    older_than: older.length > 0 ? hash(newest?.hash ?? noHash) : undefined,
     older_keys: older.length > 0 ? older.map(toOlderKey) : undefined,
     foreign_hashes: foreign.length > 0 ? foreign.map((key) => hash(key.hash)) : undefined,
   };
@@ -187,7 +176,7 @@ export function toSession(document: SessionDocument): SessionRecord {
     id: fromUuid(document._id),
     tenantId: fromUuid(document.tenant_id),
     applicationId: fromUuid(document.application_id),
-    epoch: document.epoch ?? 0,
+    epoch: document.epoch,
     keyHash: bytes(document.key_hash),
     nonceHash: bytes(document.nonce_hash),
     permissions: document.permissions,

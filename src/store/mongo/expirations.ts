@@ -189,11 +189,7 @@ function endsOfApplications({ after, until, limit }: EndRange): Document[] {
 function endsOfKeys({ after, until, limit }: EndRange): Document[] {
   const { moment, application_id, key_id } = after;
   const within = { $gte: moment, $lte: until };
-  const newest = {
-    id: { $ifNull: ["$key_id", "$_id"] },
-    created_at: { $ifNull: ["$key_created_at", "$created_at"] },
-    expires_at: "$key_expires_at",
-  };
+  const newest = { id: "$key_id", created_at: "$key_created_at", expires_at: "$key_expires_at" };
   const isAfter = {
     $or: [
       { moment: { $gt: moment, $lte: until } },

@@ -40,14 +40,10 @@ function toUpdate({ applicationId, keyId, at }: Use) {
 function fieldsOfKey(keyId: string, moment: Date): Document {
   const id = uuid(keyId);
   const noted = { $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }] };
-  const isThis = (key: Document | string) => ({ $eq: [key, id] });
+  const isThis = (key: string) => ({ $eq: [key, id] });
   return {
     key_last_used_at: {
-      $cond: [
-        isThis({ $ifNull: ["$key_id", "$_id"] }),
-        later("$key_last_used_at", moment),
-        orGone("$key_last_used_at"),
-      ],
+      $cond: [isThis("$key_id"), later("$key_last_used_at", moment), orGone("$key_last_used_at")],
     },
     older_keys: {
       $cond: [

@@ -7,11 +7,11 @@ import {
   type IndexDescriptionInfo,
   MongoServerError,
 } from "mongodb";
-import { applicationTypes, heldPermissions } from "../../contract/grants.js";
-import { foldName, idleSince, managerPermissions } from "../port/applications.js";
+import { applicationTypes } from "../../contract/grants.js";
+import { managerPermissions } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
 import type { CollectionSpec, Index } from "./collection-spec.js";
-import { type ApplicationDocument, fromUuid } from "./documents.js";
+import { fromUuid } from "./documents.js";
 import { trailCollections } from "./event-collections.js";
 import { rateCountCollection } from "./rate-counts.js";
 
@@ -64,11 +64,6 @@ const listingOfAuthorizer: Index = {
   options: { partialFilterExpression: { authorized_by: { $exists: true } } },
 };
 const countingOfApplication: Index = { key: byOpenSession, options: {} };
-/** Holds only what {@link completeDocuments} has to complete. */
-const incomplete: Index = {
-  key: { folded_name: 1 },
-  options: { partialFilterExpression: { folded_name: null } },
-};
 /** The applications that manage their tenant, of which there are few. */
 const managers: Index = { key: byManaging, options: { partialFilterExpression: managing } };
 /** Keys that were made elsewhere, which few applications have. */
@@ -132,14 +127,14 @@ const rules = {
 const credentialCollections: readonly CollectionSpec[] = [
   {
     name: applicationsName,
-    indexes: [sweep, listing, incomplete, managers, foreign, ...ends, ...searching],
+    indexes: [sweep, listing, managers, foreign, ...ends, ...searching],
     // Whose a deleted document was, only its image from before tells.
     options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
       bsonType: "object",
       required: [
-        ...["_id", "tenant_id", "name", "type", "key_hash", "permissions", "rules"],
-        ...["created_at", "version"],
+        ...["_id", "tenant_id", "name", "folded_name", "type", "key_hash"],
+        ...["permissions", "rules", "held_permissions", "created_at", "idle_since", "version"],
       ],
       properties: {
         _id: { bsonType: "binData" },
@@ -153,7 +148,6 @@ const credentialCollections: readonly CollectionSpec[] = [
         key_last_used_at: { bsonType: "date" },
         key_foreign: { bsonType: "bool" },
         older_keys: olderKeys,
-        older_than: { bsonType: "binData" },
         foreign_hashes: { bsonType: "array", items: { bsonType: "binData" } },
         permissions: strings,
         rules,
@@ -183,7 +177,7 @@ const credentialCollections: readonly CollectionSpec[] = [
     schema: {
       bsonType: "object",
       required: [
-        ...["_id", "tenant_id", "application_id", "key_hash", "nonce_hash"],
+        ...["_id", "tenant_id", "application_id", "epoch", "key_hash", "nonce_hash"],
         ...["permissions", "rules", "created_at", "expires_at"],
       ],
       properties: {
@@ -220,7 +214,6 @@ export async function prepareSchema(db: Db, eventRetention: number): Promise<voi
         await prepareCollection(db, collection);
         await prepareIndexes(db, collection);
       }
-      await completeDocuments(db);
       return;
     } catch (error) {
       if (attempt === 20 || !isRace(error)) {
@@ -319,39 +312,6 @@ async function isDropped(
   }
   await db.collection(name).dropIndex(found.name as string);
   return true;
-}
-
-/** How many documents are completed at a time. */
-const completedAtATime = 500;
-
-/**
- * Gives applications that an older version made the fields that are derived of
- * others. Such instances may still run, so each opening looks for more; an
- * index that holds nothing else finds them. No other field changes.
- */
-async function completeDocuments(db: Db): Promise<void> {
-  const applications = db.collection<ApplicationDocument>(applicationsName);
-  for (;;) {
-    const found = await applications
-      .find({ folded_name: null } as Document, { hint: incomplete.key, limit: completedAtATime })
-      .toArray();
-    if (found.length === 0) {
-      return;
-    }
-    await applications.bulkWrite(found.map(toCompletion), { ordered: false });
-  }
-}
-
-/** Its version guards a document that is changed meanwhile, which is then looked at again. */
-function toCompletion(document: ApplicationDocument) {
-  const { _id, version, name, created_at, last_used_at } = document;
-  const derived = { folded_name: foldName(name), held_permissions: heldPermissions(document) };
-  const idle_since = new Date(
-    idleSince({ createdAt: created_at.getTime(), lastUsedAt: last_used_at?.getTime() }),
-  );
-  // A use may be noted meanwhile, which raises no version.
-  const update = { $set: derived, $max: { idle_since } } as Document;
-  return { updateOne: { filter: { _id, version }, update } };
 }
 
 const raceCodes = new Set<unknown>([

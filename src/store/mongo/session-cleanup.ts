@@ -79,8 +79,7 @@ export function createSessionSweep(documents: Collection<SessionDocument>): Sess
 export function deadSessions(application_id: Binary, epoch: number | undefined): Document {
   return {
     application_id,
-    // Of epoch 0 it may be absent.
-    ...(epoch !== undefined && { epoch: { $not: { $gte: epoch } } }),
+    ...(epoch !== undefined && { epoch: { $lt: epoch } }),
   };
 }
 

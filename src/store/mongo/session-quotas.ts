@@ -78,8 +78,7 @@ export function createSessionQuotas(
       application_id: uuid(id),
       // To compare with $$NOW would take the documents, and not only their keys in the index.
       expires_at: { $gt: new Date(takenAt) },
-      // Of epoch 0 it may be absent, and none is of an earlier one.
-      ...(sessionEpoch > 0 && { epoch: sessionEpoch }),
+      epoch: sessionEpoch,
     };
     const options = { limit: quota, hint: byOpenSession, ...limits };
     const open = await reach(() => documents.countDocuments(filter, options));

@@ -25,7 +25,6 @@ describe("opening", () => {
   const ofApplications = [
     sweep,
     listing,
-    '{"key":{"folded_name":1}}',
     '{"key":{"tenant_id":1,"disabled":1,"expires_at":1}}',
     '{"key":{"foreign_hashes":1}}',
     '{"key":{"expires_at":1,"_id":1}}',
