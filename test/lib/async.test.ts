@@ -60,7 +60,7 @@ describe("batches of lookups", () => {
 
     it("gives what is looked up while a load is under way the next one, as soon as that is answered", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 60_000 });
+      const lookup = createBatcher(load, { maxWait: 60_000 });
       const first = lookup("a");
       await turn();
       const later = [];
@@ -79,7 +79,7 @@ describe("batches of lookups", () => {
 
     it("holds nothing back any longer once a load has failed", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 60_000 });
+      const lookup = createBatcher(load, { maxWait: 60_000 });
       const first = lookup("a");
       await turn();
       const second = lookup("b");
@@ -92,7 +92,7 @@ describe("batches of lookups", () => {
 
     it("waits for a load that is not answered no longer than its patience", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 5 });
+      const lookup = createBatcher(load, { maxWait: 5 });
       void lookup("a");
       await turn();
       for (const count of [2, 3]) {
@@ -106,7 +106,7 @@ describe("batches of lookups", () => {
 
     it("never answers from a load that was sent before the lookup", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 0 });
+      const lookup = createBatcher(load, { maxWait: 0 });
       void lookup("a");
       await turn();
       const later = lookup("a");

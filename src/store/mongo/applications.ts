@@ -5,7 +5,8 @@ import { foldName, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import type { ApplicationStore } from "../port/store.js";
-import { listApplications } from "./application-queries.js";
+import { findOtherManager, listApplications } from "./application-queries.js";
+import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
@@ -14,20 +15,17 @@ import {
   hash,
   keyFields,
   literal,
-  literalOrGone,
+  literalOrRemove,
   long,
   toApplication,
   uuid,
 } from "./documents.js";
+import { callDriver, limits, limitsIn } from "./driver-call.js";
 import { createFindForeign } from "./foreign-keys.js";
-import { insert } from "./insert.js";
-import { noteUses } from "./last-used.js";
+import { recordUses } from "./last-used.js";
 import { createLookup } from "./lookup.js";
-import { findOtherManager } from "./managers.js";
-import { limits, limitsIn, reach } from "./reach.js";
-import { byExpiry } from "./schema.js";
-import type { SessionSweep } from "./session-cleanup.js";
-import { alive, expired, someAlive, type Time } from "./time.js";
+import type { SessionCleanup } from "./session-cleanup.js";
+import { expiredByIndex, insert, notExpired, notExpiredByIndex, type Time } from "./time.js";
 import type { Transactions } from "./transactions.js";
 
 interface ApplicationStoreOptions {
@@ -35,7 +33,7 @@ interface ApplicationStoreOptions {
   readonly time: Time;
   readonly freshRead: FreshRead;
   readonly transactions: Transactions;
-  readonly sessionSweep: SessionSweep;
+  readonly sessionSweep: SessionCleanup;
 }
 
 export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
@@ -44,10 +42,10 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
   /** Reads an application as it is now, and the present moment with it. */
   async function readNow(tenantId: string, id: string, session: ClientSession | undefined) {
-    const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
+    const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
     const pipeline = [{ $match: filter }, { $replaceWith: { document: "$$ROOT", now: time() } }];
     type Read = { document: ApplicationDocument; now: Date };
-    const [read] = await reach(() =>
+    const [read] = await callDriver(() =>
       documents.aggregate<Read>(pipeline, limitsIn(session)).toArray(),
     );
     return read && { current: toApplication(read.document), now: read.now.getTime() };
@@ -63,7 +61,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     _id: uuid(id),
     tenant_id: uuid(tenantId),
     version,
-    ...alive(time),
+    ...notExpired(time),
   });
 
   return {
@@ -93,7 +91,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     async isEmpty() {
       const first = { projection: { _id: 1 }, hint: byExpiry, ...limits };
-      return (await reach(() => documents.findOne(someAlive(time), first))) === null;
+      return (await callDriver(() => documents.findOne(notExpiredByIndex(time), first))) === null;
     },
 
     find,
@@ -105,8 +103,10 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       if (!isId(id)) {
         return undefined;
       }
-      const filter = { _id: uuid(id), ...expired(time) };
-      const found = await reach(() => documents.findOne(filter, { ...limits, ...freshRead() }));
+      const filter = { _id: uuid(id), ...expiredByIndex(time) };
+      const found = await callDriver(() =>
+        documents.findOne(filter, { ...limits, ...freshRead() }),
+      );
       return found ? toApplication(found) : undefined;
     },
 
@@ -116,11 +116,11 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     async update(tenantId, id, change, trail) {
       let before: ApplicationRecord | undefined;
-      const changed = await transactions.change(id, trail, async (session, settled) => {
+      const changed = await transactions.change(id, trail, async (session, confirmReads) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
-            await settled();
+            await confirmReads();
             return undefined;
           }
           before = read.current;
@@ -130,7 +130,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
             await lockOtherManager(documents, before, time, session);
           }
           const fields = fieldsOf(wanted, before);
-          const after = await reach(() =>
+          const after = await callDriver(() =>
             documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
               returnDocument: "after",
               ...limitsIn(session),
@@ -148,11 +148,11 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     },
 
     async delete(tenantId, id, check, trail) {
-      const deleted = await transactions.change(id, trail, async (session, settled) => {
+      const deleted = await transactions.change(id, trail, async (session, confirmReads) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
-            await settled();
+            await confirmReads();
             return undefined;
           }
           check?.(read.current);
@@ -160,7 +160,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
             await lockOtherManager(documents, read.current, time, session);
           }
           const filter = unchanged(read.current);
-          const { deletedCount } = await reach(() =>
+          const { deletedCount } = await callDriver(() =>
             documents.deleteOne(filter, limitsIn(session)),
           );
           if (deletedCount === 1) {
@@ -174,7 +174,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return deleted !== undefined;
     },
 
-    noteUses: (uses) => noteUses(documents, uses),
+    noteUses: (uses) => recordUses(documents, uses),
   };
 }
 
@@ -196,8 +196,8 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
       version: long(current.version + 1),
     }),
     ...(change.sessionQuota !== undefined &&
-      literalOrGone({ session_quota: change.sessionQuota ?? undefined })),
-    ...(change.keys && literalOrGone(keyFields(change.keys))),
+      literalOrRemove({ session_quota: change.sessionQuota ?? undefined })),
+    ...(change.keys && literalOrRemove(keyFields(change.keys))),
   };
 }
 
@@ -212,10 +212,10 @@ async function lockOtherManager(
   time: Time,
   session: ClientSession | undefined,
 ): Promise<void> {
-  const other = await findOtherManager(documents, application, someAlive(time), session);
+  const other = await findOtherManager(documents, application, notExpiredByIndex(time), session);
   if (!other) {
     throw new LastManager();
   }
   const lock = { $set: { manager_lock: new ObjectId() } };
-  await reach(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
+  await callDriver(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
 }

@@ -2,8 +2,8 @@ import type { ClientSession, Collection } from "mongodb";
 import { newId } from "../../lib/uuid.js";
 import type { NewEvent } from "../port/events.js";
 import type { Clock } from "../port/store.js";
+import { callDriver, limits } from "./driver-call.js";
 import { type EventDocument, toEventFields } from "./event-documents.js";
-import { limits, reach } from "./reach.js";
 import type { Time } from "./time.js";
 
 export interface EventWriter {
@@ -36,13 +36,15 @@ export function createEventWriter(
           },
         };
       });
-      await reach(() => documents.bulkWrite(writes, { ...(session && { session }), ...limits }));
+      await callDriver(() =>
+        documents.bulkWrite(writes, { ...(session && { session }), ...limits }),
+      );
     },
   };
 }
 
 /** How many ids a millisecond has: as many as there are values of the three digits behind the version. */
-const idsOfMillisecond = 0x1000;
+const idsPerMillisecond = 0x1000;
 
 /**
  * Makes UUIDs of version 7, each of which sorts after the one before: within a
@@ -58,7 +60,7 @@ export function createEventIds(clock: Clock): () => string {
       [moment, count] = [now, 0];
     } else {
       count++;
-      [moment, count] = count < idsOfMillisecond ? [moment, count] : [moment + 1, 0];
+      [moment, count] = count < idsPerMillisecond ? [moment, count] : [moment + 1, 0];
     }
     const id = newId(moment);
     return `${id.slice(0, 15)}${count.toString(16).padStart(3, "0")}${id.slice(18)}`;

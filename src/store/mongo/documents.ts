@@ -155,7 +155,7 @@ export function keyFields(keys: readonly KeyRecord[]): Document {
 }
 
 function toOlderKey(key: KeyRecord): Document {
-  return present({
+  return omitUndefined({
     id: uuid(key.id),
     hash: hash(key.hash),
     created_at: date(key.createdAt),
@@ -201,7 +201,7 @@ export function subjectOf(
 
 /** A rule as it is stored: the fields that we know, and of these the ones that are there. */
 export function toRuleDocument(rule: RuleRecord): RuleRecord {
-  return present(ruleFields(rule));
+  return omitUndefined(ruleFields(rule));
 }
 
 export const uuid = (id: string): UUID => new UUID(id);
@@ -218,19 +218,19 @@ export function date(moment: number | undefined): Date | undefined {
 }
 
 /** Leaves out the fields that are undefined, which the driver would store as null. */
-export function present<T extends Document>(fields: T): T {
+export function omitUndefined<T extends Document>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Fields for a stage of a pipeline, in which a text with `$` would otherwise name a field. */
 export function literal(fields: Document): Document {
   return Object.fromEntries(
-    Object.entries(present(fields)).map(([name, value]) => [name, { $literal: value }]),
+    Object.entries(omitUndefined(fields)).map(([name, value]) => [name, { $literal: value }]),
   );
 }
 
 /** The same, by which a field goes that is undefined here. */
-export function literalOrGone(fields: Document): Document {
+export function literalOrRemove(fields: Document): Document {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
       name,

@@ -5,6 +5,7 @@ import type { Clock } from "../port/store.js";
 import { firstIdAt } from "./audit.js";
 import type { FreshRead } from "./connect.js";
 import { uuid } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import {
   byTenantAndActor,
   byTenantAndKind,
@@ -12,9 +13,8 @@ import {
   byTenantNewest,
 } from "./event-collections.js";
 import { decodeEvent, type EventDocument } from "./event-documents.js";
-import { createEndsTeller, type EndsTellerOptions } from "./expirations.js";
+import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
 import { createEventFeed } from "./feeds/events.js";
-import { limits, reach } from "./reach.js";
 import type { Time } from "./time.js";
 
 interface EventListOptions {
@@ -28,7 +28,7 @@ interface EventListOptions {
 }
 
 /** By how many milliseconds the clocks of the instances and the database may differ. */
-const largestSkew = 10 * 60_000;
+const maxClockSkew = 10 * 60_000;
 
 /** How many events the server may answer at once. However large they are, it answers no more than 16 MB. */
 const batchSize = 32;
@@ -38,7 +38,7 @@ function createEventList(options: EventListOptions): EventStore["list"] {
 
   return async (query, signal) => {
     const { size } = query;
-    const filter = { ...among(query), ...within(query, options) };
+    const filter = { ...toFilter(query), ...timeRange(query, options) };
     const found = documents.find<Uint8Array>(filter, {
       sort: { _id: -1 },
       limit: size + 1,
@@ -49,7 +49,7 @@ function createEventList(options: EventListOptions): EventStore["list"] {
       ...limits,
       ...freshRead(),
     });
-    return reach(() => readPage(found, size));
+    return callDriver(() => readPage(found, size));
   };
 }
 
@@ -66,7 +66,7 @@ async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise
   return { items };
 }
 
-function among({ tenantId, target, actor, kind }: EventQuery): Document {
+function toFilter({ tenantId, target, actor, kind }: EventQuery): Document {
   return {
     tenant_id: uuid(tenantId),
     ...(target !== undefined && { targets: uuid(target) }),
@@ -90,11 +90,11 @@ function indexFor({ target, actor, kind }: EventQuery): Document {
  * Ids tell when they were made, if by another clock: so the index knows where
  * to begin and to end, and the moments themselves decide.
  */
-function within(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
+function timeRange(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
   const { since = Number.NEGATIVE_INFINITY, until, after } = query;
-  const first = Math.max(since, clock() - retention) - largestSkew;
+  const first = Math.max(since, clock() - retention) - maxClockSkew;
   const ends = [
-    ...(until === undefined ? [] : [firstIdAt(until + largestSkew)]),
+    ...(until === undefined ? [] : [firstIdAt(until + maxClockSkew)]),
     ...(after === undefined ? [] : [after]),
   ].sort();
   const [end] = ends;
@@ -114,7 +114,7 @@ interface MongoEventStore extends EventStore {
   close(): Promise<void>;
 }
 
-interface EventStoreOptions extends EventListOptions, EndsTellerOptions {
+interface EventStoreOptions extends EventListOptions, ExpirationEventsOptions {
   readonly db: Db;
 }
 
@@ -135,7 +135,7 @@ export function createEventStore(options: EventStoreOptions): MongoEventStore {
 
     list: createEventList(options),
     follow: feed.follow,
-    addForEnds: createEndsTeller(options),
+    addForEnds: createExpirationEvents(options),
     close: feed.close,
   };
 }

@@ -1,10 +1,10 @@
 import type { Collection, Document, FindOptions } from "mongodb";
 import type { ApplicationStore } from "../port/store.js";
+import { byForeignHash } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { type ApplicationDocument, fromUuid, hash } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import { createBatcher } from "./lookup.js";
-import { limits, reach } from "./reach.js";
-import { byForeignHash } from "./schema.js";
 
 /** Finds the applications that keys made elsewhere belong to, many at a time. */
 export function createFindForeign(
@@ -23,7 +23,7 @@ export function createFindForeign(
   const findAlive = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
 
   return async (hashes) => {
-    const found = await Promise.all(hashes.map((bytes) => lookup(textOf(bytes))));
+    const found = await Promise.all(hashes.map((bytes) => lookup(toBase64(bytes))));
     const owners = new Set(found.flatMap((owners) => owners ?? []));
     if (owners.size < 2) {
       const [owner] = owners;
@@ -43,16 +43,16 @@ export async function findOwners(
 ): Promise<Map<string, string[]>> {
   const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
   const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits, ...reading };
-  const found = await reach(() => documents.find(filter, options).toArray());
+  const found = await callDriver(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();
   for (const { _id, foreign_hashes = [] } of found) {
-    for (const text of foreign_hashes.map((bytes) => textOf(bytes.value()))) {
+    for (const text of foreign_hashes.map((bytes) => toBase64(bytes.value()))) {
       owners.set(text, [...(owners.get(text) ?? []), fromUuid(_id)]);
     }
   }
   return owners;
 }
 
-export function textOf(hash: Uint8Array): string {
+export function toBase64(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
 }

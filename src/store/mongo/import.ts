@@ -16,9 +16,18 @@ import type {
   ImportOptions,
   ImportOutcome,
 } from "../port/transfer.js";
-import { date, fromUuid, grantFields, hash, keyFields, long, present, uuid } from "./documents.js";
+import {
+  date,
+  fromUuid,
+  grantFields,
+  hash,
+  keyFields,
+  long,
+  omitUndefined,
+  uuid,
+} from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import { toEventFields } from "./event-documents.js";
-import { limits, reach } from "./reach.js";
 
 /** The events that were found: for each id of a target, their kinds. */
 export type FoundEvents = ReadonlyMap<string, readonly string[]>;
@@ -26,12 +35,12 @@ export type FoundEvents = ReadonlyMap<string, readonly string[]>;
 const noEvents: FoundEvents = new Map();
 
 /** How records of one kind are imported. */
-export interface Imported<D extends Document, R> {
+export interface Importer<D extends Document, R> {
   readonly documents: Collection<D>;
   /** Looks for events about records of which no document is there. */
   readonly findEvents?: (absent: readonly R[]) => Promise<FoundEvents>;
   /** What becomes of a record, by the document that is there and the events about it. */
-  judge(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
+  decide(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
   /** The document to write, in place of the one that is there. */
   toDocument(record: R, there: D | undefined): Document;
   /** Matches the document that is there while it is as it was read. */
@@ -48,7 +57,7 @@ export async function importDocuments<
   D extends Document & { readonly _id: Binary },
   R extends { readonly id: string },
 >(
-  { documents, findEvents, judge, toDocument, unchanged }: Imported<D, R>,
+  { documents, findEvents, decide, toDocument, unchanged }: Importer<D, R>,
   records: readonly R[],
   { dryRun }: Pick<ImportOptions, "dryRun">,
 ): Promise<ImportOutcome[]> {
@@ -72,7 +81,7 @@ export async function importDocuments<
         continue;
       }
       const current = there.get(record.id);
-      const outcome = judge(current, record, events);
+      const outcome = decide(current, record, events);
       // Of what is the same now, the attempt before was ours.
       if (outcome !== "same" || outcomes[at] === undefined) {
         outcomes[at] = outcome;
@@ -104,7 +113,7 @@ async function findThere<D extends Document & { readonly _id: Binary }>(
   ids: readonly string[],
 ): Promise<Map<string, D>> {
   const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
-  const found = await reach(() => documents.find<D>(filter, limits).toArray());
+  const found = await callDriver(() => documents.find<D>(filter, limits).toArray());
   return new Map((found as D[]).map((document) => [fromUuid(document._id), document]));
 }
 
@@ -120,7 +129,9 @@ async function writeAll(
   }
   try {
     const options = { ordered: false, ...limits };
-    const { insertedCount, matchedCount } = await reach(() => documents.bulkWrite(writes, options));
+    const { insertedCount, matchedCount } = await callDriver(() =>
+      documents.bulkWrite(writes, options),
+    );
     return insertedCount + matchedCount === writes.length;
   } catch (error) {
     const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
@@ -133,7 +144,7 @@ async function writeAll(
 
 /** Whole documents of records that come from elsewhere. */
 export function toApplicationDocument(record: ImportedApplication, version: number): Document {
-  return present({
+  return omitUndefined({
     _id: uuid(record.id),
     tenant_id: uuid(record.tenantId),
     name: record.name,
@@ -159,7 +170,7 @@ export function toApplicationDocument(record: ImportedApplication, version: numb
 }
 
 export function toSessionDocument(record: ImportedSession, version: number): Document {
-  return present({
+  return omitUndefined({
     _id: uuid(record.id),
     tenant_id: uuid(record.tenantId),
     application_id: uuid(record.applicationId),

@@ -3,22 +3,19 @@ import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
 import type { Reads } from "../../config/settings.js";
 import type { ManagerEnd } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
-import type { CollectionSpec } from "./collection-spec.js";
-import { type Connection, connect } from "./connect.js";
-import { fromUuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
+import type { CollectionSpec } from "./collections.js";
 import {
   applicationsName,
   byExpiry,
-  byManaging,
-  collectionsFor,
-  hasOptions,
-  indexOptions,
-  managing,
-  sameIndex,
+  byManager,
+  managerFilter,
   sessionsName,
-} from "./schema.js";
-import { alive, databaseTime, endOfTime } from "./time.js";
+} from "./collections.js";
+import { type Connection, connect } from "./connect.js";
+import { fromUuid } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
+import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
+import { databaseTime, maxDate, notExpired } from "./time.js";
 
 /** What can be seen of a database without changing anything. What the user may not see is `hidden`. */
 export interface MongoFacts {
@@ -85,7 +82,7 @@ interface InspectOptions {
 export async function inspectMongo(options: InspectOptions): Promise<MongoFacts> {
   const connection = await connect(options.uri, options.reads);
   try {
-    return await reach(() => inspect(connection, options));
+    return await callDriver(() => inspect(connection, options));
   } finally {
     await connection.client.close();
   }
@@ -114,10 +111,9 @@ async function inspect(
     layout,
     managerEnds: isComplete ? await findManagerEnds(db) : undefined,
     clock: await compareClocks(admin),
-    ttl: topology === "sharded cluster" ? undefined : await unlessHidden(() => inspectTtl(admin)),
+    ttl: topology === "sharded cluster" ? undefined : await orHidden(() => inspectTtl(admin)),
     overdue: await findOverdue(db),
-    members:
-      topology === "replica set" ? await unlessHidden(() => inspectMembers(admin)) : undefined,
+    members: topology === "replica set" ? await orHidden(() => inspectMembers(admin)) : undefined,
   };
 }
 
@@ -136,7 +132,7 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
     }
     const indexes = await db.collection(name).indexes();
     for (const index of spec.indexes) {
-      const found = sameIndex(indexes, index);
+      const found = findIndex(indexes, index);
       const text = `the index ${JSON.stringify(index.key)} of ${name}`;
       if (!found) {
         differences.push(`${text} is missing`);
@@ -183,10 +179,10 @@ async function inspectTtl(admin: Db): Promise<TtlFacts> {
 }
 
 /** The monitor comes about every minute, and may be busy for a while. */
-const patience = 15 * 60_000;
+const cleanupGrace = 15 * 60_000;
 
 async function findOverdue(db: Db): Promise<string[]> {
-  const overdue = new Date(Date.now() - expiredRetention - patience);
+  const overdue = new Date(Date.now() - expiredRetention - cleanupGrace);
   const found: string[] = [];
   for (const name of [applicationsName, sessionsName]) {
     const filter = { expires_at: { $lt: overdue } };
@@ -203,11 +199,11 @@ async function findManagerEnds(db: Db): Promise<ManagerEnd[]> {
     .collection(applicationsName)
     .aggregate<{ _id: Binary; at: Date }>(
       [
-        { $match: { ...managing, disabled: { $ne: true }, ...alive(databaseTime) } },
-        { $group: { _id: "$tenant_id", at: { $max: { $ifNull: ["$expires_at", endOfTime] } } } },
-        { $match: { at: { $lt: endOfTime } } },
+        { $match: { ...managerFilter, disabled: { $ne: true }, ...notExpired(databaseTime) } },
+        { $group: { _id: "$tenant_id", at: { $max: { $ifNull: ["$expires_at", maxDate] } } } },
+        { $match: { at: { $lt: maxDate } } },
       ],
-      { hint: byManaging, ...limits },
+      { hint: byManager, ...limits },
     );
   return (await ends.toArray()).map(({ _id, at }) => ({
     tenantId: fromUuid(_id),
@@ -235,7 +231,7 @@ async function inspectMembers(admin: Db): Promise<MembersFacts> {
 
 const unauthorized = 13;
 
-async function unlessHidden<T>(look: () => Promise<T>): Promise<T | "hidden"> {
+async function orHidden<T>(look: () => Promise<T>): Promise<T | "hidden"> {
   try {
     return await look();
   } catch (error) {

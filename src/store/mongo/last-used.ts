@@ -1,10 +1,10 @@
 import type { Collection, Document } from "mongodb";
 import type { Use } from "../port/records.js";
 import { type ApplicationDocument, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
+import { callDriver, limits } from "./driver-call.js";
 
 /** How many uses one command may note, so that it ends long before its time limit. */
-const largestNote = 500;
+const batchSize = 500;
 
 /**
  * A majority knows of a note when it is acknowledged, so that whoever notes
@@ -14,14 +14,14 @@ const largestNote = 500;
 const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTimeMS } as const;
 
 /** Notes when applications and their keys were last used. */
-export async function noteUses(
+export async function recordUses(
   documents: Collection<ApplicationDocument>,
   uses: readonly Use[],
 ): Promise<void> {
-  for (let start = 0; start < uses.length; start += largestNote) {
-    const updates = uses.slice(start, start + largestNote).map(toUpdate);
+  for (let start = 0; start < uses.length; start += batchSize) {
+    const updates = uses.slice(start, start + batchSize).map(toUpdate);
     const options = { ordered: false, writeConcern, ...limits };
-    await reach(() => documents.bulkWrite(updates, options));
+    await callDriver(() => documents.bulkWrite(updates, options));
   }
 }
 
@@ -43,7 +43,7 @@ function fieldsOfKey(keyId: string, moment: Date): Document {
   const isThis = (key: string) => ({ $eq: [key, id] });
   return {
     key_last_used_at: {
-      $cond: [isThis("$key_id"), later("$key_last_used_at", moment), orGone("$key_last_used_at")],
+      $cond: [isThis("$key_id"), later("$key_last_used_at", moment), orRemove("$key_last_used_at")],
     },
     older_keys: {
       $cond: [
@@ -63,4 +63,4 @@ function fieldsOfKey(keyId: string, moment: Date): Document {
 
 const later = (field: string, moment: Date): Document => ({ $max: [field, moment] });
 
-const orGone = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });
+const orRemove = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });

@@ -20,8 +20,8 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { alive, type Time } from "./time.js";
+import { callDriver, limits } from "./driver-call.js";
+import { notExpired, type Time } from "./time.js";
 
 /**
  * Reads what is alive by id, many at a time: the way of every authentication.
@@ -39,10 +39,12 @@ export function createLookup<
 ): (id: string) => Promise<R | undefined> {
   const decode = createDecoder(toRecord);
   const lookup = createBatcher(async (ids: readonly string[]) => {
-    const filter = { _id: { $in: ids.map(uuid) }, ...alive(time) } as unknown as Filter<D>;
+    const filter = { _id: { $in: ids.map(uuid) }, ...notExpired(time) } as unknown as Filter<D>;
     // One more than there can be, so that all come in one answer.
     const options = { batchSize: ids.length + 1, raw: true, ...limits, ...freshRead() };
-    const documents = await reach(() => collection.find<Uint8Array>(filter, options).toArray());
+    const documents = await callDriver(() =>
+      collection.find<Uint8Array>(filter, options).toArray(),
+    );
     const records = documents.map(decode);
     return new Map(records.map((record) => [record.id, record]));
   });
@@ -50,10 +52,10 @@ export function createLookup<
 }
 
 /** Bytes of documents whose records each of two generations may keep. */
-const generationBytes = 4 * 1024 * 1024;
+const cacheBytes = 4 * 1024 * 1024;
 
 /** Of so many records made one is kept. */
-const madePerKept = 4;
+const admitOneIn = 4;
 
 /** Where a UUID is in a document that starts, as all do in MongoDB, with its `_id`. */
 const idOffset = 14;
@@ -69,8 +71,8 @@ export function createDecoder<D extends Document, R>(
   toRecord: (document: D) => R,
 ): (document: Uint8Array) => R {
   const generations = createGenerationalCache<{ bytes: Uint8Array; record: R }>(
-    generationBytes,
-    madePerKept,
+    cacheBytes,
+    admitOneIn,
     cacheCounts.records,
   );
   const make = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
@@ -96,7 +98,7 @@ interface BatcherOptions {
   /** How many keys a load may have. */
   readonly limit?: number;
   /** How long after a load was sent the next one is held back for its answer, in milliseconds. */
-  readonly patience?: number;
+  readonly maxWait?: number;
 }
 
 /**
@@ -109,7 +111,7 @@ interface BatcherOptions {
  */
 export function createBatcher<K, V>(
   load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-  { limit = 256, patience = 2 }: BatcherOptions = {},
+  { limit = 256, maxWait = 2 }: BatcherOptions = {},
 ): (key: K) => Promise<V | undefined> {
   let gathering: { readonly keys: Set<K>; readonly found: Promise<ReadonlyMap<K, V>> } | undefined;
   let underWay: { readonly answer: Promise<unknown>; readonly sentAt: number } | undefined;
@@ -135,9 +137,9 @@ export function createBatcher<K, V>(
   }
 
   async function ready(): Promise<void> {
-    const wait = underWay ? underWay.sentAt + patience - performance.now() : 0;
+    const wait = underWay ? underWay.sentAt + maxWait - performance.now() : 0;
     if (underWay && wait > 0) {
-      await settled(underWay.answer, wait);
+      await settledOrTimeout(underWay.answer, wait);
     }
     // Whoever was answered by it may look up the next at once.
     await waitForNextTick();
@@ -153,7 +155,7 @@ export function createBatcher<K, V>(
 }
 
 /** Resolves when a promise is settled, or after a number of milliseconds. */
-function settled(promise: Promise<unknown>, longest: number): Promise<void> {
+function settledOrTimeout(promise: Promise<unknown>, longest: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, longest);
     const end = () => {

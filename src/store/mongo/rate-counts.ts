@@ -1,7 +1,7 @@
 import type { Collection, Document } from "mongodb";
 import type { RateCounts } from "../port/rate-counts.js";
-import type { CollectionSpec } from "./collection-spec.js";
-import { reach } from "./reach.js";
+import type { CollectionSpec } from "./collections.js";
+import { callDriver } from "./driver-call.js";
 import type { Time } from "./time.js";
 
 export interface RateCountDocument {
@@ -60,7 +60,9 @@ export function createRateCounts(documents: Collection<RateCountDocument>, time:
         { $set: { expires_at: { $add: [now, Math.ceil(burst / perMillisecond)] } } },
       ];
       const options = { upsert: true, returnDocument: "after", writeConcern, maxTimeMS } as const;
-      const found = await reach(() => documents.findOneAndUpdate({ _id: name }, update, options));
+      const found = await callDriver(() =>
+        documents.findOneAndUpdate({ _id: name }, update, options),
+      );
       const { drawn = 0, tokens = 0 } = found ?? {};
       const missing = (drawn > 0 ? 1 : least) - tokens;
       return { tokens: drawn, wait: Math.max(1, Math.ceil(missing / perMillisecond)) };

@@ -1,20 +1,20 @@
 import type { Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { SessionStore } from "../port/store.js";
+import { byApplication, byAuthorizer, byExpiry } from "./collections.js";
 import type { SessionDocument } from "./documents.js";
-import { type MarkDocument, placeBefore } from "./expirations.js";
-import { limits, reach } from "./reach.js";
-import { byApplication, byAuthorizer, byExpiry } from "./schema.js";
+import { callDriver, limits } from "./driver-call.js";
+import { type CheckpointDocument, checkpointBefore } from "./expirations.js";
 
-/** The end of sessions that are dead already; see {@link createSessionSweep}. */
-export const longAgo = new Date(0);
+/** The end of sessions that are dead already; see {@link createSessionCleanup}. */
+export const cleanupMarker = new Date(0);
 
 /** How many sessions one command may end, and how many commands a sweep may take. */
-const largestRound = 1_000;
-const mostRounds = 1_000;
+const batchSize = 1_000;
+const maxBatches = 1_000;
 
 /** Clears away sessions that are dead with their application or authorizer, or by an epoch. */
-export interface SessionSweep {
+export interface SessionCleanup {
   /**
    * Starts to clear away all sessions that an application opened or authorized,
    * or of those that it opened the ones from before an epoch. It never fails.
@@ -33,20 +33,20 @@ export interface SessionSweep {
  * have expired long ago: the server then deletes them, and the feed leaves
  * out both, of which nobody has to hear (see change-events.ts).
  */
-export function createSessionSweep(documents: Collection<SessionDocument>): SessionSweep {
+export function createSessionCleanup(documents: Collection<SessionDocument>): SessionCleanup {
   const underWay = new Set<Promise<void>>();
   let isClosed = false;
 
   async function sweep(sessions: Document, hint: Document) {
-    const dead = { ...sessions, expires_at: { $gt: longAgo } };
+    const dead = { ...sessions, expires_at: { $gt: cleanupMarker } };
     let after: Document = {};
-    for (let round = 0; round < mostRounds && !isClosed; round++) {
+    for (let round = 0; round < maxBatches && !isClosed; round++) {
       const found = await documents
         .find({ ...dead, ...after }, { ...listing, hint, ...limits })
         .toArray();
       const ids = found.map(({ _id }) => _id);
       await documents.updateMany({ _id: { $in: ids } }, ended, limits);
-      if (ids.length < largestRound) {
+      if (ids.length < batchSize) {
         return;
       }
       after = { _id: { $lt: ids.at(-1) } };
@@ -54,7 +54,7 @@ export function createSessionSweep(documents: Collection<SessionDocument>): Sess
   }
 
   async function sweepAll(applicationId: Binary, epoch: number | undefined) {
-    await sweep(deadSessions(applicationId, epoch), byApplication);
+    await sweep(revokedSessions(applicationId, epoch), byApplication);
     if (epoch === undefined) {
       await sweep({ authorized_by: applicationId }, byAuthorizer);
     }
@@ -76,7 +76,7 @@ export function createSessionSweep(documents: Collection<SessionDocument>): Sess
 }
 
 /** Matches the sessions of an application from before an epoch, or all where there is none. */
-export function deadSessions(application_id: Binary, epoch: number | undefined): Document {
+export function revokedSessions(application_id: Binary, epoch: number | undefined): Document {
   return {
     application_id,
     ...(epoch !== undefined && { epoch: { $lt: epoch } }),
@@ -86,15 +86,15 @@ export function deadSessions(application_id: Binary, epoch: number | undefined):
 const listing = {
   projection: { _id: 1 },
   sort: { _id: -1 },
-  limit: largestRound,
-  batchSize: largestRound + 1,
+  limit: batchSize,
+  batchSize: batchSize + 1,
 } as const;
 
-const ended = { $set: { expires_at: longAgo } };
+const ended = { $set: { expires_at: cleanupMarker } };
 
 interface ExpiredSessionsOptions {
   readonly documents: Collection<SessionDocument>;
-  readonly marks: Collection<MarkDocument>;
+  readonly marks: Collection<CheckpointDocument>;
   /** The store's clock. */
   readonly now: () => MaybePromise<number>;
 }
@@ -106,11 +106,11 @@ const _id = "sessions-expired";
  * expired since it was moved before. It is moved first, so that none counts
  * twice; what the one that moved it fails to count is lost.
  */
-export function createTakeExpired(options: ExpiredSessionsOptions): SessionStore["takeExpired"] {
+export function createExpiredCount(options: ExpiredSessionsOptions): SessionStore["takeExpired"] {
   const { documents, marks, now } = options;
   return async () => {
-    const { moment, ...place } = placeBefore(await now());
-    const mark = await reach(() =>
+    const { moment, ...place } = checkpointBefore(await now());
+    const mark = await callDriver(() =>
       marks.findOneAndUpdate(
         { _id },
         { $max: { moment }, $setOnInsert: place },
@@ -121,6 +121,6 @@ export function createTakeExpired(options: ExpiredSessionsOptions): SessionStore
       return 0;
     }
     const since = { expires_at: { $gt: mark.moment, $lte: moment } };
-    return reach(() => documents.countDocuments(since, { hint: byExpiry, ...limits }));
+    return callDriver(() => documents.countDocuments(since, { hint: byExpiry, ...limits }));
   };
 }

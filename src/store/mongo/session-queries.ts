@@ -3,18 +3,18 @@ import { StoreUnavailable } from "../port/errors.js";
 import type { SessionRecord, SessionWithApplication } from "../port/records.js";
 import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
 import type { ApplicationStore, SessionPage, SessionQuery } from "../port/store.js";
+import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { type SessionDocument, toSession, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { byApplication, byAuthorizer, byTenant } from "./schema.js";
-import { deadSessions } from "./session-cleanup.js";
-import { alive, type Time } from "./time.js";
+import { callDriver, limits } from "./driver-call.js";
+import { revokedSessions } from "./session-cleanup.js";
+import { notExpired, type Time } from "./time.js";
 
 /** How many sessions at least are read again where some of those before were dead. */
-const leastAgain = 100;
+const minLaterBatch = 100;
 
 /** How many reads one page may take. */
-const mostReads = 100;
+const maxReads = 100;
 
 export interface SessionList {
   readonly documents: Collection<SessionDocument>;
@@ -40,13 +40,13 @@ export async function listSessions(
   const items: SessionWithApplication[] = [];
   const dead: Document[] = [];
   let { after } = query;
-  for (let reads = 0; reads < mostReads; reads++) {
-    const limit = reads === 0 ? size + 1 : Math.max(size + 1, leastAgain);
-    const filter = { ...among({ ...query, after }, dead), ...alive(time) };
+  for (let reads = 0; reads < maxReads; reads++) {
+    const limit = reads === 0 ? size + 1 : Math.max(size + 1, minLaterBatch);
+    const filter = { ...toFilter({ ...query, after }, dead), ...notExpired(time) };
     const options = { sort: { _id: -1 }, limit, hint, signal, ...limits, ...freshRead() } as const;
-    const found = await reach(() => documents.find(filter, options).toArray());
+    const found = await callDriver(() => documents.find(filter, options).toArray());
     const sessions = found.map(toSession);
-    items.push(...(await withoutDead(list.applications, sessions, dead)));
+    items.push(...(await removeRevoked(list.applications, sessions, dead)));
     if (items.length > size || found.length < limit) {
       return { items: items.slice(0, size), more: items.length > size };
     }
@@ -65,7 +65,7 @@ function indexFor({ applicationId, authorizedBy }: SessionQuery) {
   return authorizedBy === undefined ? byTenant : byAuthorizer;
 }
 
-function among(query: SessionQuery, dead: readonly Document[]): Document {
+function toFilter(query: SessionQuery, dead: readonly Document[]): Document {
   const { tenantId, applicationId, authorizedBy, authorized, after } = query;
   return {
     tenant_id: uuid(tenantId),
@@ -78,7 +78,7 @@ function among(query: SessionQuery, dead: readonly Document[]): Document {
 }
 
 /** The sessions that are alive. What matches the others, and those like them, is added to `dead`. */
-async function withoutDead(
+async function removeRevoked(
   applications: ApplicationStore,
   sessions: readonly SessionRecord[],
   dead: Document[],
@@ -98,7 +98,7 @@ async function withoutDead(
   });
   for (const id of ended) {
     const application = byId.get(id);
-    dead.push(deadSessions(uuid(id), application?.sessionEpoch));
+    dead.push(revokedSessions(uuid(id), application?.sessionEpoch));
     if (!application) {
       dead.push({ authorized_by: uuid(id) });
     }

@@ -4,9 +4,9 @@ import { createGenerationalCache } from "../../lib/cache.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
+import { byOpenSession } from "./collections.js";
 import { type SessionDocument, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { byOpenSession } from "./schema.js";
+import { callDriver, limits } from "./driver-call.js";
 
 /** Keeps applications to the number of sessions that they may have open. */
 export interface SessionQuotas {
@@ -14,7 +14,7 @@ export interface SessionQuotas {
    * Resolves when a session may be opened, with a function to call once it is
    * there, or once it is not going to be. Throws {@link SessionQuotaReached}.
    */
-  admit(application: ApplicationRecord, quota: number): Promise<() => void>;
+  reserve(application: ApplicationRecord, quota: number): Promise<() => void>;
 }
 
 /** What this process knows of the sessions that an application opened since they were last revoked. */
@@ -44,11 +44,11 @@ const generationSize = 10_000;
  * How many sessions are opened without another count: this part of the room
  * that there is, at most this part of the quota, and at least one.
  */
-const shareOfRoom = 1 / 20;
+const shareOfRemaining = 1 / 20;
 const shareOfQuota = 1 / 100;
 
 /** How long to wait for sessions that are being opened, in milliseconds. */
-const pause = 5;
+const pollInterval = 5;
 
 /**
  * Counts sessions in the database, and then opens some without another count.
@@ -81,7 +81,7 @@ export function createSessionQuotas(
       epoch: sessionEpoch,
     };
     const options = { limit: quota, hint: byOpenSession, ...limits };
-    const open = await reach(() => documents.countDocuments(filter, options));
+    const open = await callDriver(() => documents.countDocuments(filter, options));
     return { filter, open, takenAt, settledBefore };
   }
 
@@ -114,12 +114,12 @@ export function createSessionQuotas(
   async function waitAfter({ filter, takenAt }: Count): Promise<number> {
     const projection = { _id: 0, expires_at: 1 };
     const options = { sort: byOpenSession, projection, hint: byOpenSession, ...limits };
-    const first = await reach(() => documents.findOne(filter, options));
+    const first = await callDriver(() => documents.findOne(filter, options));
     return first ? first.expires_at.getTime() - takenAt : 1;
   }
 
   return {
-    async admit(application, quota) {
+    async reserve(application, quota) {
       const allowance = allowanceOf(application, quota);
       while (allowance.left === 0) {
         const counted = await count(application, quota, allowance);
@@ -128,10 +128,10 @@ export function createSessionQuotas(
         }
         const room = quota - counted.open - (allowance.admitted - counted.settledBefore);
         if (room > 0) {
-          const share = Math.min(room * shareOfRoom, quota * shareOfQuota);
+          const share = Math.min(room * shareOfRemaining, quota * shareOfQuota);
           allowance.left = Math.max(1, Math.floor(share));
         } else {
-          await setTimeout(pause);
+          await setTimeout(pollInterval);
         }
       }
       allowance.left--;

@@ -13,12 +13,11 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { insert } from "./insert.js";
+import { callDriver, limits, limitsIn } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
-import { limits, limitsIn, reach } from "./reach.js";
 import { listSessions } from "./session-queries.js";
 import { createSessionQuotas } from "./session-quotas.js";
-import { alive, type Time } from "./time.js";
+import { insert, notExpired, type Time } from "./time.js";
 import type { ChangeWork, Transactions } from "./transactions.js";
 
 export interface SessionStoreOptions {
@@ -62,7 +61,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           return undefined;
         }
         if (quota !== undefined) {
-          leaveQuota = await quotas.admit(application, quota);
+          leaveQuota = await quotas.reserve(application, quota);
         }
         const fields = {
           _id: uuid(session.id),
@@ -96,7 +95,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         return undefined;
       }
       const reading = { ...limits, ...freshRead() };
-      const document = await reach(() => documents.findOne({ _id: uuid(id) }, reading));
+      const document = await callDriver(() => documents.findOne({ _id: uuid(id) }, reading));
       if (!document) {
         return undefined;
       }
@@ -108,7 +107,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         _id: uuid(grant.sessionId),
         tenant_id: uuid(grant.tenantId),
         nonce_hash: { $in: grant.nonceHashes.map(hash) },
-        ...alive(time),
+        ...notExpired(time),
       };
       const fields = literal({
         ...grantFields(grant),
@@ -119,8 +118,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const authorized = await transactions.change(
         grant.sessionId,
         trail,
-        async (transaction, settled) => {
-          const spent = await reach(() =>
+        async (transaction, confirmReads) => {
+          const spent = await callDriver(() =>
             documents.findOneAndUpdate(
               { ...shown, authorized_at: { $exists: false } },
               [{ $set: { ...fields, authorized_at: time() } }],
@@ -132,10 +131,10 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
             const session = toSession(spent);
             return (await isAuthorizable(session)) ? session : undefined;
           }
-          const found = await reach(() => documents.findOne(shown, limitsIn(transaction)));
+          const found = await callDriver(() => documents.findOne(shown, limitsIn(transaction)));
           const there = found && (await withLiveApplications(toSession(found), applications.find));
           isUsed = Boolean(there);
-          await settled();
+          await confirmReads();
           return undefined;
         },
       );
@@ -148,21 +147,23 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     list: (query, signal) => listSessions(options, query, signal),
 
     async delete(tenantId, id, check, trail) {
-      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
-      const deleted = await transactions.change(id, trail, async (transaction, settled) => {
+      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
+      const deleted = await transactions.change(id, trail, async (transaction, confirmReads) => {
         if (check) {
           // Before anything is written: what throws later would not take it back.
-          const current = await reach(() => documents.findOne(filter, limitsIn(transaction)));
+          const current = await callDriver(() => documents.findOne(filter, limitsIn(transaction)));
           const there =
             current && (await withLiveApplications(toSession(current), applications.find));
           if (there) {
             check(there);
           }
         }
-        const found = await reach(() => documents.findOneAndDelete(filter, limitsIn(transaction)));
+        const found = await callDriver(() =>
+          documents.findOneAndDelete(filter, limitsIn(transaction)),
+        );
         const session = found && toSession(found);
         if (!session) {
-          await settled();
+          await confirmReads();
         }
         // Asked last, at no loss: whoever deletes a dead session finds none.
         return session && (await withLiveApplications(session, applications.find))

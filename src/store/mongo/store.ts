@@ -3,18 +3,18 @@ import { defaultEventRetention, type Reads } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
 import { createEventWriter } from "./audit.js";
+import { applicationsName, sessionsName } from "./collections.js";
 import { connect, prepare } from "./connect.js";
-import { answersName, eventsName, marksName } from "./event-collections.js";
+import { callDriver, limits } from "./driver-call.js";
+import { checkpointsName, eventsName, responsesName } from "./event-collections.js";
 import { createEventStore } from "./events.js";
 import { createChangeFeed } from "./feeds/changes.js";
-import { createAnswerDocuments } from "./idempotency.js";
+import { createResponseDocuments } from "./idempotency.js";
 import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
-import { limits, reach } from "./reach.js";
-import { applicationsName, sessionsName } from "./schema.js";
-import { createSessionSweep, createTakeExpired } from "./session-cleanup.js";
+import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
 import { createSessionStore } from "./sessions.js";
-import { databaseTime, timeOf } from "./time.js";
+import { databaseTime, timeFromClock } from "./time.js";
 import { createTransactionRunner } from "./transaction-retry.js";
 import { createTransactions } from "./transactions.js";
 import { createTransfer } from "./transfer.js";
@@ -46,21 +46,21 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     readConcern: new ReadConcern("majority"),
     readPreference: "primary",
   });
-  const time = clock ? timeOf(clock) : databaseTime;
+  const time = clock ? timeFromClock(clock) : databaseTime;
 
   async function databaseNow(): Promise<number> {
-    const { localTime } = await reach(() => db.command({ hello: 1, ...limits }));
+    const { localTime } = await callDriver(() => db.command({ hello: 1, ...limits }));
     return localTime.getTime();
   }
   const now = clock ?? databaseNow;
 
   const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
-  const answers = createAnswerDocuments(db.collection(answersName), time, freshRead);
+  const responses = createResponseDocuments(db.collection(responsesName), time, freshRead);
   const runTransaction = createTransactionRunner(client);
   const transactions = createTransactions({
     runTransaction,
     events: eventWriter,
-    answers,
+    responses,
     findCaller: createFindCaller(
       db.collection(applicationsName),
       db.collection(sessionsName),
@@ -68,7 +68,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     ),
     now,
   });
-  const sessionSweep = createSessionSweep(db.collection(sessionsName));
+  const sessionSweep = createSessionCleanup(db.collection(sessionsName));
   const applications = createApplicationStore({
     documents: db.collection(applicationsName),
     time,
@@ -83,22 +83,22 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     freshRead,
     transactions,
     now,
-    takeExpired: createTakeExpired({
+    takeExpired: createExpiredCount({
       documents: db.collection(sessionsName),
-      marks: db.collection(marksName),
+      marks: db.collection(checkpointsName),
       now,
     }),
   });
 
-  const momentOf = clock ?? ((wallTime: Date) => wallTime.getTime());
-  const changes = createChangeFeed({ db, time, freshRead, momentOf });
+  const toTimestamp = clock ?? ((wallTime: Date) => wallTime.getTime());
+  const changes = createChangeFeed({ db, time, freshRead, toTimestamp });
 
   const events = createEventStore({
     runTransaction,
     db,
     documents: db.collection(eventsName),
     applications: db.collection(applicationsName),
-    marks: db.collection(marksName),
+    checkpoints: db.collection(checkpointsName),
     events: eventWriter,
     time,
     freshRead,
@@ -113,7 +113,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     sessions,
     changes,
     events,
-    answers,
+    answers: responses,
     rateCounts: createRateCounts(db.collection(rateCountsName), time),
     transfer: createTransfer({
       applications: db.collection(applicationsName),
@@ -129,7 +129,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
       const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
       // As callers are looked up: who cannot answer that is not ready, though it may answer other reads.
       const reading = { ...first, ...freshRead() };
-      await reach(() => db.collection(applicationsName).findOne({}, reading));
+      await callDriver(() => db.collection(applicationsName).findOne({}, reading));
     },
 
     async close() {

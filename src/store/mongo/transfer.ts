@@ -24,18 +24,18 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
-import { findOwners, textOf } from "./foreign-keys.js";
+import { findOwners, toBase64 } from "./foreign-keys.js";
 import {
   type FoundEvents,
-  type Imported,
+  type Importer,
   importDocuments,
   toApplicationDocument,
   toEventDocument,
   toSessionDocument,
 } from "./import.js";
-import { limits, reach } from "./reach.js";
-import { alive, type Time } from "./time.js";
+import { notExpired, type Time } from "./time.js";
 
 export interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;
@@ -51,8 +51,8 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   /** The applications that are there, of these ids. */
   async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
-    const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...alive(time) };
-    const found = await reach(() => applications.find(filter, limits).toArray());
+    const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...notExpired(time) };
+    const found = await callDriver(() => applications.find(filter, limits).toArray());
     return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
   }
 
@@ -61,7 +61,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
     const hashes = foreign.map(({ hash }) => hash);
     return hashes.length > 0
-      ? findOwners(applications, hashes, alive(time))
+      ? findOwners(applications, hashes, notExpired(time))
       : new Map<string, string[]>();
   }
 
@@ -80,7 +80,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }));
     const filter = { $or: among, kind: { $in: kinds }, outcome: "success" } as const;
     const options = { projection: { targets: 1, kind: 1 }, ...limits };
-    const found = await reach(() => events.find(filter, options).toArray());
+    const found = await callDriver(() => events.find(filter, options).toArray());
     const kindsOf = new Map<string, string[]>();
     for (const { targets, kind } of found) {
       for (const id of targets.map(fromUuid)) {
@@ -92,11 +92,11 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   return {
     exportApplications: async (after, limit) =>
-      (await readOn(applications, alive(time), after, limit)).map(toApplication),
+      (await readAfter(applications, notExpired(time), after, limit)).map(toApplication),
 
     async exportSessions(after, limit) {
       for (let last = after; ; ) {
-        const found = (await readOn(sessions, alive(time), last, limit)).map(toSession);
+        const found = (await readAfter(sessions, notExpired(time), last, limit)).map(toSession);
         const owners = await findApplications(found.flatMap(applicationIdsOf));
         const there = found.filter(
           (session) => !isRevoked(withApplications(session, (id) => owners.get(id))),
@@ -108,11 +108,12 @@ export function createTransfer(parts: TransferParts): TransferStore {
       }
     },
 
-    exportEvents: async (after, limit) => (await readOn(events, {}, after?.id, limit)).map(toEvent),
+    exportEvents: async (after, limit) =>
+      (await readAfter(events, {}, after?.id, limit)).map(toEvent),
 
     async importApplications(records, options) {
       const owners = await findTaken(records);
-      const imported = importedApplications(applications, owners, await now(), options.replace);
+      const imported = applicationImporter(applications, owners, await now(), options.replace);
       const ends = (absent: readonly ImportedApplication[]) =>
         findEvents(absent, endsOfApplication);
       return importDocuments({ ...imported, findEvents: ends }, records, options);
@@ -121,18 +122,18 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async importSessions(records, options) {
       const present = await now();
       const owners = await findApplications(records.flatMap(applicationIdsOf));
-      const imported = importedSessions(sessions, owners, present, options.replace);
+      const imported = sessionImporter(sessions, owners, present, options.replace);
       const ends = (absent: readonly ImportedSession[]) =>
         findEvents(absent, [...new Set(absent.flatMap(endsOfSession))]);
       return importDocuments({ ...imported, findEvents: ends }, records, options);
     },
 
-    importEvents: (records, options) => importDocuments(importedEvents(events), records, options),
+    importEvents: (records, options) => importDocuments(eventImporter(events), records, options),
   };
 }
 
 /** Reads documents that follow an id, in the order of their ids: so many at most, and fewer where they are large. */
-async function readOn<D extends Document & { readonly _id: Binary }>(
+async function readAfter<D extends Document & { readonly _id: Binary }>(
   documents: Collection<D>,
   filter: Document,
   after: string | undefined,
@@ -149,11 +150,11 @@ async function readOn<D extends Document & { readonly _id: Binary }>(
     ...limits,
   } as const;
   const all = { ...following, ...filter } as unknown as Filter<D>;
-  return reach(() => decodeSome(documents.find<Uint8Array>(all, options)));
+  return callDriver(() => decodePage(documents.find<Uint8Array>(all, options)));
 }
 
 /** Decoded they take several times the memory. */
-async function decodeSome<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
+async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
   const room = createPageBudget();
   const decoded: D[] = [];
   for await (const bytes of found) {
@@ -175,15 +176,15 @@ function judgingOf(id: string, events: FoundEvents, now: number, replace: boolea
   return { replace, now, hasEvent };
 }
 
-function importedApplications(
+function applicationImporter(
   documents: Collection<ApplicationDocument>,
   owners: Map<string, readonly string[]>,
   present: number,
   replace: boolean,
-): Imported<ApplicationDocument, ImportedApplication> {
+): Importer<ApplicationDocument, ImportedApplication> {
   /** Whether a foreign key is one of another application, be it one that is imported with it. */
   function hasTakenKey({ id, keys }: ImportedApplication): boolean {
-    const hashes = keys.filter((key) => key.foreign).map(({ hash }) => textOf(hash));
+    const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
     const isTaken = hashes.some((hash) => owners.get(hash)?.some((owner) => owner !== id));
     for (const hash of isTaken ? [] : hashes) {
       owners.set(hash, [id]);
@@ -193,7 +194,7 @@ function importedApplications(
 
   return {
     documents,
-    judge(there, record, events) {
+    decide(there, record, events) {
       const judging = judgingOf(record.id, events, present, replace);
       const outcome = outcomeOfApplication(there && toApplication(there), record, judging);
       return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
@@ -207,15 +208,15 @@ function importedApplications(
   };
 }
 
-function importedSessions(
+function sessionImporter(
   documents: Collection<SessionDocument>,
   owners: ReadonlyMap<string, ApplicationRecord>,
   present: number,
   replace: boolean,
-): Imported<SessionDocument, ImportedSession> {
+): Importer<SessionDocument, ImportedSession> {
   return {
     documents,
-    judge(there, record, events) {
+    decide(there, record, events) {
       const isOwned = (id: string) => owners.get(id)?.tenantId === record.tenantId;
       if (!applicationIdsOf(record).every(isOwned)) {
         return "ownerless";
@@ -231,12 +232,10 @@ function importedSessions(
   };
 }
 
-function importedEvents(
-  documents: Collection<EventDocument>,
-): Imported<EventDocument, EventRecord> {
+function eventImporter(documents: Collection<EventDocument>): Importer<EventDocument, EventRecord> {
   return {
     documents,
-    judge: (there, record) => outcomeOfEvent(there && toEvent(there), record),
+    decide: (there, record) => outcomeOfEvent(there && toEvent(there), record),
     toDocument: toEventDocument,
     unchanged: ({ _id }) => ({ _id }),
   };

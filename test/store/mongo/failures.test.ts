@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Document } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
-import { reach } from "../../../src/store/mongo/reach.js";
+import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Trail } from "../../../src/store/port/audit.js";
 import { AnswerKept, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
@@ -193,14 +193,14 @@ describe("a MongoDB that fails", () => {
 describe("reaching the data", () => {
   it("takes a broken socket for what it is", async () => {
     const cause = Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" });
-    const outcome = await reach(() => Promise.reject(cause)).catch((error) => error);
+    const outcome = await callDriver(() => Promise.reject(cause)).catch((error) => error);
     expect(outcome).toBeInstanceOf(StoreUnavailable);
     expect(outcome.cause).toBe(cause);
   });
 
   it("leaves a mistake a mistake", async () => {
     const mistake = new TypeError("undefined is not a function");
-    await expect(reach(() => Promise.reject(mistake))).rejects.toBe(mistake);
+    await expect(callDriver(() => Promise.reject(mistake))).rejects.toBe(mistake);
   });
 });
 

@@ -173,8 +173,8 @@ describe("those who follow events in a MongoDB that fails", () => {
       const stream = openEventStream<Inserted>(client.db("latchkey"), [isEvent], start, options);
       const found: string[] = [];
       while (found.length < count) {
-        const { event, mark } = await stream.next();
-        found.push(...(event ? [`${mark} ${event.documentKey._id}`] : []));
+        const { event, offset } = await stream.next();
+        found.push(...(event ? [`${offset} ${event.documentKey._id}`] : []));
         if (isCut) {
           await fail({ times: 1 }, { failCommands: ["getMore"], closeConnection: true });
         }

@@ -6,15 +6,15 @@ import { newId } from "../../../src/lib/uuid.js";
 import { createEventIds, firstIdAt } from "../../../src/store/mongo/audit.js";
 import { type ChangeEvent, eventPipeline } from "../../../src/store/mongo/feeds/change-events.js";
 import {
-  clusterTimeOfMark,
+  clusterTimeOfOffset,
   lastOrdinal,
-  markOf,
+  offsetOf,
   openEventStream,
   parsePosition,
 } from "../../../src/store/mongo/feeds/change-stream.js";
 import { scanExpiries } from "../../../src/store/mongo/feeds/expiry-scan.js";
-import { createSessionSweep } from "../../../src/store/mongo/session-cleanup.js";
-import { timeOf } from "../../../src/store/mongo/time.js";
+import { createSessionCleanup } from "../../../src/store/mongo/session-cleanup.js";
+import { timeFromClock } from "../../../src/store/mongo/time.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -339,19 +339,19 @@ describe("a position in MongoDB", () => {
     const { db, store, application, follower } = await openFollowed();
     await update(store, application);
     await follower.next();
-    const { mark } = must(parsePosition(follower.position()));
-    const time = clusterTimeOfMark(mark);
+    const { offset } = must(parsePosition(follower.position()));
+    const time = clusterTimeOfOffset(offset);
     for (const [start, isBefore] of [
-      [markOf(time, 0), true],
-      [mark, false],
-      [markOf(time, lastOrdinal), false],
+      [offsetOf(time, 0), true],
+      [offset, false],
+      [offsetOf(time, lastOrdinal), false],
     ] as const) {
       const stream = openEventStream<ChangeEvent>(db, eventPipeline, start);
-      const { event, mark: reached } = await stream.next();
+      const { event, offset: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);
       // Without an event the mark moves on with whatever else happens on the server.
-      expect(event ? reached === mark : reached >= start).toBe(true);
+      expect(event ? reached === offset : reached >= start).toBe(true);
     }
   });
 
@@ -494,7 +494,7 @@ describe("scans for what has expired", () => {
         for (let isAll = false; !isAll; ) {
           const scan = await scanExpiries(
             db,
-            timeOf(() => now),
+            timeFromClock(() => now),
             from,
             {},
             limit,
@@ -506,7 +506,7 @@ describe("scans for what has expired", () => {
             ]),
           );
           expect(scan.until).toBeGreaterThan(from);
-          ({ until: from, isAll } = scan);
+          ({ until: from, isComplete: isAll } = scan);
         }
         expect(from).toBe(end);
         expect(new Map(told)).toEqual(ends);
@@ -622,7 +622,7 @@ describe("sessions that are dead in MongoDB", () => {
 
   it("stay where they cannot be swept, which nobody hears of", async () => {
     const broken = { find: () => ({ toArray: () => Promise.reject(new Error("gone")) }) };
-    const sweep = createSessionSweep(broken as never);
+    const sweep = createSessionCleanup(broken as never);
     sweep.start(new UUID(randomUUID()));
     await sweep.close();
   });

@@ -1,8 +1,8 @@
 import type { Binary, Document, ResumeToken } from "mongodb";
 import type { Change } from "../../port/changes.js";
+import { applicationsName, sessionsName } from "../collections.js";
 import { fromUuid, subjectOf } from "../documents.js";
-import { applicationsName, sessionsName } from "../schema.js";
-import { longAgo } from "../session-cleanup.js";
+import { cleanupMarker } from "../session-cleanup.js";
 
 const before = "$fullDocumentBeforeChange";
 const updated = "$updateDescription.updatedFields";
@@ -14,16 +14,16 @@ const after = (field: string): Document => ({
 
 const collections = { $in: [applicationsName, sessionsName] };
 
-const orNone = (list: Document | string): Document => ({ $ifNull: [list, []] });
+const orEmpty = (list: Document | string): Document => ({ $ifNull: [list, []] });
 const each = (list: Document | string, what: Document | string): Document => ({
-  $map: { input: orNone(list), in: what },
+  $map: { input: orEmpty(list), in: what },
 });
 
 /** The names of all fields that an update touched, such as `older_keys.0.last_used_at`; none of a replacement. */
 const touched: Document = {
   $concatArrays: [
     each({ $objectToArray: updated }, "$$this.k"),
-    orNone("$updateDescription.removedFields"),
+    orEmpty("$updateDescription.removedFields"),
     each("$updateDescription.truncatedArrays", "$$this.field"),
   ],
 };
@@ -33,19 +33,20 @@ const someTouched = (test: (name: string) => Document): Document => ({
 });
 
 /** Fields that make nothing wrong when they alone change: what is noted of uses, derived of other fields, or a lock. */
-const unnoticed =
+const ignoredFields =
   /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions|manager_lock)$/;
 
 /** Fields that hold keys, but not when those were used. */
-const ofKeys = /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
+const keyFields =
+  /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
 
 const isMatch = (input: string, regex: RegExp): Document => ({ $regexMatch: { input, regex } });
 
 /** Whether keys differ: of an update its fields tell, of a replacement the documents. */
-const hasOtherKeys: Document = {
+const haveKeysChanged: Document = {
   $cond: [
     { $eq: ["$operationType", "update"] },
-    someTouched((name) => isMatch(name, ofKeys)),
+    someTouched((name) => isMatch(name, keyFields)),
     {
       $ne: [
         ["$fullDocument.key_hash", "$fullDocument.older_keys"],
@@ -70,13 +71,13 @@ export const eventPipeline: Document[] = [
         {
           operationType: "update",
           "ns.coll": collections,
-          "updateDescription.updatedFields.expires_at": { $ne: longAgo },
-          $expr: someTouched((name) => ({ $not: isMatch(name, unnoticed) })),
+          "updateDescription.updatedFields.expires_at": { $ne: cleanupMarker },
+          $expr: someTouched((name) => ({ $not: isMatch(name, ignoredFields) })),
         },
         {
           operationType: "delete",
           "ns.coll": collections,
-          "fullDocumentBeforeChange.expires_at": { $ne: longAgo },
+          "fullDocumentBeforeChange.expires_at": { $ne: cleanupMarker },
         },
         { operationType: "rename", "to.coll": collections },
         { operationType: { $in: ["dropDatabase", "invalidate"] } },
@@ -91,7 +92,7 @@ export const eventPipeline: Document[] = [
       tenant_id: `${before}.tenant_id`,
       application_id: `${before}.application_id`,
       expires_at: `${before}.expires_at`,
-      has_other_keys: hasOtherKeys,
+      has_other_keys: haveKeysChanged,
       was_authorized_at: `${before}.authorized_at`,
       authorized_at: after("authorized_at"),
       modified_at: { $ifNull: [after("modified_at"), `${before}.modified_at`] },

@@ -15,43 +15,43 @@ export interface ChangePublisher {
   /** Takes a scan once the stream has told all that the scan could have seen. */
   publishScan(scan: ExpiryScan): void;
 
-  /** Rings a bell when there is something for a tenant, and whenever `completeUntil` moves. */
-  join(tenantId: string, bell: Signal): void;
-  leave(bell: Signal): void;
-  ringAll(): void;
+  /** Rings a wakeup when there is something for a tenant, and whenever `completeUntil` moves. */
+  join(tenantId: string, wakeup: Signal): void;
+  leave(wakeup: Signal): void;
+  notifyAll(): void;
 }
 
 export interface PublisherOptions {
   readonly start: Position;
   /** When an event was, by the store's clock, of which the database's clock says this. */
-  readonly momentOf: (wallTime: Date) => number;
+  readonly toTimestamp: (wallTime: Date) => number;
 }
 
 const recentCapacity = 50_000;
 
-export function createChangePublisher({ start, momentOf }: PublisherOptions): ChangePublisher {
+export function createChangePublisher({ start, toTimestamp }: PublisherOptions): ChangePublisher {
   const recent = createRecentChanges({
     start,
     capacity: recentCapacity,
     retention: changeRetention,
     clock: () => performance.now(),
   });
-  const bells = new Map<Signal, string>();
+  const followers = new Map<Signal, string>();
   /** Told by the stream since the last scan, which may have seen them too. */
   const swept = new Set<string>();
   let completeUntil = Number.NEGATIVE_INFINITY;
 
   function publish(entry: Entry, position: Position) {
     recent.push(entry, position);
-    for (const [bell, tenantId] of bells) {
+    for (const [wakeup, tenantId] of followers) {
       if (!entry.change || tenantId === entry.tenantId) {
-        bell.notify();
+        wakeup.notify();
       }
     }
   }
 
   function publishEvent(event: ChangeEvent, position: Position) {
-    const told = toTenantChange(event, momentOf(event.wallTime ?? new Date()));
+    const told = toTenantChange(event, toTimestamp(event.wallTime ?? new Date()));
     if (told?.change.kind === "expired") {
       // All that expired until then was told, or was swept before the scan and told for that.
       if (told.change.at <= position.scannedTo) {
@@ -60,12 +60,12 @@ export function createChangePublisher({ start, momentOf }: PublisherOptions): Ch
       }
       swept.add(idOf(told));
     }
-    publish({ ...told, mark: position.mark }, position);
+    publish({ ...told, offset: position.offset }, position);
   }
 
-  function ringAll() {
-    for (const bell of bells.keys()) {
-      bell.notify();
+  function notifyAll() {
+    for (const wakeup of followers.keys()) {
+      wakeup.notify();
     }
   }
 
@@ -75,8 +75,8 @@ export function createChangePublisher({ start, momentOf }: PublisherOptions): Ch
       return completeUntil;
     },
 
-    publishStep({ event, mark }) {
-      const position = { ...recent.position, mark };
+    publishStep({ event, offset }) {
+      const position = { ...recent.position, offset };
       if (event) {
         publishEvent(event, position);
       } else {
@@ -84,26 +84,26 @@ export function createChangePublisher({ start, momentOf }: PublisherOptions): Ch
       }
     },
 
-    publishScan({ expiries, until, isAll, begunAt }) {
-      const { mark } = recent.position;
+    publishScan({ expiries, until, isComplete, startedAt }) {
+      const { offset } = recent.position;
       for (const [index, expiry] of expiries.entries()) {
         if (!swept.has(idOf(expiry))) {
           const { at } = expiry.change;
           const isLastOfMoment = expiries[index + 1]?.change.at !== at;
-          publish(expiry, { mark, scannedTo: isLastOfMoment ? at : at - 1 });
+          publish(expiry, { offset, scannedTo: isLastOfMoment ? at : at - 1 });
         }
       }
       swept.clear();
-      recent.advance({ mark, scannedTo: until });
-      if (isAll) {
-        completeUntil = begunAt;
-        ringAll();
+      recent.advance({ offset, scannedTo: until });
+      if (isComplete) {
+        completeUntil = startedAt;
+        notifyAll();
       }
     },
 
-    join: (tenantId, bell) => void bells.set(bell, tenantId),
-    leave: (bell) => void bells.delete(bell),
-    ringAll,
+    join: (tenantId, wakeup) => void followers.set(wakeup, tenantId),
+    leave: (wakeup) => void followers.delete(wakeup),
+    notifyAll,
   };
 }
 

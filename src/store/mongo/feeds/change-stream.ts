@@ -7,10 +7,10 @@ import {
   Timestamp,
 } from "mongodb";
 import { StoreUnavailable } from "../../port/errors.js";
-import { limits } from "../reach.js";
+import { limits } from "../driver-call.js";
 
 /** How long the server waits for an event before it answers that there is none, in milliseconds. */
-const patience = 100;
+const maxAwaitTimeMS = 100;
 
 /** What is known of an event of whatever kind. */
 export interface StreamEvent {
@@ -22,25 +22,25 @@ export interface StreamEvent {
 export interface Step<E> {
   readonly event?: E;
   /** Behind the event and all before it. */
-  readonly mark: string;
-  /** Nothing at or before this mark is yet to come. */
+  readonly offset: string;
+  /** Nothing at or before this offset is yet to come. */
   readonly passed: string;
 }
 
-/** The events of a database that a pipeline lets through, each with its mark. */
+/** The events of a database that a pipeline lets through, each with its offset. */
 export interface EventStream<E> {
   next(): Promise<Step<E>>;
   close(): Promise<void>;
 }
 
-/** Marks number the events that come through, so they go for streams of the same pipeline only. */
+/** Offsets number the events that come through, so they go for streams of the same pipeline only. */
 export function openEventStream<E extends StreamEvent>(
   db: Db,
   pipeline: Document[],
   start: string,
   options: ChangeStreamOptions = {},
 ): EventStream<E> {
-  let clusterTime = clusterTimeOfMark(start);
+  let clusterTime = clusterTimeOfOffset(start);
   let stream = watch(timestampOf(clusterTime));
   let ordinal = 0;
 
@@ -49,7 +49,7 @@ export function openEventStream<E extends StreamEvent>(
       ...options,
       startAtOperationTime,
       fullDocumentBeforeChange: "whenAvailable",
-      maxAwaitTimeMS: patience,
+      maxAwaitTimeMS,
       ...limits,
     });
   }
@@ -65,8 +65,11 @@ export function openEventStream<E extends StreamEvent>(
         if (!event) {
           const reached = clusterTimeOfToken(stream.resumeToken);
           [clusterTime, ordinal] = reached > clusterTime ? [reached, 0] : [clusterTime, ordinal];
-          const mark = markOf(clusterTime, ordinal);
-          return { mark: mark > start ? mark : start, passed: markOf(reached, lastOrdinal) };
+          const offset = offsetOf(clusterTime, ordinal);
+          return {
+            offset: offset > start ? offset : start,
+            passed: offsetOf(reached, lastOrdinal),
+          };
         }
         const at = clusterTimeOfToken(event._id);
         [clusterTime, ordinal] = at === clusterTime ? [clusterTime, ordinal + 1] : [at, 1];
@@ -74,11 +77,11 @@ export function openEventStream<E extends StreamEvent>(
           await stream.close();
           stream = watch(following(timestampOf(clusterTime)));
         }
-        const mark = markOf(clusterTime, ordinal);
+        const offset = offsetOf(clusterTime, ordinal);
         // The stream starts with all events of the cluster time of its start.
-        if (mark > start) {
+        if (offset > start) {
           // More of the same cluster time may follow.
-          return { event, mark, passed: markOf(clusterTime, 0) };
+          return { event, offset, passed: offsetOf(clusterTime, 0) };
         }
       }
     },
@@ -94,32 +97,32 @@ function following({ t, i }: Timestamp): Timestamp {
 
 /** How far the telling of changes has come. */
 export interface Position {
-  /** The mark of the last event of the change stream that was told. */
-  readonly mark: string;
+  /** The offset of the last event of the change stream that was told. */
+  readonly offset: string;
   /** The moment up to which expiries were told. */
   readonly scannedTo: number;
 }
 
 /**
  * A place among the events of a change stream: the cluster time, then a number
- * for each of the events that share it. Marks sort as text in the order of
+ * for each of the events that share it. Offsets sort as text in the order of
  * events. They take the place of resume tokens, which name the document last
  * changed, of whatever tenant.
  */
-export function markOf(clusterTime: string, ordinal: number): string {
+export function offsetOf(clusterTime: string, ordinal: number): string {
   return clusterTime + hex(ordinal);
 }
 
 /** After every event of a cluster time. */
 export const lastOrdinal = 0xffff_ffff;
 
-/** A cluster time as the first part of a mark. */
+/** A cluster time as the first part of a offset. */
 export function clusterTimeOf({ t, i }: Timestamp): string {
   return hex(t) + hex(i);
 }
 
-export function clusterTimeOfMark(mark: string): string {
-  return mark.slice(0, 16);
+export function clusterTimeOfOffset(offset: string): string {
+  return offset.slice(0, 16);
 }
 
 export function timestampOf(clusterTime: string): Timestamp {
@@ -139,19 +142,19 @@ export function clusterTimeOfToken(token: ResumeToken): string {
   return clusterTime.toLowerCase();
 }
 
-export function formatPosition({ mark, scannedTo }: Position): string {
-  return `${mark}.${scannedTo}`;
+export function formatPosition({ offset, scannedTo }: Position): string {
+  return `${offset}.${scannedTo}`;
 }
 
 export function parsePosition(text: string): Position | undefined {
-  const [, mark, scannedTo] = /^([0-9a-f]{24})\.([0-9]{1,16})$/.exec(text) ?? [];
-  return mark && scannedTo ? { mark, scannedTo: Number(scannedTo) } : undefined;
+  const [, offset, scannedTo] = /^([0-9a-f]{24})\.([0-9]{1,16})$/.exec(text) ?? [];
+  return offset && scannedTo ? { offset, scannedTo: Number(scannedTo) } : undefined;
 }
 
 /** What lies behind one of two positions at least. */
 export function latest(one: Position, other: Position): Position {
   return {
-    mark: one.mark > other.mark ? one.mark : other.mark,
+    offset: one.offset > other.offset ? one.offset : other.offset,
     scannedTo: Math.max(one.scannedTo, other.scannedTo),
   };
 }

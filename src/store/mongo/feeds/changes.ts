@@ -9,15 +9,15 @@ import {
 import { StoreUnavailable } from "../../port/errors.js";
 import { type ChangeHub, type ChangeSource, startChangeHub } from "./change-hub.js";
 import {
-  clusterTimeOfMark,
+  clusterTimeOfOffset,
   formatPosition,
   lastOrdinal,
-  markOf,
+  offsetOf,
   type Position,
   parsePosition,
   timestampOf,
 } from "./change-stream.js";
-import { type Present, readPresent } from "./expiry-scan.js";
+import { type CurrentTime, readCurrentTime } from "./expiry-scan.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 
 interface MongoChangeFeed extends ChangeFeed {
@@ -32,9 +32,9 @@ export function createChangeFeed(source: ChangeSource): MongoChangeFeed {
     follow(options) {
       const { tenantId, after, signal } = options;
       const position = after === undefined ? undefined : parsePosition(after);
-      return followHub(shared, position, signal, (hub, bell) => {
-        hub.join(tenantId, bell);
-        return read(hub, bell, options);
+      return followHub(shared, position, signal, (hub, wakeup) => {
+        hub.join(tenantId, wakeup);
+        return read(hub, wakeup, options);
       });
     },
 
@@ -44,13 +44,13 @@ export function createChangeFeed(source: ChangeSource): MongoChangeFeed {
 
 async function* read(
   hub: ChangeHub,
-  bell: Signal,
+  wakeup: Signal,
   options: FollowOptions,
 ): AsyncGenerator<ChangeBatch, void, void> {
   const { tenantId, signal } = options;
   const { recent } = hub;
   const beat = createBeat(options.beat);
-  let point = await startingPoint(hub, bell, options);
+  let point = await startingPoint(hub, wakeup, options);
 
   while (!isOver(hub, signal)) {
     const reading = recent.read(point.from, tenantId, point.after, largestBatch);
@@ -59,7 +59,7 @@ async function* read(
     const { completeUntil } = hub;
     point = { ...point, from: next, missed: false };
     if (changes.length === 0 && !missed && !beat.isDue(completeUntil)) {
-      await bell.wait();
+      await wakeup.wait();
       continue;
     }
     const toldUntil = next < recent.nextNumber ? undefined : completeUntil;
@@ -86,14 +86,14 @@ interface Point {
 /** Where a follower who has just joined starts, once all that happened before it joined is published. */
 async function startingPoint(
   hub: ChangeHub,
-  bell: Signal,
+  wakeup: Signal,
   { after: told, signal }: FollowOptions,
 ): Promise<Point> {
   const { recent } = hub;
   const joinedAt = performance.now();
   const from = recent.nextNumber;
   while (!isOver(hub, signal) && hub.completeUntil < joinedAt) {
-    await bell.wait();
+    await wakeup.wait();
   }
   if (told === undefined) {
     return { from, after: undefined, missed: false };
@@ -109,9 +109,9 @@ function knownPosition({ recent }: ChangeHub, text: string): Position | undefine
   if (!position || !recent.covers(position)) {
     return undefined;
   }
-  const { mark, scannedTo } = recent.position;
+  const { offset, scannedTo } = recent.position;
   const isTooOld = scannedTo - position.scannedTo > changeRetention;
-  const isAhead = clusterTimeOfMark(position.mark) > clusterTimeOfMark(mark);
+  const isAhead = clusterTimeOfOffset(position.offset) > clusterTimeOfOffset(offset);
   return isTooOld || isAhead ? undefined : position;
 }
 
@@ -137,7 +137,7 @@ async function resumeChanges(
   source: ChangeSource,
   after: Position | undefined,
 ): Promise<ChangeHub> {
-  const present = await readPresent(source.db, source.time);
+  const present = await readCurrentTime(source.db, source.time);
   if (after && isRecent(after, present)) {
     const past = { ...after, scannedTo: Math.min(after.scannedTo, present.now) };
     try {
@@ -149,20 +149,20 @@ async function resumeChanges(
       // The server does not know that position any more.
     }
   }
-  const mark = markOf(present.clusterTime, lastOrdinal);
-  return startChangeHub(source, { mark, scannedTo: present.now });
+  const offset = offsetOf(present.clusterTime, lastOrdinal);
+  return startChangeHub(source, { offset, scannedTo: present.now });
 }
 
 /** While a database is idle, its cluster time stands still for some seconds. */
-const longestStandstill = 60_000;
+const maxIdleClusterTime = 60_000;
 
-function isRecent(after: Position, { now, clusterTime }: Present): boolean {
-  const markTime = clusterTimeOfMark(after.mark);
+function isRecent(after: Position, { now, clusterTime }: CurrentTime): boolean {
+  const markTime = clusterTimeOfOffset(after.offset);
   const sinceMark = (timestampOf(clusterTime).t - timestampOf(markTime).t) * 1_000;
   return (
     now - after.scannedTo <= changeRetention &&
     // One that is ahead would keep the changes until then from all who follow.
     markTime <= clusterTime &&
-    sinceMark <= changeRetention + longestStandstill
+    sinceMark <= changeRetention + maxIdleClusterTime
   );
 }

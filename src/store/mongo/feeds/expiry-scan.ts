@@ -1,8 +1,8 @@
 import type { AggregateOptions, Binary, Db, Document } from "mongodb";
+import { applicationsName, sessionsName } from "../collections.js";
 import { fromUuid, subjectOf } from "../documents.js";
-import { limits, reach } from "../reach.js";
-import { applicationsName, sessionsName } from "../schema.js";
-import { endOfTime, type Time } from "../time.js";
+import { callDriver, limits } from "../driver-call.js";
+import { maxDate, type Time } from "../time.js";
 import type { TenantChange } from "./change-events.js";
 import { clusterTimeOf } from "./change-stream.js";
 
@@ -13,16 +13,16 @@ export interface ExpiryScan {
   /** The moment up to which these are all. */
   readonly until: number;
   /** Whether that was the present, and not as much as one scan may hold. */
-  readonly isAll: boolean;
+  readonly isComplete: boolean;
   /** When it was begun, as `performance.now()` tells time. */
-  readonly begunAt: number;
+  readonly startedAt: number;
   /** The cluster time of what it saw: whatever took effect later, it did not see. */
   readonly clusterTime: string;
 }
 
-const largestScan = 5_000;
+const scanLimit = 5_000;
 
-interface Ended {
+interface ExpiredDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
   readonly application_id?: Binary;
@@ -30,7 +30,7 @@ interface Ended {
 }
 
 /** The present, by the clocks that count. */
-export interface Present {
+export interface CurrentTime {
   /** By the store's clock. */
   readonly now: number;
   /** The cluster time, which the next change will come after. */
@@ -43,16 +43,16 @@ export async function scanExpiries(
   time: Time,
   from: number,
   reading: AggregateOptions = {},
-  limit = largestScan,
+  limit = scanLimit,
 ): Promise<ExpiryScan> {
-  const begunAt = performance.now();
-  const { ended, present } = await findEnded(db, time, from, limit, reading);
+  const startedAt = performance.now();
+  const { ended, present } = await findExpired(db, time, from, limit, reading);
   const cut = ended.filter((found) => found.length === limit);
-  const isAll = cut.length === 0;
+  const isComplete = cut.length === 0;
   // Of the last moment there may be more than were found.
   const full = Math.min(...cut.map((found) => (found.at(-1)?.expires_at.getTime() ?? from) - 1));
-  const until = isAll ? Math.max(present.now, from) : full;
-  if (!isAll && until <= from) {
+  const until = isComplete ? Math.max(present.now, from) : full;
+  if (!isComplete && until <= from) {
     return scanExpiries(db, time, from, reading, 2 * limit);
   }
   const expiries = ended
@@ -60,11 +60,11 @@ export async function scanExpiries(
     .map(toExpiry)
     .filter(({ change }) => change.at <= until)
     .sort((one, other) => one.change.at - other.change.at);
-  return { expiries, until, isAll, begunAt, clusterTime: present.clusterTime };
+  return { expiries, until, isComplete, startedAt, clusterTime: present.clusterTime };
 }
 
-export async function readPresent(db: Db, time: Time): Promise<Present> {
-  const { present } = await findEnded(db, time, endOfTime.getTime(), 1);
+export async function readCurrentTime(db: Db, time: Time): Promise<CurrentTime> {
+  const { present } = await findExpired(db, time, maxDate.getTime(), 1);
   return present;
 }
 
@@ -73,7 +73,7 @@ export async function readPresent(db: Db, time: Time): Promise<Present> {
  * collection is read in the order of its index, as to sort both together would
  * be done in the server's memory.
  */
-async function findEnded(
+async function findExpired(
   db: Db,
   time: Time,
   from: number,
@@ -92,7 +92,7 @@ async function findEnded(
     { $unionWith: { coll: sessionsName, pipeline: ended } },
     { $unionWith: { pipeline: [{ $documents: [{ now }] }] } },
   ];
-  return reach(() =>
+  return callDriver(() =>
     db.client.withSession(async (session) => {
       const options = { session, batchSize: 2 * limit + 2, ...limits, ...reading };
       const documents = db.collection(applicationsName).aggregate(pipeline, options);
@@ -102,18 +102,18 @@ async function findEnded(
         throw new Error("MongoDB answered without the time.");
       }
       const clusterTime = clusterTimeOf(session.operationTime);
-      const present: Present = { now: last.now.getTime(), clusterTime };
-      return { ended: byCollection(found as Ended[]), present };
+      const present: CurrentTime = { now: last.now.getTime(), clusterTime };
+      return { ended: byCollection(found as ExpiredDocument[]), present };
     }),
   );
 }
 
-function byCollection(ended: readonly Ended[]): Ended[][] {
-  const isOfSession = ({ application_id }: Ended) => application_id !== undefined;
+function byCollection(ended: readonly ExpiredDocument[]): ExpiredDocument[][] {
+  const isOfSession = ({ application_id }: ExpiredDocument) => application_id !== undefined;
   return [ended.filter((one) => !isOfSession(one)), ended.filter(isOfSession)];
 }
 
-function toExpiry({ _id, tenant_id, application_id, expires_at }: Ended): TenantChange {
+function toExpiry({ _id, tenant_id, application_id, expires_at }: ExpiredDocument): TenantChange {
   const subject = subjectOf(_id, application_id);
   const change = { kind: "expired", ...subject, at: expires_at.getTime() } as const;
   return { tenantId: fromUuid(tenant_id), change };

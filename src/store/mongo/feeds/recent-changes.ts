@@ -6,7 +6,7 @@ export interface Entry {
   readonly tenantId?: string | undefined;
   readonly change?: Change | undefined;
   /** Of what the change stream told; what a scan found is placed by its moment. */
-  readonly mark?: string | undefined;
+  readonly offset?: string | undefined;
 }
 
 export interface Reading {
@@ -72,7 +72,7 @@ export function createRecentChanges({
       if (slots.size <= capacity && slot.publishedAt > now - retention) {
         return;
       }
-      floor = latest(floor, placeOf(slot.entry));
+      floor = latest(floor, positionOf(slot.entry));
       slots.delete(oldest);
       oldest++;
     }
@@ -102,8 +102,8 @@ export function createRecentChanges({
       forget(clock());
     },
 
-    covers({ mark, scannedTo }) {
-      return mark >= floor.mark && scannedTo >= floor.scannedTo;
+    covers({ offset, scannedTo }) {
+      return offset >= floor.offset && scannedTo >= floor.scannedTo;
     },
 
     read(from, tenantId, after, limit) {
@@ -118,7 +118,7 @@ export function createRecentChanges({
         }
         reached = slot.position;
         const { entry } = slot;
-        if (after && isBehind(entry, after)) {
+        if (after && isCoveredBy(entry, after)) {
           continue;
         }
         if (!entry.change) {
@@ -134,13 +134,13 @@ export function createRecentChanges({
 }
 
 /** The least position that has the entry behind it. */
-function placeOf({ mark, change }: Entry): Position {
-  return mark === undefined
-    ? { mark: "", scannedTo: change?.at ?? 0 }
-    : { mark, scannedTo: Number.NEGATIVE_INFINITY };
+function positionOf({ offset, change }: Entry): Position {
+  return offset === undefined
+    ? { offset: "", scannedTo: change?.at ?? 0 }
+    : { offset, scannedTo: Number.NEGATIVE_INFINITY };
 }
 
-function isBehind(entry: Entry, position: Position): boolean {
-  const { mark, scannedTo } = placeOf(entry);
-  return mark <= position.mark && scannedTo <= position.scannedTo;
+function isCoveredBy(entry: Entry, position: Position): boolean {
+  const { offset, scannedTo } = positionOf(entry);
+  return offset <= position.offset && scannedTo <= position.scannedTo;
 }

@@ -3,7 +3,7 @@ import { createPageBudget } from "../../port/page-budget.js";
 import { decodeEvent } from "../event-documents.js";
 
 export interface EventEntry {
-  readonly mark: string;
+  readonly offset: string;
   readonly tenantId: string;
   /** The event in BSON, which takes a fraction of the memory that a record does. */
   readonly document: Uint8Array;
@@ -12,22 +12,22 @@ export interface EventEntry {
 export interface EventReading {
   readonly events: readonly EventRecord[];
   /** Behind these and all before them. */
-  readonly mark: string;
+  readonly offset: string;
 }
 
 /** The events last published, of all tenants, which all followers read from. */
 export interface RecentEvents {
   /** Behind all that was published. */
-  readonly mark: string;
+  readonly offset: string;
 
   push(entry: EventEntry): void;
-  /** Moves the mark where there was nothing to publish on the way. */
-  advance(mark: string): void;
+  /** Moves the offset where there was nothing to publish on the way. */
+  advance(offset: string): void;
 
-  /** Whether all that was published after a mark is there. */
-  covers(mark: string): boolean;
+  /** Whether all that was published after a offset is there. */
+  covers(offset: string): boolean;
   /**
-   * Reads what is a tenant's and after a mark: so many at most, and fewer where
+   * Reads what is a tenant's and after a offset: so many at most, and fewer where
    * they are large. Answers `undefined` where that is not covered, so that who
    * was told so a while ago cannot miss what was forgotten since.
    */
@@ -48,23 +48,23 @@ interface Slot extends EventEntry {
 export function createRecentEvents(start: string, capacity: Capacity): RecentEvents {
   const slots: Slot[] = [];
   let bytes = 0;
-  let mark = start;
+  let offset = start;
   let floor = start;
 
   function forgetOldest() {
     while (slots.length > capacity.events || (bytes > capacity.bytes && slots.length > 1)) {
-      const { document, mark: forgotten } = slots.shift() as Slot;
+      const { document, offset: forgotten } = slots.shift() as Slot;
       bytes -= document.length;
       floor = forgotten;
     }
   }
 
-  /** The place of the first event after a mark. */
+  /** The place of the first event after a offset. */
   function placeAfter(after: string): number {
     let [low, high] = [0, slots.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      const isAfter = (slots[middle] as Slot).mark > after;
+      const isAfter = (slots[middle] as Slot).offset > after;
       [low, high] = isAfter ? [low, middle] : [middle + 1, high];
     }
     return low;
@@ -73,19 +73,19 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
   const covers = (after: string) => after >= floor;
 
   return {
-    get mark() {
-      return mark;
+    get offset() {
+      return offset;
     },
 
     push(entry) {
       slots.push({ ...entry });
       bytes += entry.document.length;
-      mark = entry.mark;
+      offset = entry.offset;
       forgetOldest();
     },
 
     advance(to) {
-      mark = to;
+      offset = to;
     },
 
     covers,
@@ -101,13 +101,13 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
         const slot = slots[place] as Slot;
         if (slot.tenantId === tenantId) {
           if (events.length === limit || !room.tryAdd(slot.document.length)) {
-            return { events, mark: reached };
+            return { events, offset: reached };
           }
           events.push(recordOf(slot));
         }
-        reached = slot.mark;
+        reached = slot.offset;
       }
-      return { events, mark: mark > after ? mark : after };
+      return { events, offset: offset > after ? offset : after };
     },
   };
 }

@@ -2,9 +2,9 @@ import { MongoServerError } from "mongodb";
 import { createSignal, type Signal } from "../../../lib/signal.js";
 import { StoreUnavailable } from "../../port/errors.js";
 
-/** Tells many what one reads, and rings the bells of those who joined when there is something to tell. */
+/** Tells many what one reads, and rings the followers of those who joined when there is something to tell. */
 export interface Hub {
-  leave(bell: Signal): void;
+  leave(wakeup: Signal): void;
   /** Why it tells no more. */
   readonly failure: Error | undefined;
   /** Tells no more, for a reason that followers are told. Resolves when nothing is held open. */
@@ -14,12 +14,12 @@ export interface Hub {
 /** The one hub of a store, which runs while somebody follows. */
 export interface SharedHub<H, P> {
   /** Starts the hub where it does not run, from a position if it can. */
-  borrow(after: P): Loan<H>;
+  acquire(after: P): Lease<H>;
   /** Stops the hub, which ends all who follow, and lends it no more. */
   close(): Promise<void>;
 }
 
-export interface Loan<H> {
+export interface Lease<H> {
   readonly hub: Promise<H>;
   /** Stops the hub if no other has it; again does nothing. */
   release(): void;
@@ -28,7 +28,7 @@ export interface Loan<H> {
 interface Run<H> {
   readonly starting: Promise<H>;
   hub?: H;
-  borrowers: number;
+  leases: number;
 }
 
 export function createSharedHub<H extends Hub, P>(
@@ -39,7 +39,7 @@ export function createSharedHub<H extends Hub, P>(
   let isClosed = false;
 
   function begin(after: P): Run<H> {
-    const run: Run<H> = { starting: start(after), borrowers: 0 };
+    const run: Run<H> = { starting: start(after), leases: 0 };
     run.starting.then(
       (hub) => {
         run.hub = hub;
@@ -58,14 +58,14 @@ export function createSharedHub<H extends Hub, P>(
     abandon(run);
     const stopped = run.starting
       .then((hub) => hub.stop(reason))
-      // One that did not start has told its borrowers why.
+      // One that did not start has told its leases why.
       .catch(() => {})
       .finally(() => stopping.delete(stopped));
     stopping.add(stopped);
   }
 
   return {
-    borrow(after) {
+    acquire(after) {
       if (isClosed) {
         throw closed();
       }
@@ -74,14 +74,14 @@ export function createSharedHub<H extends Hub, P>(
       }
       const run = current;
       let isReleased = false;
-      run.borrowers++;
+      run.leases++;
       return {
         hub: run.starting,
         release() {
           if (!isReleased) {
             isReleased = true;
-            run.borrowers--;
-            if (run.borrowers === 0) {
+            run.leases--;
+            if (run.leases === 0) {
               stop(run);
             }
           }
@@ -102,32 +102,32 @@ export function createSharedHub<H extends Hub, P>(
 const closed = () => new StoreUnavailable("The store is closed.");
 
 /**
- * Borrows a hub for as long as one follows. `read` joins it, with the bell that
+ * Borrows a hub for as long as one follows. `read` joins it, with the wakeup that
  * it is given, and tells what there is to tell.
  */
 export async function* followHub<H extends Hub, P, B>(
   shared: SharedHub<H, P>,
   after: P,
   signal: AbortSignal,
-  read: (hub: H, bell: Signal) => AsyncIterable<B>,
+  read: (hub: H, wakeup: Signal) => AsyncIterable<B>,
 ): AsyncGenerator<B, void, void> {
   if (signal.aborted) {
     return;
   }
-  const bell = createSignal();
-  const loan = shared.borrow(after);
+  const wakeup = createSignal();
+  const lease = shared.acquire(after);
   let hub: H | undefined;
   // Also at once where nobody asks for the next batch any more.
   const leave = () => {
-    hub?.leave(bell);
-    loan.release();
-    bell.notify();
+    hub?.leave(wakeup);
+    lease.release();
+    wakeup.notify();
   };
   signal.addEventListener("abort", leave);
   try {
-    hub = (await Promise.race([loan.hub, bell.wait()])) ?? undefined;
+    hub = (await Promise.race([lease.hub, wakeup.wait()])) ?? undefined;
     if (hub && !signal.aborted) {
-      yield* read(hub, bell);
+      yield* read(hub, wakeup);
     }
   } finally {
     signal.removeEventListener("abort", leave);
@@ -136,7 +136,7 @@ export async function* followHub<H extends Hub, P, B>(
 }
 
 /** Why a hub stops. The server may refuse to go on, as where the stream fell behind its memory; to start anew then helps. */
-export function asFailure(error: unknown, told: string): Error {
+export function toFailure(error: unknown, told: string): Error {
   return error instanceof MongoServerError
     ? new StoreUnavailable(`MongoDB tells no more ${told} now.`, { cause: error })
     : (error as Error);
