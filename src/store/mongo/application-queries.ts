@@ -20,7 +20,7 @@ interface ApplicationList {
   readonly freshRead: FreshRead;
 }
 
-/** Reads applications of a tenant, in the order that is asked for. */
+/** Lists applications of a tenant in the requested order. */
 export async function listApplications(
   list: ApplicationList,
   query: ListQuery,
@@ -39,8 +39,8 @@ export async function listApplications(
   if (!("page" in from)) {
     return { items, more };
   }
-  // The page may know by itself how many there are. Otherwise the count,
-  // taken a moment later, must not contradict it.
+  // The last page gives the total. Otherwise the count, which is taken slightly
+  // later, must not contradict the page.
   const seen = skip + items.length;
   if (!more && (items.length > 0 || skip === 0)) {
     return { items, more, total: seen };
@@ -49,7 +49,7 @@ export async function listApplications(
   return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
 }
 
-/** Counts in the index; only what has expired and is not yet swept, which is little, is read. */
+/** Counts in the index. Reads only expired documents that are not deleted yet, which are few. */
 async function count(
   { documents, time, freshRead }: ApplicationList,
   query: ListQuery,
@@ -57,13 +57,13 @@ async function count(
 ): Promise<number> {
   const all = toFilter(query);
   const reading = { signal, ...limits, ...freshRead() };
-  const [there, gone] = await Promise.all([
+  const [stored, expired] = await Promise.all([
     callDriver(() => documents.countDocuments(all, { hint: indexFor(query), ...reading })),
     callDriver(() =>
       documents.countDocuments({ ...all, ...expiredByIndex(time) }, { hint: byExpiry, ...reading }),
     ),
   ]);
-  return Math.max(there - gone, 0);
+  return Math.max(stored - expired, 0);
 }
 
 const sorts: Readonly<Record<ListOrder, Sort>> = {
@@ -73,7 +73,7 @@ const sorts: Readonly<Record<ListOrder, Sort>> = {
   last_used_at: { idle_since: 1, _id: 1 },
 };
 
-/** The index that is in the order asked for, and of those the one that says most. */
+/** The most selective index with the requested order. */
 function indexFor({ ids, filter = {}, order = "newest" }: ListQuery) {
   if (order !== "newest") {
     return searchIndexes[order];
@@ -115,7 +115,7 @@ function conditionsOf(filter: ApplicationFilter): Document[] {
   return Object.entries(fields).map(([name, condition]) => ({ [name]: condition }));
 }
 
-/** What follows a place. The first condition says the same less exactly, so that the index can start there. */
+/** Matches what follows a place in the list. */
 function after({ after, value }: Place, order: ListOrder): Document[] {
   const id = uuid(after);
   switch (order) {
@@ -130,6 +130,7 @@ function after({ after, value }: Place, order: ListOrder): Document[] {
   }
 }
 
+/** The first condition is redundant: with it, the index scan starts at the value. */
 function afterValue(field: string, value: unknown, id: unknown): Document[] {
   return [
     { [field]: { $gte: value } },
@@ -137,7 +138,7 @@ function afterValue(field: string, value: unknown, id: unknown): Document[] {
   ];
 }
 
-/** Finds another application that manages the tenant of this one, and is matched by a filter. */
+/** Finds another application that manages the same tenant and matches a filter. */
 export function findOtherManager(
   documents: Collection<ApplicationDocument>,
   { id, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,

@@ -33,14 +33,14 @@ interface ApplicationStoreOptions {
   readonly time: Time;
   readonly freshRead: FreshRead;
   readonly transactions: Transactions;
-  readonly sessionSweep: SessionCleanup;
+  readonly sessionCleanup: SessionCleanup;
 }
 
 export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
-  const { documents, time, freshRead, transactions, sessionSweep } = options;
+  const { documents, time, freshRead, transactions, sessionCleanup } = options;
   const find = createLookup(documents, time, freshRead, toApplication);
 
-  /** Reads an application as it is now, and the present moment with it. */
+  /** Reads an application together with the current time. */
   async function readNow(tenantId: string, id: string, session: ClientSession | undefined) {
     const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
     const pipeline = [{ $match: filter }, { $replaceWith: { document: "$$ROOT", now: time() } }];
@@ -56,7 +56,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     return { created_at: now, key_created_at: now, idle_since: now };
   };
 
-  /** Matches an application while it is as it was read. */
+  /** Matches an application unless it has changed since it was read. */
   const unchanged = ({ id, tenantId, version }: ApplicationRecord) => ({
     _id: uuid(id),
     tenant_id: uuid(tenantId),
@@ -96,7 +96,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     find,
 
-    // They start in one turn, so that they share their finds.
+    // They start in the same tick, so that they share one query.
     findMany: (ids) => Promise.all(ids.map(find)),
 
     async findExpired(id) {
@@ -142,7 +142,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
       });
       if (changed && before && changed.sessionEpoch > before.sessionEpoch) {
-        sessionSweep.start(uuid(id), changed.sessionEpoch);
+        sessionCleanup.start(uuid(id), changed.sessionEpoch);
       }
       return changed;
     },
@@ -169,7 +169,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
       });
       if (deleted) {
-        sessionSweep.start(uuid(id));
+        sessionCleanup.start(uuid(id));
       }
       return deleted !== undefined;
     },
@@ -178,7 +178,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
   };
 }
 
-/** What a change writes, as expressions. */
+/** The fields that a change writes, as expressions. */
 function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
   const { permissions = current.permissions, rules = current.rules } = change;
   const isGranting = change.permissions !== undefined || change.rules !== undefined;
@@ -202,9 +202,9 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
 }
 
 /**
- * Makes sure, before an application stops managing its tenant, that another
- * one still does when the transaction is committed. To write to that one is
- * what makes two such transactions conflict that rely on each other's.
+ * Before an application stops managing its tenant, ensures that another manager
+ * exists when the transaction commits. Writing to the other one makes two
+ * transactions conflict that rely on each other's manager.
  */
 async function lockOtherManager(
   documents: Collection<ApplicationDocument>,

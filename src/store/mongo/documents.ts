@@ -135,10 +135,10 @@ function toKey(key: OlderKeyDocument): KeyRecord {
   };
 }
 
-/** The hash of no key, for an application that has none: each has the field. */
+/** The required field `key_hash` of an application without keys. */
 const noHash = new Uint8Array();
 
-/** All the fields that hold keys, those to be left out undefined. */
+/** All fields of the keys. Absent fields are undefined. */
 export function keyFields(keys: readonly KeyRecord[]): Document {
   const [newest, ...older] = keys;
   const foreign = keys.filter((key) => key.foreign);
@@ -165,7 +165,7 @@ function toOlderKey(key: KeyRecord): Document {
   });
 }
 
-/** The fields that hold grants, of which those that are not given are undefined. */
+/** The fields of the grants. Absent fields are undefined. */
 export function grantFields({ permissions, rules }: Partial<Grants>): Document {
   return { permissions, rules: rules?.map(toRuleDocument) };
 }
@@ -189,7 +189,7 @@ export function toSession(document: SessionDocument): SessionRecord {
   };
 }
 
-/** Whom a change of a document is about: only that of a session names an application. */
+/** The subject of a change. Only documents of sessions have an application id. */
 export function subjectOf(
   id: Binary,
   application: Binary | undefined,
@@ -199,7 +199,7 @@ export function subjectOf(
     : { applicationId: fromUuid(id) };
 }
 
-/** A rule as it is stored: the fields that we know, and of these the ones that are there. */
+/** A rule as stored: without unknown and undefined fields. */
 export function toRuleDocument(rule: RuleRecord): RuleRecord {
   return omitUndefined(ruleFields(rule));
 }
@@ -210,26 +210,26 @@ export const fromUuid = (id: Binary): string => idFromBytes(bytes(id));
 
 export const hash = (bytes: Uint8Array): Binary => new Binary(bytes);
 
-/** A whole number of any size: the driver would make another kind of number of a large one. */
+/** An integer of any size. The driver would store a large number as a double. */
 export const long = (value: number): Long => Long.fromNumber(value);
 
 export function date(moment: number | undefined): Date | undefined {
   return moment === undefined ? undefined : new Date(moment);
 }
 
-/** Leaves out the fields that are undefined, which the driver would store as null. */
+/** Removes undefined fields, which the driver would store as null. */
 export function omitUndefined<T extends Document>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
-/** Fields for a stage of a pipeline, in which a text with `$` would otherwise name a field. */
+/** Fields for a pipeline stage, where a string that starts with `$` would refer to a field. */
 export function literal(fields: Document): Document {
   return Object.fromEntries(
     Object.entries(omitUndefined(fields)).map(([name, value]) => [name, { $literal: value }]),
   );
 }
 
-/** The same, by which a field goes that is undefined here. */
+/** The same, but removes undefined fields from the document. */
 export function literalOrRemove(fields: Document): Document {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [

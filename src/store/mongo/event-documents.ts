@@ -28,7 +28,7 @@ export interface EventDocument {
   readonly outcome: EventRecord["outcome"];
   readonly actor?: PrincipalDocument | undefined;
   readonly target: PrincipalDocument;
-  /** All ids of the actor, and of the target, to find it by. */
+  /** All ids of the actor and of the target, for queries. */
   readonly actors: readonly Binary[];
   readonly targets: readonly Binary[];
   readonly before?: StateDocument | undefined;
@@ -41,7 +41,7 @@ export interface EventDocument {
   readonly ends_at?: Date | undefined;
 }
 
-/** All but the moment, which the database knows. */
+/** All fields except the time, which the database sets. */
 export function toEventFields(id: string, event: NewEvent): Omit<EventDocument, "at"> {
   const { actor, target, before, after, endsAt } = event;
   return omitUndefined({
@@ -64,7 +64,7 @@ export function toEventFields(id: string, event: NewEvent): Omit<EventDocument, 
   });
 }
 
-/** Reads an event as it came from the database, in BSON. */
+/** Decodes an event from BSON. */
 export function decodeEvent(bytes: Uint8Array): EventRecord {
   return toEvent(BSON.deserialize(bytes) as EventDocument);
 }

@@ -21,16 +21,16 @@ interface EventListOptions {
   readonly documents: Collection<EventDocument>;
   readonly time: Time;
   readonly freshRead: FreshRead;
-  /** The clock that the ids are made by. */
+  /** The clock of the event ids. */
   readonly clock: Clock;
-  /** Milliseconds for which an event is kept. */
+  /** In milliseconds. */
   readonly retention: number;
 }
 
-/** By how many milliseconds the clocks of the instances and the database may differ. */
+/** The tolerated difference between the clocks of instances and database, in milliseconds. */
 const maxClockSkew = 10 * 60_000;
 
-/** How many events the server may answer at once. However large they are, it answers no more than 16 MB. */
+/** Events per response of the server, which is at most 16 MB. */
 const batchSize = 32;
 
 function createEventList(options: EventListOptions): EventStore["list"] {
@@ -53,12 +53,12 @@ function createEventList(options: EventListOptions): EventStore["list"] {
   };
 }
 
-/** A page ends early where its events are large. */
+/** Large events shorten the page. */
 async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise<EventPage> {
-  const room = createPageBudget();
+  const budget = createPageBudget();
   const items: EventRecord[] = [];
   for await (const document of found) {
-    if (items.length === size || !room.tryAdd(document.length)) {
+    if (items.length === size || !budget.tryAdd(document.length)) {
       return { items, next: items.at(-1)?.id };
     }
     items.push(decodeEvent(document));
@@ -75,7 +75,7 @@ function toFilter({ tenantId, target, actor, kind }: EventQuery): Document {
   };
 }
 
-/** The index that leaves the fewest events to look through. */
+/** The most selective index. */
 function indexFor({ target, actor, kind }: EventQuery): Document {
   if (target !== undefined) {
     return byTenantAndTarget;
@@ -87,17 +87,16 @@ function indexFor({ target, actor, kind }: EventQuery): Document {
 }
 
 /**
- * Ids tell when they were made, if by another clock: so the index knows where
- * to begin and to end, and the moments themselves decide.
+ * Ids contain the time of another clock. They limit the index scan roughly; the
+ * timestamps decide.
  */
 function timeRange(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
   const { since = Number.NEGATIVE_INFINITY, until, after } = query;
   const first = Math.max(since, clock() - retention) - maxClockSkew;
-  const ends = [
+  const [end] = [
     ...(until === undefined ? [] : [firstIdAt(until + maxClockSkew)]),
     ...(after === undefined ? [] : [after]),
   ].sort();
-  const [end] = ends;
   const at = {
     ...(query.since !== undefined && { $gte: new Date(query.since) }),
     ...(until !== undefined && { $lt: new Date(until) }),
@@ -110,7 +109,7 @@ function timeRange(query: EventQuery, { time, clock, retention }: EventListOptio
 }
 
 interface MongoEventStore extends EventStore {
-  /** Ends all who follow. */
+  /** Ends all subscriptions. */
   close(): Promise<void>;
 }
 

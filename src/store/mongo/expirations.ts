@@ -1,3 +1,4 @@
+/** Adds events for applications and keys that expire soon or have expired. */
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { isManager } from "../port/applications.js";
@@ -30,31 +31,31 @@ export interface ExpirationEventsOptions {
   readonly now: () => MaybePromise<number>;
 }
 
-/** Ends looked at in one transaction. */
+/** Expirations per transaction. */
 const batchSize = 200;
 
 /**
- * Tells of what ends, by a mark for each lead: the place of the last end that
- * was looked at. Whoever moves it has told of what is before it, in the same
- * transaction, so that of two instances one tells. Ends that are set behind
- * the mark are those of what was made within the lead.
+ * Adds events for upcoming expirations. A checkpoint for each lead time marks
+ * the last expiration processed. It moves in the transaction that adds the
+ * events, so that only one of several instances adds them. An expiry before the
+ * checkpoint belongs to a credential that was created within the lead time.
  */
 export function createExpirationEvents(options: ExpirationEventsOptions): EventStore["addForEnds"] {
   const { runTransaction, applications, checkpoints, events, now } = options;
 
-  async function look(lead: number, session?: ClientSession) {
+  async function readDue(lead: number, session?: ClientSession) {
     const _id = markName(lead);
-    const present = await now();
+    const current = await now();
     const written = await callDriver(() => checkpoints.findOne({ _id }, limitsIn(session)));
-    const isGood = written && isGoodMark(written.moment.getTime(), lead, present);
-    const mark = isGood ? written : undefined;
-    const after = mark ?? checkpointBefore(firstMark(lead, present));
-    const range = { after, until: new Date(present + lead), limit: batchSize };
+    const isUsable = written && isGoodMark(written.moment.getTime(), lead, current);
+    const checkpoint = isUsable ? written : undefined;
+    const after = checkpoint ?? checkpointBefore(firstMark(lead, current));
+    const range = { after, until: new Date(current + lead), limit: batchSize };
     const found = await findExpirations(applications, range, session);
-    return { _id, present, mark, after, found };
+    return { _id, current, checkpoint, after, found };
   }
 
-  /** Whether another application manages a tenant beyond the end of one. */
+  /** Whether another application manages the tenant after one has expired. */
   async function isManagedAfter(
     { tenantId, applicationId: id, at }: FoundExpiration["ending"],
     session: ClientSession,
@@ -63,21 +64,21 @@ export function createExpirationEvents(options: ExpirationEventsOptions): EventS
     return (await findOtherManager(applications, { tenantId, id }, isLater, session)) !== null;
   }
 
-  async function tell(
+  async function addEvents(
     lead: number,
     toEvents: Parameters<EventStore["addForEnds"]>[1],
     session: ClientSession,
   ): Promise<number> {
-    const { _id, present, after, found } = await look(lead, session);
-    const told = found.filter(({ facts }) => isToTell(facts, lead, present));
-    const endings: Ending[] = [];
-    for (const { ending, isManager } of told) {
+    const { _id, current, after, found } = await readDue(lead, session);
+    const due = found.filter(({ facts }) => isToTell(facts, lead, current));
+    const expirations: Ending[] = [];
+    for (const { ending, isManager } of due) {
       const leavesNoManager = isManager && !(await isManagedAfter(ending, session));
-      endings.push({ ...ending, leavesNoManager });
+      expirations.push({ ...ending, leavesNoManager });
     }
-    await events.insert(endings.flatMap(toEvents), session);
+    await events.insert(expirations.flatMap(toEvents), session);
     const last = found.at(-1)?.checkpoint ?? after;
-    const reached = found.length < batchSize ? later(last, checkpointBefore(present + lead)) : last;
+    const reached = found.length < batchSize ? later(last, checkpointBefore(current + lead)) : last;
     const { moment, application_id, key_id } = reached;
     await callDriver(() =>
       checkpoints.updateOne(
@@ -90,33 +91,32 @@ export function createExpirationEvents(options: ExpirationEventsOptions): EventS
   }
 
   return async (lead, toEvents) => {
-    const { present, mark, found } = await look(lead);
-    const isBehind = !mark || isFarBehind(mark.moment.getTime(), lead, present);
+    const { current, checkpoint, found } = await readDue(lead);
+    const isBehind = !checkpoint || isFarBehind(checkpoint.moment.getTime(), lead, current);
     if (found.length === 0 && !isBehind) {
       return 0;
     }
     return runTransaction(async (session, commit) => {
-      const count = await tell(lead, toEvents, session);
+      const count = await addEvents(lead, toEvents, session);
       await commit();
       return count;
     });
   };
 }
 
-/** A place among all ends: they sort by moment, then by application, and its own comes before those of its keys. */
+/** A position among all expirations, sorted by time, application and key; an application precedes its keys. */
 interface Checkpoint {
   readonly moment: Date;
   readonly application_id: Binary;
-  /** Zeros where it is the application that ends. */
+  /** Zeros for the expiration of the application itself. */
   readonly key_id: Binary;
 }
 
-/** An end, and what decides whether to tell of it. */
 interface FoundExpiration {
   readonly checkpoint: Checkpoint;
   readonly ending: Omit<Ending, "leavesNoManager">;
   readonly facts: EndFacts;
-  /** Whether an application ends that manages its tenant. */
+  /** Whether an application expires that manages its tenant. */
   readonly isManager: boolean;
 }
 
@@ -136,7 +136,7 @@ interface ExpirationRange {
 
 const zeros = uuid("00000000-0000-0000-0000-000000000000");
 
-/** Before all that ends at a moment. */
+/** The position before all expirations of a moment. */
 export function checkpointBefore(moment: number): Checkpoint {
   return { moment: new Date(moment), application_id: zeros, key_id: zeros };
 }
@@ -145,7 +145,7 @@ function later(one: Checkpoint, other: Checkpoint): Checkpoint {
   return compare(one, other) < 0 ? other : one;
 }
 
-/** Finds the first ends in a range, in their order. */
+/** Finds the first expirations in a range, in order. */
 async function findExpirations(
   applications: Collection<ApplicationDocument>,
   range: ExpirationRange,
@@ -153,7 +153,7 @@ async function findExpirations(
 ): Promise<FoundExpiration[]> {
   const options = limitsIn(session);
   const hinted = { hint: byExpiryAndId, ...options };
-  // One after the other, as the commands of a transaction have to be.
+  // In sequence: a transaction runs one command at a time.
   const ofApplications = await callDriver(() =>
     applications.aggregate<ExpiringDocument>(applicationExpirations(range), hinted).toArray(),
   );
@@ -185,7 +185,7 @@ function applicationExpirations({ after, until, limit }: ExpirationRange): Docum
   ];
 }
 
-/** Those in the range are sorted in memory: an index on a list gives no order. */
+/** Sorted in memory: an index on an array gives no order. */
 function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
   const { moment, application_id, key_id } = after;
   const within = { $gte: moment, $lte: until };
@@ -240,7 +240,7 @@ function toFoundExpiration(ended: ExpiringDocument): FoundExpiration {
       createdAt: created_at.getTime(),
       applicationEndsAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     },
-    // Of keys, neither is asked for.
+    // The query for keys returns neither field.
     isManager: isManager({ disabled, permissions: ended.held_permissions ?? [], rules: [] }),
   };
 }

@@ -6,7 +6,7 @@ import { type ApplicationDocument, fromUuid, hash } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { createBatcher } from "./lookup.js";
 
-/** Finds the applications that keys made elsewhere belong to, many at a time. */
+/** Finds the applications that foreign keys belong to, in batches. */
 export function createFindForeign(
   documents: Collection<ApplicationDocument>,
   freshRead: FreshRead,
@@ -20,7 +20,7 @@ export function createFindForeign(
       freshRead(),
     ),
   );
-  const findAlive = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
+  const findUnexpired = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
 
   return async (hashes) => {
     const found = await Promise.all(hashes.map((bytes) => lookup(toBase64(bytes))));
@@ -29,12 +29,12 @@ export function createFindForeign(
       const [owner] = owners;
       return owner;
     }
-    const [owner, ...others] = (await findAlive(owners)).filter((one) => one !== undefined);
+    const [owner, ...others] = (await findUnexpired(owners)).filter((one) => one !== undefined);
     return others.length > 0 ? undefined : owner?.id;
   };
 }
 
-/** The ids of the applications that have a foreign key of each hash, in base64: one, but for a mistake. */
+/** For each hash in base64, the ids of its applications. More than one is a misconfiguration. */
 export async function findOwners(
   documents: Collection<ApplicationDocument>,
   hashes: readonly Uint8Array[],

@@ -10,10 +10,10 @@ export interface ResponseDocument {
   readonly expires_at: Date;
 }
 
-/** The answers that changes leave behind, each written in the transaction of its change. */
+/** The stored responses of idempotent changes, each written in the transaction of its change. */
 export interface ResponseDocuments extends AnswerStore {
   isStored(id: string, session: ClientSession): Promise<boolean>;
-  /** Keeps an answer in the place of one that has expired. That none is kept the same transaction has seen. */
+  /** Replaces an expired response. The same transaction must have called `isStored`. */
   store(id: string, answer: NewAnswer, session: ClientSession): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+/** Imports records in bulk, and retries those that changed meanwhile. */
 import {
   type AnyBulkWriteOperation,
   type Binary,
@@ -29,29 +30,27 @@ import {
 import { callDriver, limits } from "./driver-call.js";
 import { toEventFields } from "./event-documents.js";
 
-/** The events that were found: for each id of a target, their kinds. */
+/** For each target id, the kinds of the events found. */
 export type FoundEvents = ReadonlyMap<string, readonly string[]>;
 
 const noEvents: FoundEvents = new Map();
 
-/** How records of one kind are imported. */
 export interface Importer<D extends Document, R> {
   readonly documents: Collection<D>;
-  /** Looks for events about records of which no document is there. */
+  /** Finds events about records that have no document. */
   readonly findEvents?: (absent: readonly R[]) => Promise<FoundEvents>;
-  /** What becomes of a record, by the document that is there and the events about it. */
+  /** Decides from the existing document and the events. */
   decide(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
-  /** The document to write, in place of the one that is there. */
+  /** The document to write, which replaces an existing one. */
   toDocument(record: R, there: D | undefined): Document;
-  /** Matches the document that is there while it is as it was read. */
+  /** Matches the existing document unless it has changed since it was read. */
   unchanged(there: D): Document;
 }
 
 /**
- * Imports records: reads what is there, judges, and writes all that is to be
- * written in one command. Where others come between, what was to be written is
- * read and judged again. So is a record that comes again among the same ones,
- * by what is written of it the first time.
+ * Reads the existing documents, decides, and writes with one command. If another
+ * writer interferes, the affected records are read and decided again. A record
+ * that occurs twice is decided a second time after its first write.
  */
 export async function importDocuments<
   D extends Document & { readonly _id: Binary },
@@ -68,7 +67,7 @@ export async function importDocuments<
       documents,
       pending.map((at) => idAt(records, at)),
     );
-    // Read after what is there: whoever deletes a record adds the event in the same step.
+    // Read after the documents: deleting a record adds its event in the same transaction.
     const absent = pending.map((at) => records[at] as R).filter(({ id }) => !there.has(id));
     const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
     const writes = new Map<string, AnyBulkWriteOperation<Document>>();
@@ -82,7 +81,7 @@ export async function importDocuments<
       }
       const current = there.get(record.id);
       const outcome = decide(current, record, events);
-      // Of what is the same now, the attempt before was ours.
+      // "same" on a retry means that the previous attempt wrote it: keep its outcome.
       if (outcome !== "same" || outcomes[at] === undefined) {
         outcomes[at] = outcome;
       }
@@ -119,7 +118,7 @@ async function findThere<D extends Document & { readonly _id: Binary }>(
 
 const duplicateKey = 11_000;
 
-/** Writes, and answers whether nobody came between. */
+/** Returns false if another writer interfered. */
 async function writeAll(
   documents: Collection,
   writes: AnyBulkWriteOperation<Document>[],
@@ -142,7 +141,6 @@ async function writeAll(
   }
 }
 
-/** Whole documents of records that come from elsewhere. */
 export function toApplicationDocument(record: ImportedApplication, version: number): Document {
   return omitUndefined({
     _id: uuid(record.id),

@@ -1,3 +1,4 @@
+/** Inspects a database for `latchkey doctor` without changing it. */
 import { isDeepStrictEqual } from "node:util";
 import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
 import type { Reads } from "../../config/settings.js";
@@ -17,34 +18,34 @@ import { callDriver, limits } from "./driver-call.js";
 import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
 import { databaseTime, maxDate, notExpired } from "./time.js";
 
-/** What can be seen of a database without changing anything. What the user may not see is `hidden`. */
+/** A fact is `hidden` if the database user lacks the privilege to read it. */
 export interface MongoFacts {
   readonly version: string;
   readonly topology: "replica set" | "sharded cluster" | "single server";
   readonly layout: LayoutFacts;
   readonly clock: ClockFacts;
-  /** Milliseconds that a look-up takes, as callers are looked up. */
+  /** The duration of a lookup with the read concern of authentication, in milliseconds. */
   readonly lookup: number;
-  /** Absent for a sharded cluster, each shard of which has its own. */
+  /** Absent for a sharded cluster, where each shard has its own. */
   readonly ttl: TtlFacts | "hidden" | undefined;
-  /** The collections in which something should have been removed long ago. */
+  /** Collections with documents that the TTL monitor should have deleted long ago. */
   readonly overdue: readonly string[];
   readonly members: MembersFacts | "hidden" | undefined;
-  /** When tenants lose their last manager; absent where the layout is not as it should be. */
+  /** When tenants lose their last manager. Absent if the layout differs. */
   readonly managerEnds?: readonly ManagerEnd[] | undefined;
 }
 
 export interface LayoutFacts {
-  /** The collections that are not there. */
+  /** The missing collections. */
   readonly missing: readonly string[];
-  /** How many there should be. */
+  /** The expected number of collections. */
   readonly of: number;
-  /** What differs in those that are. */
+  /** The differences in existing collections. */
   readonly differences: readonly string[];
 }
 
 export interface ClockFacts {
-  /** By how many milliseconds our clock is ahead of the database's, and by how much that may be wrong. */
+  /** How far our clock is ahead of the database's, and the possible error, in milliseconds. */
   readonly ahead: number;
   readonly uncertainty: number;
 }
@@ -52,23 +53,23 @@ export interface ClockFacts {
 export interface TtlFacts {
   readonly isEnabled: boolean;
   readonly passes: number;
-  /** Seconds. */
+  /** In seconds. */
   readonly interval: number;
   readonly uptime: number;
 }
 
 export interface MembersFacts {
   readonly all: readonly MemberFacts[];
-  /** How many must acknowledge a write. */
+  /** The number of members that must acknowledge a write. */
   readonly majority: number;
 }
 
 export interface MemberFacts {
   readonly name: string;
-  /** Such as `PRIMARY`. */
+  /** For example `PRIMARY`. */
   readonly state: string;
   readonly isHealthy: boolean;
-  /** Milliseconds behind the primary; absent for those without data. */
+  /** Milliseconds behind the primary. Absent for members without data. */
   readonly lag?: number | undefined;
 }
 
@@ -98,10 +99,10 @@ async function inspect(
   const topology =
     hello.msg === "isdbgrid" ? "sharded cluster" : hello.setName ? "replica set" : "single server";
   const { version } = await admin.command({ buildInfo: 1, ...limits });
-  const begun = performance.now();
+  const startedAt = performance.now();
   const reading = topology === "single server" ? limits : { ...limits, ...freshRead() };
   await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...reading });
-  const lookup = performance.now() - begun;
+  const lookup = performance.now() - startedAt;
   const layout = await inspectLayout(db, collectionsFor(eventRetention));
   const isComplete = layout.missing.length + layout.differences.length === 0;
   return {
@@ -146,7 +147,7 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
 
 const clockReadings = 5;
 
-/** The quickest of some readings tells most. */
+/** The fastest of several readings is the most accurate. */
 async function compareClocks(admin: Db): Promise<ClockFacts> {
   let best: ClockFacts | undefined;
   for (let reading = 0; reading < clockReadings; reading++) {
@@ -178,7 +179,7 @@ async function inspectTtl(admin: Db): Promise<TtlFacts> {
   };
 }
 
-/** The monitor comes about every minute, and may be busy for a while. */
+/** The TTL monitor runs about once a minute and may take a while, in milliseconds. */
 const cleanupGrace = 15 * 60_000;
 
 async function findOverdue(db: Db): Promise<string[]> {

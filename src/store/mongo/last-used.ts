@@ -3,17 +3,16 @@ import type { Use } from "../port/records.js";
 import { type ApplicationDocument, uuid } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 
-/** How many uses one command may note, so that it ends long before its time limit. */
+/** Uses per command. Keeps a command far below its time limit. */
 const batchSize = 500;
 
 /**
- * A majority knows of a note when it is acknowledged, so that whoever notes
- * goes no faster than the members follow. Nobody waits for their disks: what a
- * crash takes along is noted again with the next use.
+ * Waiting for a majority keeps writers from outrunning the secondaries. Not
+ * journaled: after a crash, the next use writes the time again.
  */
 const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTimeMS } as const;
 
-/** Notes when applications and their keys were last used. */
+/** Records when applications and their keys were last used. */
 export async function recordUses(
   documents: Collection<ApplicationDocument>,
   uses: readonly Use[],
@@ -36,10 +35,12 @@ function toUpdate({ applicationId, keyId, at }: Use) {
   return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
 }
 
-/** One update for whichever of the keys it is, and for none where that key is gone. */
+/** Updates the key with this id, whether newest or older. Changes nothing if the key was removed. */
 function fieldsOfKey(keyId: string, moment: Date): Document {
   const id = uuid(keyId);
-  const noted = { $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }] };
+  const updated = {
+    $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }],
+  };
   const isThis = (key: string) => ({ $eq: [key, id] });
   return {
     key_last_used_at: {
@@ -52,7 +53,7 @@ function fieldsOfKey(keyId: string, moment: Date): Document {
           $map: {
             input: "$older_keys",
             as: "key",
-            in: { $cond: [isThis("$$key.id"), noted, "$$key"] },
+            in: { $cond: [isThis("$$key.id"), updated, "$$key"] },
           },
         },
         "$$REMOVE",

@@ -1,3 +1,4 @@
+/** The MongoDB store: connects, prepares the schema and assembles the parts. */
 import { type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type Reads } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
@@ -22,25 +23,25 @@ import { createTransfer } from "./transfer.js";
 export interface MongoStoreOptions {
   readonly uri: string;
   readonly database: string;
-  /** How callers are looked up, and lists read: by linearizable reads where nothing is said. */
+  /** The read concern for looking up callers and for lists. Default: linearizable. */
   readonly reads?: Reads | undefined;
   /** Replaces the database's clock; for tests. */
   readonly clock?: Clock | undefined;
-  /** Milliseconds for which events are kept. */
+  /** Retention of events, in milliseconds. */
   readonly eventRetention?: number | undefined;
 }
 
 /**
- * Opens the store in a MongoDB replica set or sharded cluster, whose clock is
- * the store's clock. Makes or migrates collections, validators and indexes
- * first; any number of instances may do so at once.
+ * Opens a store in a MongoDB replica set or sharded cluster and uses the
+ * database's clock. Creates or updates collections, validators and indexes
+ * first. Several instances may do so at once.
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { uri, database, reads = "linearizable", clock } = options;
   const { eventRetention = defaultEventRetention } = options;
   const id = await prepare(uri, database, eventRetention);
   const { client, freshRead } = await connect(uri, reads);
-  // Stated here, where no `w=1` or `readPreference` in the URI reaches.
+  // Set here, so that options in the URI such as `w=1` cannot override it.
   const db = client.db(database, {
     writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
     readConcern: new ReadConcern("majority"),
@@ -68,13 +69,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     ),
     now,
   });
-  const sessionSweep = createSessionCleanup(db.collection(sessionsName));
+  const sessionCleanup = createSessionCleanup(db.collection(sessionsName));
   const applications = createApplicationStore({
     documents: db.collection(applicationsName),
     time,
     freshRead,
     transactions,
-    sessionSweep,
+    sessionCleanup,
   });
   const sessions = createSessionStore({
     documents: db.collection(sessionsName),
@@ -85,7 +86,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     now,
     takeExpired: createExpiredCount({
       documents: db.collection(sessionsName),
-      marks: db.collection(checkpointsName),
+      checkpoints: db.collection(checkpointsName),
       now,
     }),
   });
@@ -127,7 +128,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
     async ping() {
       const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
-      // As callers are looked up: who cannot answer that is not ready, though it may answer other reads.
+      // The same read concern as authentication: the store is not ready without it.
       const reading = { ...first, ...freshRead() };
       await callDriver(() => db.collection(applicationsName).findOne({}, reading));
     },
@@ -135,13 +136,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     async close() {
       await changes.close();
       await events.close();
-      await sessionSweep.close();
+      await sessionCleanup.close();
       await client.close();
     },
   };
 }
 
-/** Watches, from when it has connected, how a client uses its connections. */
+/** Counts the connections of a client that are in use, and the calls that wait for one. */
 export function watchPool(client: MongoClient): () => ConnectionUse {
   let inUse = 0;
   let waiting = 0;

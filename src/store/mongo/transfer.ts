@@ -1,3 +1,4 @@
+/** Export and import of applications, sessions and events. */
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { EventRecord } from "../port/events.js";
@@ -49,14 +50,14 @@ export interface TransferParts {
 export function createTransfer(parts: TransferParts): TransferStore {
   const { applications, sessions, events, time, now } = parts;
 
-  /** The applications that are there, of these ids. */
+  /** The unexpired applications with these ids. */
   async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
     const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...notExpired(time) };
     const found = await callDriver(() => applications.find(filter, limits).toArray());
     return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
   }
 
-  /** By hash, the ids of the applications that have a foreign key of one of these. One that has ended gives up its keys. */
+  /** By hash, the ids of the unexpired applications that already have one of these foreign keys. */
   async function findTaken(records: readonly ImportedApplication[]) {
     const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
     const hashes = foreign.map(({ hash }) => hash);
@@ -65,7 +66,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       : new Map<string, string[]>();
   }
 
-  /** Finds which of these records have events of these kinds. */
+  /** Finds events of these kinds about these records. */
   async function findEvents(
     records: readonly (ImportedApplication | ImportedSession)[],
     kinds: readonly string[],
@@ -132,7 +133,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
   };
 }
 
-/** Reads documents that follow an id, in the order of their ids: so many at most, and fewer where they are large. */
+/** Reads up to `limit` documents after an id, ordered by id; fewer if they are large. */
 async function readAfter<D extends Document & { readonly _id: Binary }>(
   documents: Collection<D>,
   filter: Document,
@@ -140,7 +141,7 @@ async function readAfter<D extends Document & { readonly _id: Binary }>(
   limit: number,
 ): Promise<D[]> {
   const following = after === undefined ? {} : { _id: { $gt: uuid(after) } };
-  // One more than there can be, so that all come in one answer.
+  // One more than can be found, so that all come in one response.
   const options = {
     sort: { _id: 1 },
     limit,
@@ -153,12 +154,12 @@ async function readAfter<D extends Document & { readonly _id: Binary }>(
   return callDriver(() => decodePage(documents.find<Uint8Array>(all, options)));
 }
 
-/** Decoded they take several times the memory. */
+/** Limits the bytes, because decoded documents take several times the memory. */
 async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
-  const room = createPageBudget();
+  const budget = createPageBudget();
   const decoded: D[] = [];
   for await (const bytes of found) {
-    if (!room.tryAdd(bytes.length)) {
+    if (!budget.tryAdd(bytes.length)) {
       break;
     }
     decoded.push(BSON.deserialize(bytes) as D);
@@ -166,7 +167,7 @@ async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
   return decoded;
 }
 
-/** A moment that a version was never: others count up from one, or from an earlier moment. */
+/** A version that was never used: others count up from 1 or from an earlier timestamp. */
 const newVersion = (present: number, there: { readonly version: number } | undefined) =>
   Math.max(present, (there?.version ?? 0) + 1);
 
@@ -182,7 +183,7 @@ function applicationImporter(
   present: number,
   replace: boolean,
 ): Importer<ApplicationDocument, ImportedApplication> {
-  /** Whether a foreign key is one of another application, be it one that is imported with it. */
+  /** Whether another application, stored or imported, already has one of the foreign keys. */
   function hasTakenKey({ id, keys }: ImportedApplication): boolean {
     const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
     const isTaken = hashes.some((hash) => owners.get(hash)?.some((owner) => owner !== id));

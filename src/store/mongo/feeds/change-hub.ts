@@ -23,24 +23,24 @@ export interface ChangeSource extends Pick<PublisherOptions, "toTimestamp"> {
 }
 
 /**
- * Publishes what happens in a store to all who follow it, from one change
- * stream and from scans for what has expired. The two vouch for each other:
- * a scan counts once the stream has told all that the scan could have seen.
- * Then nothing that took effect before the scan began is missing.
+ * Publishes the changes of a store to all followers, from one change stream and
+ * from scans for expirations. A scan is published once the stream has delivered
+ * everything that the scan could have seen. Then no change that took effect
+ * before the start of the scan is missing.
  */
 export interface ChangeHub extends Hub {
   readonly recent: RecentChanges;
-  /** The moment up to which all is published, as `performance.now()` tells time. */
+  /** All changes before this time of `performance.now()` are published. */
   readonly completeUntil: number;
 
-  /** Rings a wakeup when there is something for a tenant, and whenever `completeUntil` moves; soon, at first. */
+  /** Notifies a follower of changes of its tenant, and whenever `completeUntil` moves, which it soon does. */
   join(tenantId: string, wakeup: Signal): void;
 }
 
-/** How long to wait between scans, in milliseconds. */
+/** In milliseconds. */
 const scanInterval = 250;
 
-/** Starts to publish what is after a position, and throws where that is not known any more. */
+/** Publishes changes after a position. Throws if the server's oplog does not reach back to it. */
 export async function startChangeHub(source: ChangeSource, start: Position): Promise<ChangeHub> {
   const stream = openEventStream<ChangeEvent>(source.db, eventPipeline, start.offset);
   try {
@@ -78,7 +78,7 @@ function publishFrom(
 
   async function scan() {
     while (isRunning) {
-      // What a primary of the past has to tell is all there was, and yet not all there is.
+      // A fresh read: a former primary does not have the latest expirations.
       const found = await scanExpiries(db, time, recent.position.scannedTo, freshRead());
       const seen = offsetOf(found.clusterTime, 1);
       while (isRunning && passed < seen) {
@@ -110,7 +110,7 @@ function publishFrom(
   async function closeStream() {
     await stream.close();
     await Promise.all(loops);
-    // Again, for the driver may have been about to open it anew.
+    // Again: the driver may have been reopening it.
     await stream.close();
   }
 

@@ -5,17 +5,17 @@ import type { Position, Step } from "./change-stream.js";
 import type { ExpiryScan } from "./expiry-scan.js";
 import { createRecentChanges, type Entry, type RecentChanges } from "./recent-changes.js";
 
-/** Puts what the change stream and the scans tell into one order, each change once, and says so to those who wait. */
+/** Merges the changes of the stream and of the scans into one sequence without duplicates, and notifies followers. */
 export interface ChangePublisher {
   readonly recent: RecentChanges;
-  /** The moment up to which all is published, as `performance.now()` tells time. */
+  /** All changes before this time of `performance.now()` are published. */
   readonly completeUntil: number;
 
   publishStep(step: Step<ChangeEvent>): void;
-  /** Takes a scan once the stream has told all that the scan could have seen. */
+  /** Call it after the stream has delivered everything that the scan could have seen. */
   publishScan(scan: ExpiryScan): void;
 
-  /** Rings a wakeup when there is something for a tenant, and whenever `completeUntil` moves. */
+  /** Notifies a follower of changes of its tenant, and whenever `completeUntil` moves. */
   join(tenantId: string, wakeup: Signal): void;
   leave(wakeup: Signal): void;
   notifyAll(): void;
@@ -23,7 +23,7 @@ export interface ChangePublisher {
 
 export interface PublisherOptions {
   readonly start: Position;
-  /** When an event was, by the store's clock, of which the database's clock says this. */
+  /** Converts a time of the database's clock to the store's clock. */
   readonly toTimestamp: (wallTime: Date) => number;
 }
 
@@ -37,8 +37,8 @@ export function createChangePublisher({ start, toTimestamp }: PublisherOptions):
     clock: () => performance.now(),
   });
   const followers = new Map<Signal, string>();
-  /** Told by the stream since the last scan, which may have seen them too. */
-  const swept = new Set<string>();
+  /** Expirations from the stream since the last scan, which may have found them too. */
+  const deleted = new Set<string>();
   let completeUntil = Number.NEGATIVE_INFINITY;
 
   function publish(entry: Entry, position: Position) {
@@ -51,16 +51,16 @@ export function createChangePublisher({ start, toTimestamp }: PublisherOptions):
   }
 
   function publishEvent(event: ChangeEvent, position: Position) {
-    const told = toTenantChange(event, toTimestamp(event.wallTime ?? new Date()));
-    if (told?.change.kind === "expired") {
-      // All that expired until then was told, or was swept before the scan and told for that.
-      if (told.change.at <= position.scannedTo) {
+    const converted = toTenantChange(event, toTimestamp(event.wallTime ?? new Date()));
+    if (converted?.change.kind === "expired") {
+      // Already published by a scan, or by the stream if it was deleted before the scan.
+      if (converted.change.at <= position.scannedTo) {
         recent.advance(position);
         return;
       }
-      swept.add(idOf(told));
+      deleted.add(idOf(converted));
     }
-    publish({ ...told, offset: position.offset }, position);
+    publish({ ...converted, offset: position.offset }, position);
   }
 
   function notifyAll() {
@@ -87,13 +87,13 @@ export function createChangePublisher({ start, toTimestamp }: PublisherOptions):
     publishScan({ expiries, until, isComplete, startedAt }) {
       const { offset } = recent.position;
       for (const [index, expiry] of expiries.entries()) {
-        if (!swept.has(idOf(expiry))) {
+        if (!deleted.has(idOf(expiry))) {
           const { at } = expiry.change;
           const isLastOfMoment = expiries[index + 1]?.change.at !== at;
           publish(expiry, { offset, scannedTo: isLastOfMoment ? at : at - 1 });
         }
       }
-      swept.clear();
+      deleted.clear();
       recent.advance({ offset, scannedTo: until });
       if (isComplete) {
         completeUntil = startedAt;

@@ -1,3 +1,4 @@
+/** A change stream whose events have offsets, and positions to resume from. */
 import {
   type ChangeStream,
   type ChangeStreamOptions,
@@ -9,31 +10,31 @@ import {
 import { StoreUnavailable } from "../../port/errors.js";
 import { limits } from "../driver-call.js";
 
-/** How long the server waits for an event before it answers that there is none, in milliseconds. */
+/** How long the server waits for an event before it returns none. */
 const maxAwaitTimeMS = 100;
 
-/** What is known of an event of whatever kind. */
+/** The common fields of all events. */
 export interface StreamEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
 }
 
-/** One step along the stream: an event, or that there is none now. */
+/** An event, or none if there is no new event. */
 export interface Step<E> {
   readonly event?: E;
-  /** Behind the event and all before it. */
+  /** After the event and all previous ones. */
   readonly offset: string;
-  /** Nothing at or before this offset is yet to come. */
+  /** All events up to this offset have been delivered. */
   readonly passed: string;
 }
 
-/** The events of a database that a pipeline lets through, each with its offset. */
+/** The events of a database that match a pipeline, each with its offset. */
 export interface EventStream<E> {
   next(): Promise<Step<E>>;
   close(): Promise<void>;
 }
 
-/** Offsets number the events that come through, so they go for streams of the same pipeline only. */
+/** Offsets count the matching events, so they are valid only for streams with the same pipeline. */
 export function openEventStream<E extends StreamEvent>(
   db: Db,
   pipeline: Document[],
@@ -59,8 +60,8 @@ export function openEventStream<E extends StreamEvent>(
       for (;;) {
         const event = await stream.tryNext();
         if (!event && stream.closed) {
-          // One that the server has ended would say so at once and for ever.
-          throw new StoreUnavailable("MongoDB has ended the change stream.");
+          // A closed stream would return immediately, forever.
+          throw new StoreUnavailable("MongoDB has closed the change stream.");
         }
         if (!event) {
           const reached = clusterTimeOfToken(stream.resumeToken);
@@ -90,24 +91,23 @@ export function openEventStream<E extends StreamEvent>(
   };
 }
 
-/** A stream ends when its database is dropped; what follows is another. */
+/** The end of a stream is the drop of its database. The next stream starts after it. */
 function following({ t, i }: Timestamp): Timestamp {
   return new Timestamp({ t, i: i + 1 });
 }
 
-/** How far the telling of changes has come. */
+/** How far a follower has read. */
 export interface Position {
-  /** The offset of the last event of the change stream that was told. */
+  /** The offset of the last event of the change stream. */
   readonly offset: string;
-  /** The moment up to which expiries were told. */
+  /** Expirations up to this moment were delivered. */
   readonly scannedTo: number;
 }
 
 /**
- * A place among the events of a change stream: the cluster time, then a number
- * for each of the events that share it. Offsets sort as text in the order of
- * events. They take the place of resume tokens, which name the document last
- * changed, of whatever tenant.
+ * The offset of an event in a change stream: the cluster time, then a number for
+ * events with the same cluster time. Offsets sort as strings. They replace resume
+ * tokens, which contain the id of a document that may be of another tenant.
  */
 export function offsetOf(clusterTime: string, ordinal: number): string {
   return clusterTime + hex(ordinal);
@@ -116,7 +116,7 @@ export function offsetOf(clusterTime: string, ordinal: number): string {
 /** After every event of a cluster time. */
 export const lastOrdinal = 0xffff_ffff;
 
-/** A cluster time as the first part of a offset. */
+/** A cluster time as the first part of an offset. */
 export function clusterTimeOf({ t, i }: Timestamp): string {
   return hex(t) + hex(i);
 }
@@ -132,12 +132,12 @@ export function timestampOf(clusterTime: string): Timestamp {
   });
 }
 
-/** The cluster time up to which a resume token vouches for the stream. */
+/** The cluster time that the stream has reached. */
 export function clusterTimeOfToken(token: ResumeToken): string {
   const { _data: data } = token as { readonly _data?: unknown };
   const [, clusterTime] = /^82([0-9A-F]{16})/i.exec(String(data)) ?? [];
   if (!clusterTime) {
-    throw new Error("MongoDB gave a resume token of a form that is not known.");
+    throw new Error("MongoDB returned a resume token in an unknown format.");
   }
   return clusterTime.toLowerCase();
 }
@@ -151,7 +151,7 @@ export function parsePosition(text: string): Position | undefined {
   return offset && scannedTo ? { offset, scannedTo: Number(scannedTo) } : undefined;
 }
 
-/** What lies behind one of two positions at least. */
+/** The later of two positions, for each part. */
 export function latest(one: Position, other: Position): Position {
   return {
     offset: one.offset > other.offset ? one.offset : other.offset,

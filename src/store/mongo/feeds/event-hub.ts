@@ -23,20 +23,20 @@ import { readCurrentTime } from "./expiry-scan.js";
 import { createRecentEvents, type RecentEvents } from "./recent-events.js";
 import { type Hub, toFailure } from "./shared-hub.js";
 
-/** Publishes the events that are added to all who follow, from one change stream. */
+/** Publishes new events to all followers, from one change stream. */
 export interface EventHub extends Hub {
   readonly recent: RecentEvents;
-  /** Rings a wakeup when there is something for a tenant, or whenever the stream moves where none is named. */
+  /** Notifies a follower of events of its tenant, or without a tenant whenever the stream moves. */
   join(wakeup: Signal, tenantId?: string): void;
 }
 
-/** Whoever is further back than that reads for itself. */
+/** A follower that is further behind reads from its own stream. */
 const recentCapacity = { events: 2_000, bytes: 8 * 1024 * 1024 };
 
-/** Those who come back after their instance was started anew find in memory what they missed, in seconds. */
+/** In seconds. After a restart of the instance, reconnecting followers find missed events in memory. */
 const headStart = 60;
 
-/** Starts a little before the present, or at it where the server does not remember as much. */
+/** Starts slightly in the past, or now if the server's oplog does not reach back. */
 export async function startEventHub(db: Db, time: Time): Promise<EventHub> {
   const { clusterTime } = await readCurrentTime(db, time);
   const { t } = timestampOf(clusterTime);
@@ -77,7 +77,7 @@ function publishFrom(
     const [document] = event?.documents ?? [];
     const tenantId = event?.tenant_id && fromUuid(event.tenant_id);
     if (document && tenantId !== undefined) {
-      // Copied, as it is a part of a whole answer that must not be kept with it.
+      // Copied, because the document is a view of the whole response buffer.
       recent.push({ offset, tenantId, document: new Uint8Array(document) });
     } else {
       recent.advance(offset);
@@ -112,7 +112,7 @@ function publishFrom(
   async function closeStream() {
     await stream.close();
     await reading;
-    // Again, for the driver may have been about to open it anew.
+    // Again: the driver may have been reopening it.
     await stream.close();
   }
 
@@ -127,20 +127,20 @@ function publishFrom(
   };
 }
 
-/** An event that was added, as the change stream tells it. */
+/** A new event as the change stream returns it. */
 export interface InsertedEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
   readonly tenant_id?: Binary;
-  /** Its document in BSON, a part of a whole answer of the server; none of what is not asked for. */
+  /** The document in BSON, a view of the response buffer. Empty for other tenants' events. */
   readonly documents?: readonly (Uint8Array | null)[];
 }
 
-/** The events that are added, of all tenants. */
+/** New events of all tenants. */
 const openInsertedEvents = (db: Db, start: string): EventStream<InsertedEvent> =>
   open(db, start, ["$fullDocument"]);
 
-/** The same, marked the same, but with the contents of those of one tenant only. */
+/** The same events and offsets, but with the documents of one tenant only. */
 export const openInsertedEventsOf = (
   tenantId: string,
   db: Db,
@@ -156,14 +156,14 @@ const inserts = {
   },
 };
 
-/** The driver can leave undecoded what is in a list, so the document comes as the only one of its list. */
+/** The driver can return array elements undecoded, so the document comes in an array of one. */
 function open(
   db: Db,
   start: string,
   documents: Document | readonly string[],
 ): EventStream<InsertedEvent> {
   const fields = { operationType: 1, tenant_id: tenant, documents };
-  // However many events wait in memory to be read, the server answers no more than 16 MB of them at once.
+  // The server returns at most 16 MB at once, which limits the memory of unread events.
   const options = { fieldsAsRaw: { documents: true } };
   return openEventStream(db, [inserts, { $project: fields }], start, options);
 }

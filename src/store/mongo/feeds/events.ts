@@ -1,3 +1,4 @@
+/** The event feed: reads events of a tenant from the shared hub, or from a stream of its own to catch up. */
 import { type Db, MongoServerError } from "mongodb";
 import { waitForNextTick } from "../../../lib/event-loop.js";
 import { createSemaphore, type Semaphore } from "../../../lib/semaphore.js";
@@ -31,7 +32,7 @@ import type { EventReading } from "./recent-events.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 
 interface EventFeed extends Pick<EventStore, "follow"> {
-  /** Ends all who follow. */
+  /** Ends all subscriptions. */
   close(): Promise<void>;
 }
 
@@ -41,12 +42,12 @@ interface Source {
   readonly catchUpSlots: Semaphore;
 }
 
-/** How many may read from the server for themselves at once, as each needs a connection. */
+/** The number of followers that may catch up at the same time. Each needs a connection. */
 const maxCatchUps = 4;
 
 /**
- * Tells followers what one stream for all of them tells. Whoever is further
- * back than that remembers, because it was away or is slow, catches up in a
+ * All followers share one stream, whose recent events are in memory. A follower
+ * that is further behind, because it was away or is slow, catches up with a
  * stream of its own.
  */
 export function createEventFeed(db: Db, time: Time): EventFeed {
@@ -78,13 +79,13 @@ async function* read(
     hub.join(wakeup, tenantId);
   }
 
-  /** Reads what all read, or what is before that. */
+  /** Reads from memory, or catches up. */
   async function readNext(): Promise<EventReading | undefined> {
-    const told = hub.recent.read(offset, tenantId, largestEventBatch);
-    if (told) {
+    const recent = hub.recent.read(offset, tenantId, largestEventBatch);
+    if (recent) {
       await catchUp?.close();
       catchUp = undefined;
-      return told;
+      return recent;
     }
     const own = catchUp ?? createCatchUp(source.db, tenantId, offset);
     catchUp = own;
@@ -105,7 +106,7 @@ async function* read(
         missed = false;
       } else if (offset >= hub.recent.offset) {
         await wakeup.wait(dueAt - performance.now());
-        // What has come with it is told with it.
+        // Collect the events that arrived with it into one batch.
         await waitForNextTick();
       }
     }
@@ -121,11 +122,11 @@ const isOver = (hub: EventHub, signal: AbortSignal) => signal.aborted || hub.fai
 
 interface Point {
   readonly offset: string;
-  /** Whether events may be missing before it. */
+  /** Whether earlier events may be missing. */
   readonly missed: boolean;
 }
 
-/** Where a follower starts, once the hub has come past the present: what is added later is after it. */
+/** Where a follower starts. Waits until the hub has reached the current time, so that no later event is missing. */
 async function startingPoint(
   { db, time }: Source,
   hub: EventHub,
@@ -139,18 +140,18 @@ async function startingPoint(
   const isKnown =
     after !== undefined &&
     /^[0-9a-f]{24}$/.test(after) &&
-    // One that is ahead would keep the events until then from who follows.
+    // A position in the future would hide the events until then.
     clusterTimeOfOffset(after) <= clusterTimeOfOffset(hub.recent.offset);
   return isKnown
     ? { offset: after, missed: false }
     : { offset: offsetOf(clusterTime, lastOrdinal), missed: after !== undefined };
 }
 
-/** Reads for one follower what all others have read before. */
+/** Reads older events for one follower. */
 interface CatchUp {
   /**
-   * Reads on until so many events are found, fewer where they are large, or it
-   * is enough; `undefined` where the server does not remember them.
+   * Reads up to `limit` events, fewer if they are large or `isEnough`. Returns
+   * `undefined` if the server's oplog does not reach back.
    */
   read(limit: number, isEnough: (offset: string) => boolean): Promise<EventReading | undefined>;
   close(): Promise<void>;
@@ -158,8 +159,8 @@ interface CatchUp {
 
 function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
   let stream: EventStream<InsertedEvent> | undefined;
-  /** What found no room in the reading before. */
-  let left: Step<InsertedEvent> | undefined;
+  /** Exceeded the budget of the previous read. */
+  let pending: Step<InsertedEvent> | undefined;
   let reached = start;
 
   async function readOn(
@@ -168,16 +169,16 @@ function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
   ): Promise<EventReading> {
     const opened = stream ?? openInsertedEventsOf(tenantId, db, start);
     stream = opened;
-    const room = createPageBudget();
+    const budget = createPageBudget();
     const events: EventRecord[] = [];
     do {
-      const step = left ?? (await callDriver(() => opened.next()));
+      const step = pending ?? (await callDriver(() => opened.next()));
       const [document] = step.event?.documents ?? [];
-      if (document && !room.tryAdd(document.length)) {
-        left = step;
+      if (document && !budget.tryAdd(document.length)) {
+        pending = step;
         break;
       }
-      left = undefined;
+      pending = undefined;
       reached = step.offset;
       if (document) {
         events.push(decodeEvent(document));
