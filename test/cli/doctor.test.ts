@@ -158,7 +158,7 @@ describe("a store in MongoDB", () => {
     const ill = await examine(environment);
     expect(ill.code).toBe(1);
     expect(about(ill, "layout")).toEqual([
-      expect.stringMatching(/^fail applications lets other documents in/),
+      expect.stringMatching(/^fail applications has another validator/),
       'fail the index {"expires_at":1} of sessions is missing',
     ]);
     expect(await db.collection("sessions").indexExists("expires_at_1")).toBe(false);

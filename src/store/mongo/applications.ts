@@ -65,7 +65,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
   });
 
   return {
-    async create(application, trail) {
+    async create(application, audit) {
       const fields = {
         _id: uuid(application.id),
         tenant_id: uuid(application.tenantId),
@@ -83,7 +83,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         session_quota: application.sessionQuota,
         version: 1,
       };
-      const created = await transactions.change(application.id, trail, async (session) =>
+      const created = await transactions.change(application.id, audit, async (session) =>
         toApplication(await insert(documents, fields, timestamps(), session)),
       );
       return created as ApplicationRecord;
@@ -114,9 +114,9 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     list: (query, signal) => listApplications(options, query, signal),
 
-    async update(tenantId, id, change, trail) {
+    async update(tenantId, id, change, audit) {
       let before: ApplicationRecord | undefined;
-      const changed = await transactions.change(id, trail, async (session, confirmReads) => {
+      const changed = await transactions.change(id, audit, async (session, confirmReads) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
@@ -147,8 +147,8 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return changed;
     },
 
-    async delete(tenantId, id, check, trail) {
-      const deleted = await transactions.change(id, trail, async (session, confirmReads) => {
+    async delete(tenantId, id, check, audit) {
+      const deleted = await transactions.change(id, audit, async (session, confirmReads) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {

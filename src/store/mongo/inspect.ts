@@ -129,7 +129,7 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
       continue;
     }
     if (!hasOptions(existing.options, spec)) {
-      differences.push(`${name} lets other documents in, or tells less of changes`);
+      differences.push(`${name} has another validator or other options`);
     }
     const indexes = await db.collection(name).indexes();
     for (const index of spec.indexes) {

@@ -73,7 +73,7 @@ export function createDecoder<D extends Document, R>(
     admitOneIn,
     cacheCounts.records,
   );
-  const make = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
+  const decode = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
 
   return (document) => {
     const { buffer, byteOffset, length } = document;
@@ -84,11 +84,11 @@ export function createDecoder<D extends Document, R>(
       return cached.record;
     }
     if (!cache.shouldAdmit()) {
-      return make(document);
+      return decode(document);
     }
     // Copied, because the bytes are a view of the whole response buffer.
     const bytes = new Uint8Array(document);
-    return cache.add(id, length, { bytes, record: make(bytes) }, length).record;
+    return cache.add(id, length, { bytes, record: decode(bytes) }, length).record;
   };
 }
 
@@ -111,7 +111,7 @@ export function createBatcher<K, V>(
   { limit = 256, maxWait = 2 }: BatcherOptions = {},
 ): (key: K) => Promise<V | undefined> {
   let gathering: { readonly keys: Set<K>; readonly found: Promise<ReadonlyMap<K, V>> } | undefined;
-  let pending: { readonly answer: Promise<unknown>; readonly sentAt: number } | undefined;
+  let pending: { readonly response: Promise<unknown>; readonly sentAt: number } | undefined;
 
   function gather() {
     const keys = new Set<K>();
@@ -122,10 +122,10 @@ export function createBatcher<K, V>(
       if (gathering === batch) {
         gathering = undefined;
       }
-      const answer = load([...keys]);
-      const sent = { answer, sentAt: performance.now() };
+      const response = load([...keys]);
+      const sent = { response, sentAt: performance.now() };
       pending = sent;
-      return answer.finally(() => {
+      return response.finally(() => {
         if (pending === sent) {
           pending = undefined;
         }
@@ -136,7 +136,7 @@ export function createBatcher<K, V>(
   async function ready(): Promise<void> {
     const wait = pending ? pending.sentAt + maxWait - performance.now() : 0;
     if (pending && wait > 0) {
-      await settledOrTimeout(pending.answer, wait);
+      await settledOrTimeout(pending.response, wait);
     }
     // Callers that just got a result may start their next lookup now.
     await waitForNextTick();

@@ -52,7 +52,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   return {
-    async create(session, trail) {
+    async create(session, audit) {
       const { quota } = session;
       let releaseQuota = () => {};
       const work: ChangeWork<SessionRecord> = async (transaction) => {
@@ -79,7 +79,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         return toSession(await insert(documents, fields, timestamps, transaction));
       };
       // Released between attempts: others would wait for the reservation and delay the next attempt.
-      return transactions.change(session.id, trail, work, () => {
+      return transactions.change(session.id, audit, work, () => {
         releaseQuota();
         releaseQuota = () => {};
       });
@@ -102,7 +102,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return (await find(id)) ? undefined : withValidApplications(toSession(document), findStored);
     },
 
-    async authorize(grant, trail) {
+    async authorize(grant, audit) {
       const filter = {
         _id: uuid(grant.sessionId),
         tenant_id: uuid(grant.tenantId),
@@ -117,7 +117,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       let isUsed = false;
       const authorized = await transactions.change(
         grant.sessionId,
-        trail,
+        audit,
         async (transaction, confirmReads) => {
           const spent = await callDriver(() =>
             documents.findOneAndUpdate(
@@ -146,9 +146,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     list: (query, signal) => listSessions(options, query, signal),
 
-    async delete(tenantId, id, check, trail) {
+    async delete(tenantId, id, check, audit) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
-      const deleted = await transactions.change(id, trail, async (transaction, confirmReads) => {
+      const deleted = await transactions.change(id, audit, async (transaction, confirmReads) => {
         if (check) {
           // Before the first write: throwing later would not undo a change without a transaction.
           const current = await callDriver(() => documents.findOne(filter, limitsIn(transaction)));

@@ -17,7 +17,7 @@ export interface Transactions {
   change<R>(
     /** The id of the changed record. */
     subject: string,
-    trail: Trail<R> | undefined,
+    audit: Trail<R> | undefined,
     work: ChangeWork<R>,
     /** Called after every attempt, committed or not. */
     onAttemptEnd?: () => void,
@@ -72,17 +72,17 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   return {
-    async change(subject, trail, work, onAttemptEnd) {
-      if (!trail) {
+    async change(subject, audit, work, onAttemptEnd) {
+      if (!audit) {
         return work(undefined, alreadyConfirmed).finally(onAttemptEnd);
       }
-      const { answerId } = trail;
-      const isCancelled = () => trail.isGivenUp?.() ?? false;
+      const { answerId } = audit;
+      const isCancelled = () => audit.isGivenUp?.() ?? false;
       const workAndAudit = async (session: ClientSession, commit: () => Promise<void>) => {
         const confirmReads = async () => {
           await commit();
-          if (trail.caller) {
-            await checkCaller(trail.caller);
+          if (audit.caller) {
+            await checkCaller(audit.caller);
           }
         };
         if (answerId !== undefined && (await responses.isStored(answerId, session))) {
@@ -94,14 +94,14 @@ export function createTransactions(parts: TransactionParts): Transactions {
         if (outcome === undefined) {
           return undefined;
         }
-        const entries = trail.entriesFor(outcome);
+        const entries = audit.entriesFor(outcome);
         const writeAudit = async () => {
           await events.insert(entries.events, session);
           if (answerId !== undefined && entries.answer) {
             await responses.store(answerId, entries.answer, session);
           }
         };
-        await (trail.caller ? checkWhile(trail.caller, writeAudit) : writeAudit());
+        await (audit.caller ? checkWhile(audit.caller, writeAudit) : writeAudit());
         await commit();
         return outcome;
       };

@@ -115,18 +115,18 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async importApplications(records, options) {
       const owners = await findTaken(records);
       const imported = applicationImporter(applications, owners, await now(), options.replace);
-      const ends = (absent: readonly ImportedApplication[]) =>
+      const findEndEvents = (absent: readonly ImportedApplication[]) =>
         findEvents(absent, endsOfApplication);
-      return importDocuments({ ...imported, findEvents: ends }, records, options);
+      return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
     },
 
     async importSessions(records, options) {
-      const present = await now();
+      const current = await now();
       const owners = await findApplications(records.flatMap(applicationIdsOf));
-      const imported = sessionImporter(sessions, owners, present, options.replace);
-      const ends = (absent: readonly ImportedSession[]) =>
+      const imported = sessionImporter(sessions, owners, current, options.replace);
+      const findEndEvents = (absent: readonly ImportedSession[]) =>
         findEvents(absent, [...new Set(absent.flatMap(endsOfSession))]);
-      return importDocuments({ ...imported, findEvents: ends }, records, options);
+      return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
     },
 
     importEvents: (records, options) => importDocuments(eventImporter(events), records, options),
@@ -168,8 +168,8 @@ async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
 }
 
 /** A version that was never used: others count up from 1 or from an earlier timestamp. */
-const newVersion = (present: number, there: { readonly version: number } | undefined) =>
-  Math.max(present, (there?.version ?? 0) + 1);
+const newVersion = (current: number, there: { readonly version: number } | undefined) =>
+  Math.max(current, (there?.version ?? 0) + 1);
 
 function judgingOf(id: string, events: FoundEvents, now: number, replace: boolean): Judging {
   const hasEvent = (kinds: readonly string[]) =>
@@ -180,7 +180,7 @@ function judgingOf(id: string, events: FoundEvents, now: number, replace: boolea
 function applicationImporter(
   documents: Collection<ApplicationDocument>,
   owners: Map<string, readonly string[]>,
-  present: number,
+  current: number,
   replace: boolean,
 ): Importer<ApplicationDocument, ImportedApplication> {
   /** Whether another application, stored or imported, already has one of the foreign keys. */
@@ -196,14 +196,14 @@ function applicationImporter(
   return {
     documents,
     decide(there, record, events) {
-      const judging = judgingOf(record.id, events, present, replace);
+      const judging = judgingOf(record.id, events, current, replace);
       const outcome = outcomeOfApplication(there && toApplication(there), record, judging);
       return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
     },
     toDocument: (record, there) =>
       toApplicationDocument(
         mergeApplication(there && toApplication(there), record),
-        newVersion(present, there),
+        newVersion(current, there),
       ),
     unchanged: ({ _id, version }) => ({ _id, version }),
   };
@@ -212,7 +212,7 @@ function applicationImporter(
 function sessionImporter(
   documents: Collection<SessionDocument>,
   owners: ReadonlyMap<string, ApplicationRecord>,
-  present: number,
+  current: number,
   replace: boolean,
 ): Importer<SessionDocument, ImportedSession> {
   return {
@@ -222,12 +222,12 @@ function sessionImporter(
       if (!applicationIdsOf(record).every(isOwned)) {
         return "ownerless";
       }
-      const judging = judgingOf(record.id, events, present, replace);
+      const judging = judgingOf(record.id, events, current, replace);
       return outcomeOfSession(there && toSession(there), record, judging);
     },
     toDocument(record, document) {
       const there = document && toSession(document);
-      return toSessionDocument(mergeSession(there, record), newVersion(present, there));
+      return toSessionDocument(mergeSession(there, record), newVersion(current, there));
     },
     unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
   };

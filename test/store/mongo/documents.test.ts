@@ -38,8 +38,8 @@ const allButDates = [
   ...(["setTimeout", "clearTimeout"] as const),
 ];
 
-describe("the clock of the database", () => {
-  it("decides, however the clocks of the instances differ", async () => {
+describe("the database's clock", () => {
+  it("decides expiry, whatever the clocks of the instances show", async () => {
     const { db, store: ahead } = await shared();
     const behind = await open(db);
     const now = await ahead.now();
@@ -62,7 +62,7 @@ describe("the clock of the database", () => {
     }
   });
 
-  it("ends an application that was created to end", async () => {
+  it("expires an application at its expiry", async () => {
     const store = await open(createDatabase());
     const now = await store.now();
     const lasting = await store.applications.create(anApplication({ expiresAt: now + hour }));
@@ -81,7 +81,7 @@ describe("the clock of the database", () => {
     expect(await store.applications.list(page)).toEqual({ items: [], more: false, total: 0 });
   });
 
-  it("is followed by the sweeping of what expired long enough ago", async () => {
+  it("determines when MongoDB deletes expired documents", async () => {
     const { db, store } = await shared();
     const { application, session } = await createBoth(store, 1);
     const now = await store.now();
@@ -106,8 +106,8 @@ describe("the clock of the database", () => {
   }, 400_000);
 });
 
-describe("a document", () => {
-  it("is refused when written malformed behind our back", async () => {
+describe("the validators", () => {
+  it("refuse malformed documents that are written directly", async () => {
     const { db, store } = await shared();
     const { application, session } = await createBoth(store);
     const change = (name: string, id: string, fields: Document) =>
@@ -132,7 +132,7 @@ describe("a document", () => {
     }
   });
 
-  it("that is refused is our own mistake and no want of a database", async () => {
+  it("do not report a refused document as an unavailable store", async () => {
     const { store } = await shared();
     const wrong = anApplication({ type: "admin" as "public" });
     const refusal = await store.applications.create(wrong).catch((error) => error);
@@ -140,7 +140,7 @@ describe("a document", () => {
     expect(refusal).not.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("has ids that are UUIDs and moments that are dates", async () => {
+  it("accept ids as UUIDs and times as dates", async () => {
     const { db, store } = await shared();
     const { application, session } = await createBoth(store);
     const sessions = db.collection<{ _id: UUID }>("sessions");
@@ -160,10 +160,10 @@ const documentsOf = (db: Db) => db.collection<Document & { _id: UUID }>("applica
 const documentOf = async (db: Db, id: string): Promise<Document> =>
   must((await documentsOf(db).findOne({ _id: new UUID(id) })) ?? undefined);
 
-describe("the permissions that an application holds", () => {
+describe("the held permissions of an application", () => {
   const held = async (db: Db, id: string) => (await documentOf(db, id)).held_permissions.toSorted();
 
-  it("are written with its grants, those of rules too, once each", async () => {
+  it("are updated with its grants, include those of rules and have no duplicates", async () => {
     const { db, store } = await shared();
     const { applications } = store;
     const permissions = ["token:use", "token:read"];
@@ -198,8 +198,8 @@ async function createWithKeys(applications: ApplicationStore) {
 const idOfKey = (application: Awaited<ReturnType<typeof createWithKeys>>, index: number) =>
   must(application.keys[index]).id;
 
-describe("a use that is noted in MongoDB", () => {
-  it("is that of the one key, whichever it is, and of the application", async () => {
+describe("recording a use in MongoDB", () => {
+  it("updates the used key and the application", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
     const uses = [30, 20, 10];
@@ -223,7 +223,7 @@ describe("a use that is noted in MongoDB", () => {
     });
   });
 
-  it("of a key that is gone is one of its application, and of what is gone is none", async () => {
+  it("updates only the application for a removed key, and nothing for a removed application", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
     await applications.noteUses([
@@ -233,7 +233,7 @@ describe("a use that is noted in MongoDB", () => {
     expect(await applications.find(created.id)).toEqual({ ...created, lastUsedAt: 2 });
   });
 
-  it("leaves a bare application without keys of before", async () => {
+  it("does not add older keys to an application with one key", async () => {
     const { db, store } = await shared();
     const { applications } = store;
     const { id, keys } = await applications.create(anApplication());
@@ -246,7 +246,7 @@ describe("a use that is noted in MongoDB", () => {
     expect(must(await applications.find(id)).keys).toEqual(keys);
   });
 
-  it("is not told to those who follow, whatever key it was", async () => {
+  it("does not appear in the change feed", async () => {
     const { store } = await shared();
     const { applications } = store;
     const created = await createWithKeys(applications);
@@ -261,7 +261,7 @@ describe("a use that is noted in MongoDB", () => {
     expect(await untilMarked()).toEqual([marked]);
   });
 
-  it("is noted beside changes that leave a trail, and keeps none of them from taking effect", async () => {
+  it("does not prevent concurrent audited changes", async () => {
     const { applications, events } = (await shared()).store;
     const { id, tenantId, keys, version } = await createWithKeys(applications);
     const target = { applicationId: id };
@@ -281,7 +281,7 @@ describe("a use that is noted in MongoDB", () => {
     expect((await events.list({ tenantId, size: 20 })).items).toHaveLength(8);
   });
 
-  it("goes with as many others as there are, in any order", async () => {
+  it("handles any number of uses in any order", async () => {
     const { applications } = (await shared()).store;
     const created = await Promise.all(times(4, () => applications.create(anApplication())));
     const uses = times(1_203, (index) => {
@@ -298,15 +298,15 @@ describe("a use that is noted in MongoDB", () => {
   });
 });
 
-describe("a change of keys in MongoDB", () => {
+describe("changing the keys in MongoDB", () => {
   const cases: Record<string, [change: (keys: Keys, now: number) => Keys, kind: string]> = {
-    "a new one": [
+    "a new key": [
       (keys, now) => [{ id: randomUUID(), hash: randomBytes(32), createdAt: now }, ...keys],
       "regenerated",
     ],
-    "one less of the older ones": [(keys) => keys.slice(0, 2), "regenerated"],
-    "none of the older ones": [(keys) => keys.slice(0, 1), "regenerated"],
-    "an end of an older one": [
+    "the removal of one older key": [(keys) => keys.slice(0, 2), "regenerated"],
+    "the removal of all older keys": [(keys) => keys.slice(0, 1), "regenerated"],
+    "an expiry of an older key": [
       ([first, second, ...others], now) => [
         must(first),
         { ...must(second), expiresAt: now + 1_000 },
@@ -314,32 +314,29 @@ describe("a change of keys in MongoDB", () => {
       ],
       "regenerated",
     ],
-    "an end of the newest one": [
+    "an expiry of the newest key": [
       ([first, ...others], now) => [{ ...must(first), expiresAt: now + 1_000 }, ...others],
       "regenerated",
     ],
-    "no difference": [(keys) => keys, "updated"],
-    "uses alone": [(keys, now) => keys.map((key) => ({ ...key, lastUsedAt: now })), "updated"],
+    "unchanged keys": [(keys) => keys, "updated"],
+    "uses only": [(keys, now) => keys.map((key) => ({ ...key, lastUsedAt: now })), "updated"],
   };
   type Keys = Awaited<ReturnType<typeof createWithKeys>>["keys"];
 
-  it.each(Object.entries(cases))(
-    "that is %s is kept, and told as such",
-    async (_, [change, kind]) => {
-      const { store } = await shared();
-      const { id, tenantId } = await createWithKeys(store.applications);
-      const { follower } = await followMarked(follow, store, tenantId);
-      let wanted: Keys = [];
-      await store.applications.update(tenantId, id, ({ keys }, now) => {
-        wanted = change(keys, now);
-        return { keys: wanted, modifiedBy: id };
-      });
-      expect(must(await store.applications.find(id)).keys).toEqual(wanted);
-      expect((await follower.next()).changes).toMatchObject([{ kind, applicationId: id }]);
-    },
-  );
+  it.each(Object.entries(cases))("stores and reports %s", async (_, [change, kind]) => {
+    const { store } = await shared();
+    const { id, tenantId } = await createWithKeys(store.applications);
+    const { follower } = await followMarked(follow, store, tenantId);
+    let wanted: Keys = [];
+    await store.applications.update(tenantId, id, ({ keys }, now) => {
+      wanted = change(keys, now);
+      return { keys: wanted, modifiedBy: id };
+    });
+    expect(must(await store.applications.find(id)).keys).toEqual(wanted);
+    expect((await follower.next()).changes).toMatchObject([{ kind, applicationId: id }]);
+  });
 
-  it("may leave none, and give some again", async () => {
+  it("can remove all keys and add them again", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
     const change = (keys: readonly KeyRecord[]) => () => ({ keys, modifiedBy: created.id });
@@ -351,8 +348,8 @@ describe("a change of keys in MongoDB", () => {
   });
 });
 
-describe("a look-up in MongoDB", () => {
-  it("sees what changed behind the store's back, however often it was read before", async () => {
+describe("a lookup in MongoDB", () => {
+  it("sees direct changes of a cached document", async () => {
     const { db, store } = await shared();
     const { find, create } = store.applications;
     const { id } = await create(anApplication({ name: "shop" }));
@@ -371,7 +368,7 @@ describe("a look-up in MongoDB", () => {
     expect(await find(id)).toBeUndefined();
   });
 
-  it("finds all that share a read, also where they are more than one answer can hold", async () => {
+  it("finds all records of a batch that exceeds one response", async () => {
     const { applications } = (await shared()).store;
     const megabyte = 1024 * 1024;
     const rules = [{ ...rule, description: "x".repeat(megabyte) }];
@@ -386,10 +383,10 @@ describe("a look-up in MongoDB", () => {
   });
 });
 
-describe("a decoder of documents", () => {
+describe("the document decoder", () => {
   const encode = (id: UUID, fields: object) => BSON.serialize({ _id: id, ...fields });
 
-  it("answers what the bytes say, whatever it was given before", () => {
+  it("returns the content of the bytes, whatever it decoded before", () => {
     const ids = times(3, () => new UUID());
     const documents = fc.record({
       _id: fc.constantFrom(...ids),
@@ -406,7 +403,7 @@ describe("a decoder of documents", () => {
     );
   });
 
-  it("decodes nothing twice that is read often and stays the same", () => {
+  it("decodes an unchanged document that is read often only a few times", () => {
     let made = 0;
     const decode = createDecoder((document) => ({ ...document, made: ++made }));
     const [id, other] = [new UUID(), new UUID()];
@@ -420,7 +417,7 @@ describe("a decoder of documents", () => {
     expect(decode(encode(id, { name: "till" }))).toMatchObject({ name: "till" });
   });
 
-  it("keeps no hold of the bytes that it was given", () => {
+  it("does not retain the input bytes", () => {
     const decode = createDecoder((document) => document);
     const bytes = encode(new UUID(), { name: "shop" });
     for (let reads = 0; reads < 8; reads++) {
@@ -433,7 +430,7 @@ describe("a decoder of documents", () => {
     expect(decode(bytes)).not.toEqual(before);
   });
 
-  it("takes a document that starts with another field", () => {
+  it("decodes a document that does not start with _id", () => {
     const decode = createDecoder((document) => document);
     const all = times(20, (n) => ({ name: "shop", n: n % 2 }));
     expect(all.map((fields) => decode(BSON.serialize(fields)))).toEqual(all);

@@ -26,8 +26,8 @@ import { repetitions } from "../../support/suite.js";
 
 const word = fc.nat(0xffff_ffff);
 
-describe("a offset", () => {
-  it("sorts by cluster time and then by number", () => {
+describe("an offset", () => {
+  it("sorts by cluster time, then by number", () => {
     const place = fc.tuple(word, word, word);
     fc.assert(
       fc.property(place, place, (one, other) => {
@@ -41,7 +41,7 @@ describe("a offset", () => {
     );
   });
 
-  it("tells the cluster time it was made of, which is also that of a resume token", () => {
+  it("contains its cluster time, which equals that of the resume token", () => {
     fc.assert(
       fc.property(word, word, word, (t, i, ordinal) => {
         const time = clusterTimeOf(new Timestamp({ t, i }));
@@ -56,7 +56,7 @@ describe("a offset", () => {
 });
 
 describe("a position", () => {
-  it("is read as it was written", () => {
+  it("is parsed as it was formatted", () => {
     fc.assert(
       fc.property(word, fc.nat(8.64e15), (ordinal, scannedTo) => {
         const position = { offset: offsetOf("0123456789abcdef", ordinal), scannedTo };
@@ -65,7 +65,7 @@ describe("a position", () => {
     );
   });
 
-  it("is not read from anything else", () => {
+  it("is not parsed from any other text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(parsePosition(text)).toBeUndefined();
@@ -74,7 +74,7 @@ describe("a position", () => {
   });
 });
 
-describe("an event", () => {
+describe("an event of the change stream", () => {
   const [id, tenantId, applicationId] = [randomUUID(), randomUUID(), randomUUID()];
   const now = 1_000_000;
   const application: ChangeEvent = {
@@ -93,10 +93,14 @@ describe("an event", () => {
     ["an update", application, { kind: "updated", at: 5 }],
     ["a new key", { ...application, has_other_keys: true }, { kind: "regenerated", at: 5 }],
     ["a deletion", { ...application, operationType: "delete" }, { kind: "deleted", at: now }],
-    ["one before the end", { ...application, ...ends(now + 1) }, { kind: "deleted", at: now }],
-    ["one at the end", { ...application, ...ends(now) }, { kind: "expired", at: now }],
-    ["a sweep", { ...application, ...ends(7) }, { kind: "expired", at: 7 }],
-  ])("of an application is told: %s", (_, event, what) => {
+    [
+      "a deletion before the expiry",
+      { ...application, ...ends(now + 1) },
+      { kind: "deleted", at: now },
+    ],
+    ["a deletion at the expiry", { ...application, ...ends(now) }, { kind: "expired", at: now }],
+    ["a deletion by the TTL index", { ...application, ...ends(7) }, { kind: "expired", at: 7 }],
+  ])("of an application is converted: %s", (_, event, what) => {
     const change = { applicationId: id, ...what };
     expect(toTenantChange(event, now)).toEqual({ tenantId, change });
   });
@@ -109,14 +113,14 @@ describe("an event", () => {
       { authorized_at: new Date(6), was_authorized_at: new Date(6) },
       { kind: "updated", at: now },
     ],
-    ["swept", ends(7), { kind: "expired", at: 7 }],
+    ["deleted by the TTL index", ends(7), { kind: "expired", at: 7 }],
     ["deleted", { operationType: "delete" }, { kind: "deleted", at: now }],
-  ])("of a session is told: %s", (_, fields, what) => {
+  ])("of a session is converted: %s", (_, fields, what) => {
     const change = { applicationId, sessionId: id, ...what };
     expect(toTenantChange({ ...session, ...fields }, now)).toEqual({ tenantId, change });
   });
 
-  it("that does not say whose it is tells nothing", () => {
+  it("without a tenant is ignored", () => {
     const { tenant_id, ...unknown } = session;
     expect(toTenantChange(unknown, now)).toBeUndefined();
     expect(toTenantChange({ _id: {}, operationType: "drop" }, now)).toBeUndefined();
@@ -195,7 +199,7 @@ describe("the buffer of recent changes", () => {
       entry.tenantId === "mine" && entry.change ? [entry.change.applicationId] : [],
     );
 
-  it("tells a reader all that is its tenant's, in order, and the end as its position", () => {
+  it("returns all changes of a tenant in order, and the position after them", () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { recent, published } = publish(steps, 1_000);
@@ -207,7 +211,7 @@ describe("the buffer of recent changes", () => {
     );
   });
 
-  it("continues from every position without a loss, or says that it does not cover it", () => {
+  it("continues from every position without a loss, or reports that it does not cover the position", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 20 }), (steps, capacity) => {
         const { recent, published } = publish(steps, capacity);
@@ -230,7 +234,7 @@ describe("the buffer of recent changes", () => {
     );
   });
 
-  it("tells nothing twice to one who comes back to its end", () => {
+  it("returns nothing twice to a reader that resumes at the end", () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { recent } = publish(steps, 1_000);
@@ -242,13 +246,13 @@ describe("the buffer of recent changes", () => {
     );
   });
 
-  it("says to a reader who fell behind that changes may be missing", () => {
+  it("reports missed changes to a reader that fell behind", () => {
     const { recent } = publish(Array(10).fill({ tenantId: "theirs" }), 4);
     expect(recent.read(5, "mine", undefined, 9)).toMatchObject({ missed: true, next: 10 });
     expect(recent.read(6, "mine", undefined, 9)).toMatchObject({ missed: false, next: 10 });
   });
 
-  it("forgets what is too old", () => {
+  it("removes old changes", () => {
     let now = 0;
     const recent = createRecentChanges({ start, capacity: 9, retention: 10, clock: () => now });
     const offset = offsetOf("0".repeat(16), 1);
@@ -262,7 +266,7 @@ describe("the buffer of recent changes", () => {
   });
 });
 
-describe("publishing", () => {
+describe("the change publisher", () => {
   const [mine, theirs] = [randomUUID(), randomUUID()];
   const time = "0123456789abcdef";
   const start = { offset: offsetOf(time, 0), scannedTo: 100 };
@@ -297,7 +301,7 @@ describe("publishing", () => {
     return { publisher, told };
   }
 
-  it("tells an expiry once, whether stream or scan came first", () => {
+  it("publishes an expiration once, whether stream or scan is first", () => {
     const { publisher, told } = createPublished();
     const [early, late] = [randomUUID(), randomUUID()];
     publisher.publishStep(sweptAt(early, 150, 1));
@@ -307,14 +311,14 @@ describe("publishing", () => {
     expect(publisher.recent.position).toEqual({ offset: offsetOf(time, 2), scannedTo: 200 });
   });
 
-  it("tells one that no scan saw, and none from before the start", () => {
+  it("publishes an expiration that no scan found, and none from before the start", () => {
     const { publisher, told } = createPublished();
     publisher.publishStep(sweptAt(randomUUID(), 100, 1));
     publisher.publishStep(sweptAt(randomUUID(), 101, 2));
     expect(told()).toEqual([101]);
   });
 
-  it("is complete as of a scan that found all, and not as of one that did not", () => {
+  it("is complete after a complete scan, and not after a partial one", () => {
     const { publisher } = createPublished();
     publisher.publishScan({ ...scanned(200), isComplete: false });
     expect(publisher.completeUntil).toBe(Number.NEGATIVE_INFINITY);
@@ -322,7 +326,7 @@ describe("publishing", () => {
     expect(publisher.completeUntil).toBe(300);
   });
 
-  it("wakes those whom it concerns", async () => {
+  it("notifies the followers of the tenant", async () => {
     const { publisher } = createPublished();
     const rung: string[] = [];
     for (const [name, tenantId] of Object.entries({ mine, theirs })) {
@@ -342,8 +346,8 @@ describe("publishing", () => {
   });
 });
 
-describe("a wakeup", () => {
-  it("ends a wait, also the next one where nobody waits, and once", async () => {
+describe("a signal", () => {
+  it("ends one wait, also a later one", async () => {
     const wakeup = createSignal();
     const waits = wakeup.wait();
     wakeup.notify();
@@ -361,7 +365,7 @@ describe("a wakeup", () => {
     await last;
   });
 
-  it("need not ring where a wait may last so long only", async () => {
+  it("is not needed for a wait with a timeout", async () => {
     await createSignal().wait(1);
   });
 });
@@ -383,8 +387,8 @@ const oldestCovered = (recent: ReturnType<typeof createRecentEvents>, newest: nu
     recent.covers(offsetNumbered(number)),
   );
 
-describe("the recent events of MongoDB", () => {
-  it("are as few as their number or their size asks for, but for the newest", () => {
+describe("the buffer of recent events", () => {
+  it("is limited by number and size, and always contains the newest event", () => {
     const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000 });
     const pushAll = (from: number, count: number, size: number) => {
       for (let number = from; number < from + count; number++) {
@@ -401,7 +405,7 @@ describe("the recent events of MongoDB", () => {
     expect(offset).toBe(offsetNumbered(14));
   });
 
-  it("are told to each tenant once and in their order, few at a time where they are large", () => {
+  it("returns the events of each tenant once and in order, fewer at a time if they are large", () => {
     const sizes = fc.oneof(fc.constant(10), fc.constant(300_000), fc.constant(1_500_000));
     const pushed = fc.record({ tenant: fc.constantFrom(...tenants), size: sizes });
     fc.assert(
