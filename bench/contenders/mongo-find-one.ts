@@ -4,7 +4,7 @@
  */
 import { createServer, type ServerResponse } from "node:http";
 import { type Binary, MongoClient, ReadConcern, UUID } from "mongodb";
-import { applicationsName } from "../../src/store/mongo/schema.js";
+import { applicationsName } from "../../src/store/mongo/collections.js";
 
 const { PORT, HOST, MONGODB_URI = "", MONGODB_DATABASE } = process.env;
 const client = await new MongoClient(MONGODB_URI).connect();

@@ -162,7 +162,7 @@ describe("doctor on MongoDB", () => {
     const broken = await examine(environment);
     expect(broken.code).toBe(1);
     expect(about(broken, "layout")).toEqual([
-      expect.stringMatching(/^fail applications lets other documents in/),
+      expect.stringMatching(/^fail applications has another validator/),
       'fail the index {"expires_at":1} of sessions is missing',
     ]);
     expect(await db.collection("sessions").indexExists("expires_at_1")).toBe(false);

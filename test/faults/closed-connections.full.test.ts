@@ -45,12 +45,13 @@ const callStore = () =>
 
 /** Moments at which a socket no longer works, and the driver does not know it yet. */
 const moments: Readonly<Record<string, (socket: Socket, call: () => void) => void>> = {
-  "has just ended": (socket, call) => socket.once("end", call),
-  "has just closed": (socket, call) => socket.once("finish", () => process.nextTick(call)),
+  "has just closed for writing": (socket, call) => socket.once("end", call),
+  "has just closed completely": (socket, call) =>
+    socket.once("finish", () => process.nextTick(call)),
 };
 
 it.each(Object.entries(moments))(
-  "fails a call that is sent on a connection which MongoDB %s",
+  "fails a call on a connection that MongoDB %s",
   async (_name, at) => {
     await Promise.all(times(20, callStore));
     const calls: Promise<unknown>[] = [];

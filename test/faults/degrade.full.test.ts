@@ -127,7 +127,7 @@ afterAll(async () => {
 describe.each(Object.keys(outages))("a service whose MongoDB %s", (name) => {
   const story = () => stories.get(name) as Promise<Story>;
 
-  it("answers every call while the store is away, and says that and when to try again", async () => {
+  it("responds to every call during the outage with an error and a retry delay", async () => {
     const { before, during } = await story();
     expect(new Set(before.map(({ outcome }) => outcome))).toEqual(new Set(["ok"]));
     expect(during.filter(({ outcome }) => outcome !== "unavailable")).toEqual([]);
@@ -136,13 +136,13 @@ describe.each(Object.keys(outages))("a service whose MongoDB %s", (name) => {
     console.info(`whose MongoDB ${name}: the slowest answer took ${Math.round(slowest)} ms`);
   });
 
-  it("stays alive, is not ready meanwhile, and works again by itself", async () => {
+  it("stays alive, reports not ready, and recovers without a restart", async () => {
     // The story ends only once every call works again and the service is ready.
     const { pages } = await story();
     expect(pages).toEqual([[200, 503, "1"]]);
   });
 
-  it("goes on with streams, or ends them with the reason, and leaves none silent", async () => {
+  it("continues streams or ends them with an error, and leaves none hanging", async () => {
     const { streamEnds } = await story();
     for (const end of streamEnds.filter((end) => end !== undefined)) {
       expect(end).toBe("store_unavailable");

@@ -78,9 +78,9 @@ function isDropped(lost: LostRequest, stoppedAt: number): boolean {
   return flushedAt < stoppedAt + farewell && !mayBeLost;
 }
 
-describe("a service under load that is told to stop", () => {
+describe("a service under load that receives SIGTERM", () => {
   it.each(["1", "2"])(
-    "answers all that was sent to it with WORKERS=%s, then ends with 0",
+    "responds to all requests with WORKERS=%s, then exits with 0",
     async (workers) => {
       for (let round = 0; round < repetitions({ quick: 1, full: 2 }); round++) {
         const { answers, lost, stoppedAt } = await stopUnderLoad(workers);
@@ -147,8 +147,8 @@ async function beginGrpc(session: ClientHttp2Session, key: string): Promise<() =
   };
 }
 
-describe("a service that is told to stop while it reads requests", () => {
-  it("refuses new connections, and answers what is under way", () =>
+describe("a service that receives SIGTERM while it reads requests", () => {
+  it("refuses new connections and completes open requests", () =>
     withFolder(async (DATA_DIR) => {
       const { url, port, firstKey, process } = await start({ ...environment, DATA_DIR });
       const session = connectHttp2(url);

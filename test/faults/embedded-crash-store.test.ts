@@ -42,7 +42,7 @@ function historiesOf(lines: readonly Told[]): Map<string, History> {
   return histories;
 }
 
-it("an embedded store whose process is killed while it writes opens with all that was acknowledged", async () => {
+it("reopens an embedded store with all acknowledged writes after its process was killed", async () => {
   const random = createRandom(3);
   const tenantId = randomUUID();
   const told = new Set<string>();

@@ -28,12 +28,12 @@ async function createKeys(url: string, manager: string): Promise<CrashLoadKeys> 
   return { manager, page, backend };
 }
 
-describe("a service on the embedded store that is killed while it writes", () => {
+describe("a service on the embedded store that is killed during writes", () => {
   it.each([
     ["1", 5, 1],
     ["2", 3, 2],
   ])(
-    "keeps all that it acknowledged, with WORKERS=%s, %i times",
+    "keeps all acknowledged writes, with WORKERS=%s, %i times",
     (WORKERS, kills, seed) =>
       withFolder(async (folder) => {
         const random = createRandom(seed);

@@ -46,7 +46,7 @@ async function createUntilRefused(
 }
 
 describe("a service whose disk is full", () => {
-  const title = "refuses writes with 503, goes on reading, and writes again when there is room";
+  const title = "refuses writes with 503, continues to read, and writes again when space is free";
   const canLimit = spawnSync("prlimit", ["--version"]).status === 0;
   itIf(canLimit, title, "prlimit is missing", () =>
     withFolder(async (folder) => {
@@ -81,12 +81,12 @@ describe("a service whose disk is full", () => {
   );
 });
 
-describe("a data folder that may not be written", () => {
+describe("a read-only data folder", () => {
   const command = commandBoundByModes();
   const bound = { prefix: command ?? [] };
   const title =
-    "stops the start with one line, changes nothing for a running service, and loses nothing";
-  const whyNot = "setpriv is missing, without which the superuser may write everywhere";
+    "fails the start with one line, does not affect a running service, and loses no data";
+  const whyNot = "setpriv is missing, and root can write everywhere";
   itIf(command !== undefined, title, whyNot, () =>
     withFolder(async (folder) => {
       const environment = { DATA_DIR: folder, PORT: "0" };

@@ -197,7 +197,7 @@ async function expectEnds(watched: readonly Watched[]): Promise<void> {
 
 const bothInstances = (key: string) => apis.map((api) => opens(api, key));
 
-describe.each(eachClock)("made by an instance whose clock is %s, the key", (_, at) => {
+describe.each(eachClock)("created by an instance whose clock is %s, the key", (_, at) => {
   const watched = new Map<string, Promise<readonly Watched[]>>();
 
   beforeAll(() => {
@@ -209,13 +209,13 @@ describe.each(eachClock)("made by an instance whose clock is %s, the key", (_, a
   });
 
   it.each(Object.keys(ways))(
-    "%s works until its end by the database's clock, and no longer, on every instance",
+    "%s works on every instance until its expiry by the database's clock, and no longer",
     async (way) => expectEnds((await watched.get(way)) as readonly Watched[]),
   );
 });
 
 describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
-  it("tells a guard when keys end, which answers from memory until then and no longer", async () => {
+  it("reports key expirations to a guard, which uses its cache until then and no longer", async () => {
     const guard = createGuard({ url: instances[at]?.url ?? "", key: root.key });
     await guard.ready();
     const sources = new Set<string>();
@@ -231,7 +231,7 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     await guard.close();
   });
 
-  it("takes an end that is ahead by the database's clock alone", async () => {
+  it("accepts an expiry that is in the future by the database's clock", async () => {
     const api = apis[at];
     expect(await create(api, "private", fromNow(minute))).toBeDefined();
     const late = await create(api, "private", justPast()).catch((error) => error);
@@ -249,7 +249,7 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     await authorize(() => fromNow(sessionMaxTtl - 5_000));
   });
 
-  it("gives an answer again for a day by the database's clock, whoever is asked", async () => {
+  it("repeats an idempotent response for a day by the database's clock, on every instance", async () => {
     const key = { key: root.key, headers: { "Idempotency-Key": `"answer-${at}"` } };
     const request = { name: "once", type: "private", permissions };
     const begun = clock.earliest();
@@ -265,7 +265,7 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     expect(anew.id).not.toBe(first.id);
   });
 
-  it("records what happened where it is found by its moment, on every instance", async () => {
+  it("records events that every instance finds by time", async () => {
     const since = justPast();
     const { id } = await create(apis[at], "private");
     for (const api of apis) {

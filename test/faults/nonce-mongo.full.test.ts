@@ -117,8 +117,8 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-describe("a nonce that many show at once, through every instance, while the primary changes", () => {
-  it("is spent by one call at most, and all others are told so or to try again", () => {
+describe("a nonce used concurrently on every instance while the primary changes", () => {
+  it("is accepted at most once, and all other calls get an error", () => {
     expect(opened.some(({ ends }) => ends.some((end) => unavailable.includes(end)))).toBe(true);
     expect(opened.filter(({ ends }) => count(ends, "done") > 1)).toEqual([]);
     const others = opened.flatMap(({ ends }) => ends).filter((end) => end !== "done");
@@ -128,7 +128,7 @@ describe("a nonce that many show at once, through every instance, while the prim
     expect(unexpected(answers, [])).toEqual([]);
   });
 
-  it("leaves a session that says whether it was authorized, also to callers that had no answer", async () => {
+  it("leaves a session whose state shows whether it was authorized", async () => {
     await Promise.all(
       opened.map(async (one, at) => {
         const { ends } = one;

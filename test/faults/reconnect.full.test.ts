@@ -18,9 +18,9 @@ const watchesPerSecond = 8;
 
 const mongo = useMongo();
 
-describe("a service that is called on and on", () => {
+describe("a service under steady load", () => {
   it.each(Object.entries(outages))(
-    "does not storm its MongoDB with connections when that %s, nor after",
+    "does not flood MongoDB with connections when MongoDB %s, nor afterwards",
     async (name, begin) => {
       const { proxy, server, close } = await startBlockableService(
         mongo.createDatabase().databaseName,

@@ -50,8 +50,8 @@ async function expectNoWord(past: Member, make: Make): Promise<void> {
   expect(asked.filter(({ end }) => !unavailable.includes(end))).toEqual([]);
 }
 
-describe("an instance that reaches only a primary of the past", () => {
-  it("does not take a key that was replaced through another", async () => {
+describe("an instance that is connected only to a former primary", () => {
+  it("refuses a key that was replaced on another instance", async () => {
     const { id, key } = await createApplication();
     const past = await cluster.mislead();
     await cluster.untilDone(cluster.informed, (api) =>
@@ -60,7 +60,7 @@ describe("an instance that reaches only a primary of the past", () => {
     await expectNoWord(past, (api) => api.whoAmI(key));
   });
 
-  it("does not allow anything to a key that was deleted through another", async () => {
+  it("refuses a key that was deleted on another instance", async () => {
     const { id, key } = await createApplication();
     const past = await cluster.mislead();
     await cluster.untilDone(cluster.informed, (api) =>
@@ -70,7 +70,7 @@ describe("an instance that reaches only a primary of the past", () => {
     await expectNoWord(past, (api) => api.checkAccess(cluster.keys.root, check));
   });
 
-  it("shows nothing as it was before a change that another acknowledged", async () => {
+  it("returns no state from before a change that another instance acknowledged", async () => {
     const { id } = await createApplication();
     const past = await cluster.mislead();
     const changed = { id, name: "changed", permissions: ["application:read"] };
@@ -83,7 +83,7 @@ describe("an instance that reaches only a primary of the past", () => {
     ]);
   });
 
-  it("is not ready, and reads nothing of what follows a look-up either", async () => {
+  it("is not ready, and fails the reads after a lookup too", async () => {
     const id = newId(Date.now());
     await until(() => isDone(misledStore.ping()));
     const past = await cluster.mislead();
@@ -102,7 +102,7 @@ describe("an instance that reaches only a primary of the past", () => {
   });
 });
 
-describe("of sessions that ended through another, an instance that reaches only a primary of the past", () => {
+describe("an instance connected only to a former primary, for sessions revoked on another instance", () => {
   const ways = Object.keys(sessionEnds);
   let story: SessionStory;
 
@@ -110,20 +110,20 @@ describe("of sessions that ended through another, an instance that reaches only 
     story = await tellSessionStory(cluster);
   });
 
-  it("takes the key of none, and says nothing about it", () => {
+  it("refuses every session key without details", () => {
     expect(story.isDeluded).toBe(true);
     expect(story.misledCalls).toHaveLength(2 * ways.length);
     expect(story.misledCalls.filter((end) => !unavailable.includes(end))).toEqual([]);
   });
 
-  it("allows nothing on a stream of checks that was open before, where the other refuses all", () => {
+  it("allows nothing on an access check stream that was open before, and the other instance denies all", () => {
     const { before, misled, informed } = story.checks;
     expect(before).toEqual(times(2, () => ways.map(() => true)));
     expect(misled).toEqual([expect.stringMatching(unavailable.join("|"))]);
     expect(informed).toEqual(ways.map(() => false));
   });
 
-  it("does not tell those who watch that they were told all, until it has told all", () => {
+  it("does not report completeness to watchers before it has delivered all changes", () => {
     const { watches, strangeEnds } = story;
     expect(watches).toEqual({ toldByInformed: ways, toldByMisledAtLast: ways, misledAbout: [] });
     expect(strangeEnds).toEqual([]);

@@ -74,8 +74,8 @@ async function startWithWrites() {
   }
 }
 
-describe("a service whose store is away", () => {
-  it("ends with 0 when it is told to stop, and says what it could not write", async () => {
+describe("a service whose store is unavailable", () => {
+  it("exits with 0 on SIGTERM, and logs the data it could not write", async () => {
     const services = await startWithWrites();
     const told = performance.now();
     for (const { service } of services) {

@@ -57,7 +57,7 @@ describe("lookup batches", () => {
 
     it("batches lookups during a load into the next load", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 60_000 });
+      const lookup = createBatcher(load, { maxWait: 60_000 });
       const first = lookup("a");
       await turn();
       const later = [];
@@ -76,7 +76,7 @@ describe("lookup batches", () => {
 
     it("continues with the next load after a failed one", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 60_000 });
+      const lookup = createBatcher(load, { maxWait: 60_000 });
       const first = lookup("a");
       await turn();
       const second = lookup("b");
@@ -89,7 +89,7 @@ describe("lookup batches", () => {
 
     it("waits for a hanging load no longer than its timeout", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 5 });
+      const lookup = createBatcher(load, { maxWait: 5 });
       void lookup("a");
       await turn();
       for (const count of [2, 3]) {
@@ -103,7 +103,7 @@ describe("lookup batches", () => {
 
     it("never uses a load that was sent before the lookup", async () => {
       const { loads, load } = createLoads();
-      const lookup = createBatcher(load, { patience: 0 });
+      const lookup = createBatcher(load, { maxWait: 0 });
       void lookup("a");
       await turn();
       const later = lookup("a");

@@ -6,18 +6,18 @@ import { anApplication } from "../contract/store/fixtures.js";
 import { withOptions } from "./mongo-uri.js";
 import { type Mongod, startMongod } from "./mongod.js";
 
-/** A mongod of its own, which can be made to fail, and a store with an application on it. */
+/** A dedicated mongod with injectable failures, and a store with one application. */
 export interface FailingMongo {
   readonly mongod: Mongod;
-  /** Not seen by `fail`. */
+  /** Not affected by `fail`. */
   readonly admin: MongoClient;
   readonly store: Store;
   readonly application: ApplicationRecord;
-  /** Makes commands of the store fail, by our name of which the server knows them. */
+  /** Makes commands of the store fail. The server identifies them by the app name. */
   fail(mode: unknown, data?: Document): Promise<Document>;
-  /** Makes the next command of a name take a second, and resolves to what resolves when it has come. */
+  /** Delays the next command of this name by a second. Returns a function that resolves when it arrives. */
   lag(command: string): Promise<() => Promise<unknown>>;
-  /** Opens a store that soon gives up on a server that does not answer. */
+  /** Opens a store with a short server selection timeout. */
   openImpatient(): Promise<Store>;
   stop(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface FailingMongo {
 export async function startFailingMongo(): Promise<FailingMongo> {
   const mongod = await startMongod();
   const admin = await new MongoClient(mongod.uri).connect();
-  // It finds sooner that the server is back.
+  // Detects a recovered server sooner.
   const uri = withOptions(mongod.uri, { heartbeatFrequencyMS: "500" });
   const store = await openMongoStore({ uri, database: "latchkey" });
   const fail: FailingMongo["fail"] = (mode, data = {}) =>

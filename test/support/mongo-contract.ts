@@ -3,10 +3,7 @@ import type { Clock, Store } from "../../src/store/port/store.js";
 import type { OpenStore, TestStore } from "../contract/store/subject.js";
 import { useMongo } from "./mongo.js";
 
-/**
- * Opens stores in MongoDB for the contract: a database and two handles on it
- * for all tests of a file, since to make them takes longer than most tests.
- */
+/** Opens stores for the contract. All tests of a file share one database and two stores, because creating them is slow. */
 export function useContractStores(): { open: OpenStore; openEmpty: OpenStore } {
   const mongo = useMongo();
   let db: Db | undefined;

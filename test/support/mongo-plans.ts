@@ -1,7 +1,7 @@
 import type { Db, Document } from "mongodb";
 import { profile } from "./mongo-profile.js";
 
-/** How MongoDB carries out a command. */
+/** How MongoDB executes a command. */
 export interface Plan {
   /** The command and its collection, such as `find applications`. */
   readonly command: string;
@@ -11,7 +11,7 @@ export interface Plan {
   readonly docsExamined: number;
 }
 
-/** The plans of the commands that work gives rise to, which are explained once it is done. */
+/** Runs work, then explains the plans of its commands. */
 export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const entry of await profile(db, work, atLeast)) {
@@ -31,7 +31,7 @@ export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1)
   return plans;
 }
 
-/** A command that the profiler saw, without what only goes for the call that it came with. */
+/** A profiled command without the fields of its original call. */
 function commandOf({ op, ns, command }: Document): Document {
   const collection = ns.slice(ns.indexOf(".") + 1);
   if (op === "remove") {
@@ -44,7 +44,7 @@ function commandOf({ op, ns, command }: Document): Document {
   return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith("$")));
 }
 
-/** All plans of an explanation: a pipeline has one for each collection that it reads. */
+/** All plans of an explanation. A pipeline has one for each collection. */
 function partsOf(explained: Document): Document[] {
   if (explained.queryPlanner) {
     return [explained];

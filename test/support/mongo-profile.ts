@@ -1,12 +1,9 @@
 import type { Db, Document } from "mongodb";
 
-/** On a busy machine the profiler misses commands now and then. */
+/** On a busy machine the profiler misses some commands. */
 const mostAttempts = 10;
 
-/**
- * The commands on our collections that work gives rise to, as the server's
- * profiler saw them. Works again where it saw fewer than there should be.
- */
+/** Runs work and returns its commands from the server's profiler. Repeats it if the profiler missed some. */
 export async function profile(
   db: Db,
   work: () => Promise<unknown>,

@@ -1,7 +1,7 @@
 import type { Db } from "mongodb";
 import { until } from "./until.js";
 
-/** Resolves when so many change streams are open on a database. */
+/** Resolves when `count` change streams are open on a database. */
 export function hasStreams(db: Db, count: number): Promise<void> {
   return until(async () => (await streamsOn(db)).length === count);
 }

@@ -1,7 +1,7 @@
 /** The MongoDB of this test run; see mongod.ts. */
 export const uri = process.env.MONGODB_TEST_URI ?? "";
 
-/** A URI with other options; it may name several hosts. */
+/** Sets options in a URI, which may have several hosts. */
 export function withOptions(base: string, options: Readonly<Record<string, string>>): string {
   const [address = "", query] = base.split("?");
   const params = new URLSearchParams(query);
@@ -11,7 +11,7 @@ export function withOptions(base: string, options: Readonly<Record<string, strin
   return `${address.replace(/^([a-z+]+:\/\/[^/]*)$/, "$1/")}?${params}`;
 }
 
-/** Timeouts that no test runs into: a busy machine may be slow, which is no failure of the database. */
+/** Long timeouts: a slow machine is not a failure of the database. */
 const longTimeouts = {
   connectTimeoutMS: "60000",
   serverSelectionTimeoutMS: "60000",
@@ -19,5 +19,5 @@ const longTimeouts = {
   waitQueueTimeoutMS: "60000",
 };
 
-/** The same, for a store that waits as long as a busy machine needs. */
+/** The same, with long timeouts for busy machines. */
 export const patientUri = withOptions(uri, longTimeouts);

@@ -6,15 +6,15 @@ import type { Clock, Store } from "../../src/store/port/store.js";
 import { patientUri, uri } from "./mongo-uri.js";
 
 export interface TestMongo {
-  /** A database of its own, which goes when the tests of the file are done. */
+  /** Creates a database that is dropped after the tests of the file. */
   createDatabase(): Db;
-  /** Opens a store, which is closed when the tests of the file are done. */
+  /** Opens a store that is closed after the tests of the file. */
   open(db: Db, options?: { uri?: string; clock?: Clock; eventRetention?: number }): Promise<Store>;
-  /** A database and a store by its clock, which the tests of the file share. Each test uses its own tenants. */
+  /** A database and a store shared by the tests of the file. Each test uses its own tenants. */
   shared(): Promise<{ readonly db: Db; readonly store: Store }>;
 }
 
-/** Gives the tests of a file access to MongoDB behind the store's back. */
+/** Gives the tests of a file direct access to MongoDB. */
 export function useMongo(): TestMongo {
   const databases: Db[] = [];
   const stores: Store[] = [];

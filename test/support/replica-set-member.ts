@@ -7,11 +7,11 @@ import { dieWithUs } from "./guardian.js";
 import { type MongodBinary, mongodArgs } from "./mongod.js";
 import { until } from "./until.js";
 
-/** A member of a replica set, which all others, and all clients, reach over a bridge. */
+/** A member of a replica set. Other members and clients connect to it over a bridge. */
 export interface Member {
-  /** The name by which the set knows it. */
+  /** Its name in the replica set configuration. */
   readonly host: string;
-  /** The name under which it comes to the bridges of the others. */
+  /** Its name at the bridges of the other members. */
   readonly name: string;
   readonly bridge: Bridge;
   isRunning(): boolean;
@@ -19,7 +19,7 @@ export interface Member {
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Sends a command to this member alone, past its bridge. */
+  /** Sends a command directly to this member, without the bridge. */
   command(command: Document, serverSelectionTimeoutMS?: number): Promise<Document>;
 }
 
@@ -89,15 +89,12 @@ export async function createMember({ binary, port, folder, set }: MemberOptions)
   };
 }
 
-/** A member that follows another one which is cut off notices it in a second, not in five. */
+/** A member detects a disconnected sync source in one second instead of five. */
 const quickSync = ["--setParameter", "oplogNetworkTimeoutBufferSeconds=1"];
 
 const nameOf = (port: number | string) => `member ${port}`;
 
-/**
- * A mongod that lets tests ask for failures says with its greeting who it is;
- * a client is known by its appName.
- */
+/** With failure injection enabled, a mongod identifies itself in its hello. A client is identified by its appName. */
 function callerIn(firstBytes: Buffer): string {
   const text = firstBytes.toString("latin1");
   const [, port] = /hostInfo\0.{4}[^\0]*:(\d+)\0/s.exec(text) ?? [];

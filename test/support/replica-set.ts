@@ -8,29 +8,29 @@ import { findMongod } from "./mongod.js";
 import { createMember, type Member } from "./replica-set-member.js";
 import { hangTimeout, until } from "./until.js";
 
-/** A replica set of real mongods, in which a test can do what happens to real ones. */
+/** A replica set of real mongods with injectable faults. */
 export interface ReplicaSet {
   readonly members: readonly Member[];
-  /** How long members wait for a primary that is silent before they elect another, in milliseconds. */
+  /** The election timeout in milliseconds. */
   readonly electionTimeout: number;
-  /** Leads a client to the set that is known by this name to {@link cutOff}. */
+  /** The URI of the set for a client, whose name {@link cutOff} accepts. */
   uriFor(client: string): string;
-  /** The member that is primary to a majority, once there is one. */
+  /** Resolves with the primary of the majority. */
   primary(): Promise<Member>;
-  /** Cuts a member off from all others, so that nothing passes in either direction. */
+  /** Disconnects a member from all others in both directions. */
   isolate(member: Member, how?: Blockade): void;
-  /** Cuts a client off from a member. */
+  /** Disconnects a client from a member. */
   cutOff(client: string, member: Member): void;
-  /** Makes a member primary at once, where a majority can hear it. */
+  /** Makes a member primary immediately. It must be connected to a majority. */
   stepUp(member: Member): Promise<void>;
-  /** Undoes all that keeps anyone from anyone, and starts who is dead. */
+  /** Restores all connections and restarts killed members. */
   heal(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const setName = "faults";
 
-/** Starts three members, which die with this process. */
+/** Starts three members, which exit with this process. */
 export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaSet> {
   const binary = await findMongod();
   const folder = await mkdtemp(join(tmpdir(), "latchkey-replica-set-"));
@@ -66,18 +66,18 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
         settings: {
           electionTimeoutMillis: electionTimeout,
           heartbeatIntervalMillis: 500,
-          // A new primary does not wait for what the one before may have kept to itself.
+          // A new primary does not wait for writes of the former one.
           catchUpTimeoutMillis: 0,
         },
       },
     };
     await first.command(initiate, hangTimeout);
-    // An election by itself would wait for the election timeout first.
+    // A normal election would first wait for the election timeout.
     await stepUp(first);
   }
 
   async function stepUp(member: Member): Promise<void> {
-    // It may still be busy hearing that the one before is gone, or yield to another at once.
+    // The step-up may fail at first, or another member may take over.
     await until(
       async () =>
         (await isDone(member.command({ replSetStepUp: 1 }))) &&
@@ -137,13 +137,13 @@ async function revive(member: Member): Promise<void> {
   }
 }
 
-/** Whether a member has a primary, or is one, and all the data that it needs to serve. */
+/** Whether a member is in sync and is or has a primary. */
 async function isWell(member: Member): Promise<boolean> {
   const { isWritablePrimary, secondary, primary } = await statusOf(member);
   return primary !== undefined && Boolean(isWritablePrimary || secondary);
 }
 
-/** Of several that take themselves for primary, the one that was elected last is. */
+/** If several members regard themselves as primary, the last elected one is. */
 async function primaryOf(members: readonly Member[]): Promise<Member | undefined> {
   const states = await Promise.all(members.map(statusOf));
   const terms = states.map(({ isWritablePrimary, electionId }) =>

@@ -1,5 +1,6 @@
-import type { Collection, Document, Sort } from "mongodb";
+import type { ClientSession, Collection, Document, Sort } from "mongodb";
 import { foldName } from "../port/applications.js";
+import type { ApplicationRecord } from "../port/records.js";
 import type {
   ApplicationFilter,
   ApplicationPage,
@@ -7,11 +8,11 @@ import type {
   ListQuery,
   Place,
 } from "../port/store.js";
+import { byExpiry, byManager, byTenant, managerFilter, searchIndexes } from "./collections.js";
 import type { FreshRead } from "./connect.js";
-import { type ApplicationDocument, date, present, toApplication, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { byExpiry, byTenant, searches } from "./schema.js";
-import { alive, expired, type Time } from "./time.js";
+import { type ApplicationDocument, date, omitUndefined, toApplication, uuid } from "./documents.js";
+import { callDriver, limits, limitsIn } from "./driver-call.js";
+import { expiredByIndex, notExpired, type Time } from "./time.js";
 
 interface ApplicationList {
   readonly documents: Collection<ApplicationDocument>;
@@ -19,7 +20,7 @@ interface ApplicationList {
   readonly freshRead: FreshRead;
 }
 
-/** Reads applications of a tenant, in the order that is asked for. */
+/** Lists applications of a tenant in the requested order. */
 export async function listApplications(
   list: ApplicationList,
   query: ListQuery,
@@ -28,9 +29,9 @@ export async function listApplications(
   const { documents, time, freshRead } = list;
   const { size, from, order = "newest" } = query;
   const skip = "page" in from ? (from.page - 1) * size : 0;
-  const filter = { ...among(query), ...alive(time) };
-  const options = { sort: sorts[order], skip, limit: size + 1, hint: indexOf(query) };
-  const found = await reach(() =>
+  const filter = { ...toFilter(query), ...notExpired(time) };
+  const options = { sort: sorts[order], skip, limit: size + 1, hint: indexFor(query) };
+  const found = await callDriver(() =>
     documents.find(filter, { ...options, signal, ...limits, ...freshRead() }).toArray(),
   );
   const items = found.slice(0, size).map(toApplication);
@@ -38,8 +39,8 @@ export async function listApplications(
   if (!("page" in from)) {
     return { items, more };
   }
-  // The page may know by itself how many there are. Otherwise the count,
-  // taken a moment later, must not contradict it.
+  // The last page gives the total. Otherwise the count, which is taken slightly
+  // later, must not contradict the page.
   const seen = skip + items.length;
   if (!more && (items.length > 0 || skip === 0)) {
     return { items, more, total: seen };
@@ -48,21 +49,21 @@ export async function listApplications(
   return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
 }
 
-/** Counts in the index; only what has expired and is not yet swept, which is little, is read. */
+/** Counts in the index. Reads only expired documents that are not deleted yet, which are few. */
 async function count(
   { documents, time, freshRead }: ApplicationList,
   query: ListQuery,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const all = among(query);
+  const all = toFilter(query);
   const reading = { signal, ...limits, ...freshRead() };
-  const [there, gone] = await Promise.all([
-    reach(() => documents.countDocuments(all, { hint: indexOf(query), ...reading })),
-    reach(() =>
-      documents.countDocuments({ ...all, ...expired(time) }, { hint: byExpiry, ...reading }),
+  const [stored, expired] = await Promise.all([
+    callDriver(() => documents.countDocuments(all, { hint: indexFor(query), ...reading })),
+    callDriver(() =>
+      documents.countDocuments({ ...all, ...expiredByIndex(time) }, { hint: byExpiry, ...reading }),
     ),
   ]);
-  return Math.max(there - gone, 0);
+  return Math.max(stored - expired, 0);
 }
 
 const sorts: Readonly<Record<ListOrder, Sort>> = {
@@ -72,30 +73,30 @@ const sorts: Readonly<Record<ListOrder, Sort>> = {
   last_used_at: { idle_since: 1, _id: 1 },
 };
 
-/** The index that is in the order asked for, and of those the one that says most. */
-function indexOf({ ids, filter = {}, order = "newest" }: ListQuery) {
+/** The most selective index with the requested order. */
+function indexFor({ ids, filter = {}, order = "newest" }: ListQuery) {
   if (order !== "newest") {
-    return searches[order];
+    return searchIndexes[order];
   }
   if (ids) {
     return byTenant;
   }
   if (filter.permission !== undefined) {
-    return searches.permission;
+    return searchIndexes.permission;
   }
   if (filter.disabled) {
-    return searches.disabled;
+    return searchIndexes.disabled;
   }
-  return filter.type === undefined ? byTenant : searches.type;
+  return filter.type === undefined ? byTenant : searchIndexes.type;
 }
 
-function among({ tenantId, ids, filter = {}, order = "newest", from }: ListQuery): Document {
+function toFilter({ tenantId, ids, filter = {}, order = "newest", from }: ListQuery): Document {
   const place = "page" in from ? undefined : from;
   const conditions = [
     ...conditionsOf(filter),
     ...(order === "expires_at" ? [{ expires_at: { $exists: true } }] : []),
     ...(ids ? [{ _id: { $in: ids.map(uuid) } }] : []),
-    ...(place ? behind(place, order) : []),
+    ...(place ? after(place, order) : []),
   ];
   return { tenant_id: uuid(tenantId), ...(conditions.length > 0 && { $and: conditions }) };
 }
@@ -103,7 +104,7 @@ function among({ tenantId, ids, filter = {}, order = "newest", from }: ListQuery
 function conditionsOf(filter: ApplicationFilter): Document[] {
   const { type, disabled, permission, namePrefix, expiresBefore, lastUsedBefore } = filter;
   const prefix = namePrefix === undefined ? undefined : foldName(namePrefix);
-  const fields = present({
+  const fields = omitUndefined({
     type,
     disabled: disabled === false ? { $ne: true } : disabled,
     held_permissions: permission,
@@ -114,24 +115,37 @@ function conditionsOf(filter: ApplicationFilter): Document[] {
   return Object.entries(fields).map(([name, condition]) => ({ [name]: condition }));
 }
 
-/** What follows a place. The first condition says the same less exactly, so that the index can start there. */
-function behind({ after, value }: Place, order: ListOrder): Document[] {
+/** Matches what follows a place in the list. */
+function after({ after, value }: Place, order: ListOrder): Document[] {
   const id = uuid(after);
   switch (order) {
     case "newest":
       return [{ _id: { $lt: id } }];
     case "name":
-      return behindValue("folded_name", value, id);
+      return afterValue("folded_name", value, id);
     case "expires_at":
-      return behindValue("expires_at", date(Number(value)), id);
+      return afterValue("expires_at", date(Number(value)), id);
     case "last_used_at":
-      return behindValue("idle_since", date(Number(value)), id);
+      return afterValue("idle_since", date(Number(value)), id);
   }
 }
 
-function behindValue(field: string, value: unknown, id: unknown): Document[] {
+/** The first condition is redundant: with it, the index scan starts at the value. */
+function afterValue(field: string, value: unknown, id: unknown): Document[] {
   return [
     { [field]: { $gte: value } },
     { $or: [{ [field]: { $gt: value } }, { [field]: value, _id: { $gt: id } }] },
   ];
+}
+
+/** Finds another application that manages the same tenant and matches a filter. */
+export function findOtherManager(
+  documents: Collection<ApplicationDocument>,
+  { id, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
+  filter: Document,
+  session: ClientSession | undefined,
+): Promise<Pick<ApplicationDocument, "_id"> | null> {
+  const others = { tenant_id: uuid(tenantId), disabled: { $ne: true }, _id: { $ne: uuid(id) } };
+  const options = { projection: { _id: 1 }, hint: byManager, ...limitsIn(session) } as const;
+  return callDriver(() => documents.findOne({ ...others, ...managerFilter, ...filter }, options));
 }

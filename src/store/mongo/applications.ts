@@ -5,7 +5,8 @@ import { foldName, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import type { ApplicationStore } from "../port/store.js";
-import { listApplications } from "./application-queries.js";
+import { findOtherManager, listApplications } from "./application-queries.js";
+import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
@@ -14,20 +15,17 @@ import {
   hash,
   keyFields,
   literal,
-  literalOrGone,
+  literalOrRemove,
   long,
   toApplication,
   uuid,
 } from "./documents.js";
+import { callDriver, limits, limitsIn } from "./driver-call.js";
 import { createFindForeign } from "./foreign-keys.js";
-import { insert } from "./insert.js";
-import { noteUses } from "./last-used.js";
+import { recordUses } from "./last-used.js";
 import { createLookup } from "./lookup.js";
-import { findOtherManager } from "./managers.js";
-import { limits, limitsIn, reach } from "./reach.js";
-import { byExpiry } from "./schema.js";
-import type { SessionSweep } from "./session-cleanup.js";
-import { alive, expired, someAlive, type Time } from "./time.js";
+import type { SessionCleanup } from "./session-cleanup.js";
+import { expiredByIndex, insert, notExpired, notExpiredByIndex, type Time } from "./time.js";
 import type { Transactions } from "./transactions.js";
 
 interface ApplicationStoreOptions {
@@ -35,36 +33,39 @@ interface ApplicationStoreOptions {
   readonly time: Time;
   readonly freshRead: FreshRead;
   readonly transactions: Transactions;
-  readonly sessionSweep: SessionSweep;
+  readonly sessionCleanup: SessionCleanup;
 }
 
 export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
-  const { documents, time, freshRead, transactions, sessionSweep } = options;
+  const { documents, time, freshRead, transactions, sessionCleanup } = options;
   const find = createLookup(documents, time, freshRead, toApplication);
 
-  /** Reads an application as it is now, and the present moment with it. */
+  /** Reads an application together with the current time. */
   async function readNow(tenantId: string, id: string, session: ClientSession | undefined) {
-    const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
+    const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
     const pipeline = [{ $match: filter }, { $replaceWith: { document: "$$ROOT", now: time() } }];
     type Read = { document: ApplicationDocument; now: Date };
-    const [read] = await reach(() =>
+    const [read] = await callDriver(() =>
       documents.aggregate<Read>(pipeline, limitsIn(session)).toArray(),
     );
     return read && { current: toApplication(read.document), now: read.now.getTime() };
   }
 
-  const moments = () => ({ created_at: time(), idle_since: time() });
+  const timestamps = () => {
+    const now = time();
+    return { created_at: now, key_created_at: now, idle_since: now };
+  };
 
-  /** Matches an application while it is as it was read. */
+  /** Matches an application unless it has changed since it was read. */
   const unchanged = ({ id, tenantId, version }: ApplicationRecord) => ({
     _id: uuid(id),
     tenant_id: uuid(tenantId),
     version,
-    ...alive(time),
+    ...notExpired(time),
   });
 
   return {
-    async create(application, trail) {
+    async create(application, audit) {
       const fields = {
         _id: uuid(application.id),
         tenant_id: uuid(application.tenantId),
@@ -82,28 +83,30 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         session_quota: application.sessionQuota,
         version: 1,
       };
-      const created = await transactions.change(application.id, trail, async (session) =>
-        toApplication(await insert(documents, fields, moments(), session)),
+      const created = await transactions.change(application.id, audit, async (session) =>
+        toApplication(await insert(documents, fields, timestamps(), session)),
       );
       return created as ApplicationRecord;
     },
 
     async isEmpty() {
       const first = { projection: { _id: 1 }, hint: byExpiry, ...limits };
-      return (await reach(() => documents.findOne(someAlive(time), first))) === null;
+      return (await callDriver(() => documents.findOne(notExpiredByIndex(time), first))) === null;
     },
 
     find,
 
-    // They start in one turn, so that they share their finds.
+    // They start in the same tick, so that they share one query.
     findMany: (ids) => Promise.all(ids.map(find)),
 
     async findExpired(id) {
       if (!isId(id)) {
         return undefined;
       }
-      const filter = { _id: uuid(id), ...expired(time) };
-      const found = await reach(() => documents.findOne(filter, { ...limits, ...freshRead() }));
+      const filter = { _id: uuid(id), ...expiredByIndex(time) };
+      const found = await callDriver(() =>
+        documents.findOne(filter, { ...limits, ...freshRead() }),
+      );
       return found ? toApplication(found) : undefined;
     },
 
@@ -111,13 +114,13 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     list: (query, signal) => listApplications(options, query, signal),
 
-    async update(tenantId, id, change, trail) {
+    async update(tenantId, id, change, audit) {
       let before: ApplicationRecord | undefined;
-      const changed = await transactions.change(id, trail, async (session, settled) => {
+      const changed = await transactions.change(id, audit, async (session, confirmReads) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
-            await settled();
+            await confirmReads();
             return undefined;
           }
           before = read.current;
@@ -127,7 +130,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
             await lockOtherManager(documents, before, time, session);
           }
           const fields = fieldsOf(wanted, before);
-          const after = await reach(() =>
+          const after = await callDriver(() =>
             documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
               returnDocument: "after",
               ...limitsIn(session),
@@ -139,17 +142,17 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
       });
       if (changed && before && changed.sessionEpoch > before.sessionEpoch) {
-        sessionSweep.start(uuid(id), changed.sessionEpoch);
+        sessionCleanup.start(uuid(id), changed.sessionEpoch);
       }
       return changed;
     },
 
-    async delete(tenantId, id, check, trail) {
-      const deleted = await transactions.change(id, trail, async (session, settled) => {
+    async delete(tenantId, id, check, audit) {
+      const deleted = await transactions.change(id, audit, async (session, confirmReads) => {
         for (;;) {
           const read = await readNow(tenantId, id, session);
           if (!read) {
-            await settled();
+            await confirmReads();
             return undefined;
           }
           check?.(read.current);
@@ -157,7 +160,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
             await lockOtherManager(documents, read.current, time, session);
           }
           const filter = unchanged(read.current);
-          const { deletedCount } = await reach(() =>
+          const { deletedCount } = await callDriver(() =>
             documents.deleteOne(filter, limitsIn(session)),
           );
           if (deletedCount === 1) {
@@ -166,16 +169,16 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
       });
       if (deleted) {
-        sessionSweep.start(uuid(id));
+        sessionCleanup.start(uuid(id));
       }
       return deleted !== undefined;
     },
 
-    noteUses: (uses) => noteUses(documents, uses),
+    noteUses: (uses) => recordUses(documents, uses),
   };
 }
 
-/** What a change writes, as expressions. */
+/** The fields that a change writes, as expressions. */
 function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
   const { permissions = current.permissions, rules = current.rules } = change;
   const isGranting = change.permissions !== undefined || change.rules !== undefined;
@@ -193,15 +196,15 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
       version: long(current.version + 1),
     }),
     ...(change.sessionQuota !== undefined &&
-      literalOrGone({ session_quota: change.sessionQuota ?? undefined })),
-    ...(change.keys && literalOrGone(keyFields(change.keys))),
+      literalOrRemove({ session_quota: change.sessionQuota ?? undefined })),
+    ...(change.keys && literalOrRemove(keyFields(change.keys))),
   };
 }
 
 /**
- * Makes sure, before an application stops managing its tenant, that another
- * one still does when the transaction is committed. To write to that one is
- * what makes two such transactions conflict that rely on each other's.
+ * Before an application stops managing its tenant, ensures that another manager
+ * exists when the transaction commits. Writing to the other one makes two
+ * transactions conflict that rely on each other's manager.
  */
 async function lockOtherManager(
   documents: Collection<ApplicationDocument>,
@@ -209,10 +212,10 @@ async function lockOtherManager(
   time: Time,
   session: ClientSession | undefined,
 ): Promise<void> {
-  const other = await findOtherManager(documents, application, someAlive(time), session);
+  const other = await findOtherManager(documents, application, notExpiredByIndex(time), session);
   if (!other) {
     throw new LastManager();
   }
   const lock = { $set: { manager_lock: new ObjectId() } };
-  await reach(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
+  await callDriver(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
 }

@@ -1,17 +1,18 @@
+/** Writes events and creates their ids. */
 import type { ClientSession, Collection } from "mongodb";
 import { newId } from "../../lib/uuid.js";
 import type { NewEvent } from "../port/events.js";
 import type { Clock } from "../port/store.js";
+import { callDriver, limits } from "./driver-call.js";
 import { type EventDocument, toEventFields } from "./event-documents.js";
-import { limits, reach } from "./reach.js";
 import type { Time } from "./time.js";
 
 export interface EventWriter {
-  /** Adds events in their order, in one command. */
+  /** Adds events in the given order, with one command. */
   insert(events: readonly NewEvent[], session?: ClientSession): Promise<void>;
 }
 
-/** The ids are made by the clock of the instance, and the moments by that of the store. */
+/** The ids use the clock of the instance, the timestamps use the clock of the store. */
 export function createEventWriter(
   documents: Collection<EventDocument>,
   time: Time,
@@ -25,7 +26,7 @@ export function createEventWriter(
         return;
       }
       const at = time();
-      // An insert takes no expressions such as the database's time; an upsert does.
+      // An insert accepts no expressions such as the database's time, but an upsert does.
       const writes = events.map((event) => {
         const fields = toEventFields(nextId(), event);
         return {
@@ -36,17 +37,19 @@ export function createEventWriter(
           },
         };
       });
-      await reach(() => documents.bulkWrite(writes, { ...(session && { session }), ...limits }));
+      await callDriver(() =>
+        documents.bulkWrite(writes, { ...(session && { session }), ...limits }),
+      );
     },
   };
 }
 
-/** How many ids a millisecond has: as many as there are values of the three digits behind the version. */
-const idsOfMillisecond = 0x1000;
+/** The number of values of the three hexadecimal digits after the version. */
+const idsPerMillisecond = 0x1000;
 
 /**
- * Makes UUIDs of version 7, each of which sorts after the one before: within a
- * millisecond they are counted, and one that is full lends from the next.
+ * Creates UUIDs of version 7 in ascending order. Ids of the same millisecond
+ * have a counter; when it overflows, they use the next millisecond.
  */
 export function createEventIds(clock: Clock): () => string {
   let moment = 0;
@@ -58,14 +61,14 @@ export function createEventIds(clock: Clock): () => string {
       [moment, count] = [now, 0];
     } else {
       count++;
-      [moment, count] = count < idsOfMillisecond ? [moment, count] : [moment + 1, 0];
+      [moment, count] = count < idsPerMillisecond ? [moment, count] : [moment + 1, 0];
     }
     const id = newId(moment);
     return `${id.slice(0, 15)}${count.toString(16).padStart(3, "0")}${id.slice(18)}`;
   };
 }
 
-/** The least UUID that may be made at a moment. */
+/** The lowest possible UUID of a moment. */
 export function firstIdAt(moment: number): string {
   const digits = Math.max(moment, 0).toString(16).padStart(12, "0");
   return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;

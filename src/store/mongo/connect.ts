@@ -6,14 +6,12 @@ import {
   type TopologyDescription,
 } from "mongodb";
 import type { Reads } from "../../config/settings.js";
-import { limits, reach } from "./reach.js";
-import { applicationsName, prepareSchema, readDataId } from "./schema.js";
+import { applicationsName } from "./collections.js";
+import { callDriver, limits } from "./driver-call.js";
+import { IncompatibleSchema, prepareSchema, readDataId } from "./prepare-schema.js";
 import { clientName } from "./transaction-retry.js";
 
-/**
- * With these a dead or frozen primary is noticed in seconds; the driver's own
- * would hang for half a minute.
- */
+/** Detect a dead or frozen primary within seconds. With the driver's defaults, calls hang for half a minute. */
 const defaultOptions: MongoClientOptions = {
   appName: "latchkey",
   connectTimeoutMS: 2_000,
@@ -28,38 +26,40 @@ export interface Connection {
   readonly freshRead: FreshRead;
 }
 
-/** Connects, with our defaults for what the URI leaves open. */
+/** Connects with our defaults, which options in the URI override. */
 export async function connect(uri: string, reads: Reads): Promise<Connection> {
-  const client = createClient(uri, unlessGiven(uri, defaultOptions));
+  const client = createClient(uri, withoutGiven(uri, defaultOptions));
   const freshRead = createFreshRead(client, reads);
   await open(client, uri);
   return { client, freshRead };
 }
 
 /**
- * Makes or migrates the schema, over a connection that waits: an index on many
- * documents takes its time. Answers the id of the data.
+ * Prepares the schema and returns the id of the data. Uses a connection without
+ * a socket timeout, because building an index on many documents takes long.
  */
 export async function prepare(
   uri: string,
   database: string,
   eventRetention: number,
 ): Promise<string> {
-  const client = createClient(uri, { ...unlessGiven(uri, defaultOptions), socketTimeoutMS: 0 });
+  const client = createClient(uri, { ...withoutGiven(uri, defaultOptions), socketTimeoutMS: 0 });
   await open(client, uri);
   try {
     const hello = await client.db("admin").command({ hello: 1 });
     if (!hello.setName && hello.msg !== "isdbgrid") {
-      throw new Error("it is not a replica set");
+      throw new Error("not a replica set");
     }
     const db = client.db(database, { writeConcern: { w: "majority" } });
     await prepareSchema(db, eventRetention);
     return await readDataId(db);
   } catch (cause) {
-    const what = `The database ${database} at ${hosts(uri)} cannot be prepared`;
+    const what = `Cannot prepare the database ${database} at ${hosts(uri)}`;
     const hint =
-      "it needs mongod with --replSet (one member will do) and a user with the roles readWrite and dbAdmin";
-    throw problem(what, hint, cause);
+      cause instanceof IncompatibleSchema
+        ? "use an empty database"
+        : "run mongod with --replSet (one member is enough) and grant the user the roles readWrite and dbAdmin";
+    throw operatorError(what, hint, cause);
   } finally {
     await client.close();
   }
@@ -71,9 +71,9 @@ async function open(client: MongoClient, uri: string): Promise<void> {
   } catch (cause) {
     const hint =
       cause instanceof MongoServerError
-        ? "check user and password in MONGODB_URI"
-        : "check that it runs, that it has a primary, and that MONGODB_URI names it";
-    throw problem(`MongoDB at ${hosts(uri)} cannot be reached`, hint, cause);
+        ? "check the user and password in MONGODB_URI"
+        : "check that it is running, that it has a primary, and that MONGODB_URI is correct";
+    throw operatorError(`MongoDB at ${hosts(uri)} cannot be reached`, hint, cause);
   }
 }
 
@@ -82,17 +82,18 @@ function createClient(uri: string, options: MongoClientOptions): MongoClient {
     const driverInfo = { name: clientName };
     return new MongoClient(uri, { ...options, retryWrites: true, driverInfo });
   } catch (cause) {
-    const hint = "it should look like mongodb://user:password@host:27017/?replicaSet=name";
-    throw problem("MONGODB_URI is not a connection string for MongoDB", hint, cause);
+    const hint = "expected a form like mongodb://user:password@host:27017/?replicaSet=name";
+    throw operatorError("MONGODB_URI is not a valid MongoDB connection string", hint, cause);
   }
 }
 
-const longestReason = 200;
+const maxReasonLength = 200;
 
-/** One sentence for the operator. It holds the reasons of the driver, which repeat no secrets. */
-function problem(what: string, hint: string, cause: unknown): Error {
-  const words = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
-  const reason = words.length > longestReason ? `${words.slice(0, longestReason)}…` : words;
+/** One sentence for the operator. The driver's messages contain no secrets. */
+function operatorError(what: string, hint: string, cause: unknown): Error {
+  const message = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
+  const reason =
+    message.length > maxReasonLength ? `${message.slice(0, maxReasonLength)}…` : message;
   return new Error(`${what} (${reason}): ${hint}.`, { cause });
 }
 
@@ -102,7 +103,7 @@ function hosts(uri: string): string {
   return address.replace(/^.*@/s, "").replace(/\/.*/s, "");
 }
 
-function unlessGiven(uri: string, defaults: MongoClientOptions): MongoClientOptions {
+function withoutGiven(uri: string, defaults: MongoClientOptions): MongoClientOptions {
   const query = new URLSearchParams(uri.slice(uri.indexOf("?") + 1));
   const given = new Set([...query.keys()].map((name) => name.toLowerCase()));
   return Object.fromEntries(
@@ -110,16 +111,16 @@ function unlessGiven(uri: string, defaults: MongoClientOptions): MongoClientOpti
   );
 }
 
-/** The options of such a read, for as long as they hold: asked for with each. */
+/** Returns the options for a read that must see all acknowledged writes. Call it for every read. */
 export type FreshRead = () => { readonly readConcern: ReadConcern };
 
 const linearizable = { readConcern: new ReadConcern("linearizable") };
 const majority = { readConcern: new ReadConcern("majority") };
 
 /**
- * Tells how to read over a client, which has yet to connect. Where one member
- * is the whole set nobody can have replaced it, and a majority read says the
- * same; a linearizable one would wait there for the next sync of its journal.
+ * Must be called before the client connects. In a replica set of one member, no
+ * other primary can exist and a majority read is as fresh; a linearizable read
+ * would wait for the next journal sync.
  */
 export function createFreshRead(client: MongoClient, reads: Reads): FreshRead {
   let isAlone = false;
@@ -134,13 +135,13 @@ function hasOneMember({ servers }: TopologyDescription): boolean {
   return others.length === 0 && server?.type === "RSPrimary" && server.allHosts.length === 1;
 }
 
-/** Whether a database holds a store, whatever its schema; to find out makes nothing in it. */
+/** Whether a database contains a store, of any schema. Creates nothing in it. */
 export async function holdsStore(uri: string, database: string): Promise<boolean> {
   const { client } = await connect(uri, "majority");
   try {
     const named = { name: applicationsName };
     const collections = client.db(database).listCollections(named, { nameOnly: true, ...limits });
-    return (await reach(() => collections.toArray())).length > 0;
+    return (await callDriver(() => collections.toArray())).length > 0;
   } finally {
     await client.close();
   }

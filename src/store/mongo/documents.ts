@@ -9,42 +9,38 @@ import { idFromBytes } from "../../lib/uuid.js";
 import type { Change } from "../port/changes.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../port/records.js";
 
-/**
- * An application. The newest key lies in fields of its own, where instances of
- * an older version find and replace its hash; they know of no other key. What
- * may be absent is absent from documents that they made.
- */
+/** An application. Its newest key has fields of its own, so that creating and using it writes no array. */
 export interface ApplicationDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
   readonly name: string;
   readonly type: ApplicationType;
+  /** Empty if the application has no key; then the other `key_` fields are absent. */
   readonly key_hash: Binary;
-  /** Absent: the id of the application. */
   readonly key_id?: Binary;
-  /** Absent: when the application was created. */
   readonly key_created_at?: Date;
   readonly key_expires_at?: Date;
   readonly key_last_used_at?: Date;
   readonly key_foreign?: boolean;
   /** Newest first. */
   readonly older_keys?: readonly OlderKeyDocument[];
-  /** The `key_hash` of the newest key that these were put beside. */
-  readonly older_than?: Binary;
-  /** The hashes of those keys that are foreign, to find it by. */
+  /** The hashes of the foreign keys, for lookups. */
   readonly foreign_hashes?: readonly Binary[];
   readonly permissions: readonly string[];
   readonly rules: readonly RuleRecord[];
-  /** The name as it is searched and ordered by. */
-  readonly folded_name?: string;
-  /** When it was last used, or made. */
-  readonly idle_since?: Date;
-  /** All permissions, be they of rules or not, once each. */
-  readonly held_permissions?: readonly string[];
+  /** The name in the form used for searching and sorting. */
+  readonly folded_name: string;
+  /** The last use, or the creation if it was never used. */
+  readonly idle_since: Date;
+  /** All permissions, direct and from rules, without duplicates. */
+  readonly held_permissions: readonly string[];
+  /** Default: empty. */
   readonly allowed_origins?: readonly string[];
+  /** Default: empty. */
   readonly allowed_cidrs?: readonly string[];
+  /** Default: false. */
   readonly disabled?: boolean;
-  /** Absent: 0. */
+  /** Default: 0. */
   readonly session_epoch?: number;
   readonly session_quota?: number;
   readonly created_at: Date;
@@ -53,9 +49,9 @@ export interface ApplicationDocument {
   readonly modified_by?: Binary;
   readonly expires_at?: Date;
   readonly last_used_at?: Date;
-  /** Written anew by a change of another application that relies on this one to manage the tenant: it is no change of this one. */
+  /** Changed when another application stops managing the tenant and relies on this one. Not a change of this application. */
   readonly manager_lock?: ObjectId;
-  /** Counts the changes, so that one is never made on top of another unseen. */
+  /** Incremented by every change, for optimistic concurrency. */
   readonly version: number;
 }
 
@@ -72,8 +68,7 @@ export interface SessionDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
   readonly application_id: Binary;
-  /** Absent: 0. */
-  readonly epoch?: number;
+  readonly epoch: number;
   readonly key_hash: Binary;
   readonly nonce_hash: Binary;
   readonly permissions: readonly string[];
@@ -82,7 +77,7 @@ export interface SessionDocument {
   readonly expires_at: Date;
   readonly authorized_at?: Date;
   readonly authorized_by?: Binary;
-  /** What its version was before it was authorized. Absent, but of one that was imported: 1. */
+  /** The version before authorization. Default: 1. Only imported sessions have another. */
   readonly version?: number;
 }
 
@@ -113,24 +108,19 @@ export function toApplication(document: ApplicationDocument): ApplicationRecord 
 }
 
 function toKeys(document: ApplicationDocument): KeyRecord[] {
-  if (document.key_hash.length() === 0) {
+  const { key_id, key_created_at, older_keys = [] } = document;
+  if (!key_id || !key_created_at) {
     return [];
   }
   const newest = {
-    id: document.key_id ?? document._id,
+    id: key_id,
     hash: document.key_hash,
-    created_at: document.key_created_at ?? document.created_at,
+    created_at: key_created_at,
     ...(document.key_expires_at && { expires_at: document.key_expires_at }),
     ...(document.key_last_used_at && { last_used_at: document.key_last_used_at }),
     ...(document.key_foreign && { foreign: true }),
   };
-  return [newest, ...olderKeys(document)].map(toKey);
-}
-
-/** Whoever replaces the newest key without knowing of others, as an older version does, means to end them. */
-function olderKeys({ key_hash, older_keys = [], older_than }: ApplicationDocument) {
-  const isKnown = older_than && bytes(older_than).equals(bytes(key_hash));
-  return isKnown ? older_keys : [];
+  return [newest, ...older_keys].map(toKey);
 }
 
 function toKey(key: OlderKeyDocument): KeyRecord {
@@ -145,10 +135,10 @@ function toKey(key: OlderKeyDocument): KeyRecord {
   };
 }
 
-/** The hash of no key, for an application that has none: each has the field. */
+/** The required field `key_hash` of an application without keys. */
 const noHash = new Uint8Array();
 
-/** All the fields that hold keys, those to be left out undefined. */
+/** All fields of the keys. Absent fields are undefined. */
 export function keyFields(keys: readonly KeyRecord[]): Document {
   const [newest, ...older] = keys;
   const foreign = keys.filter((key) => key.foreign);
@@ -159,14 +149,13 @@ export function keyFields(keys: readonly KeyRecord[]): Document {
     key_expires_at: date(newest?.expiresAt),
     key_last_used_at: date(newest?.lastUsedAt),
     key_foreign: newest?.foreign || undefined,
-    older_than: older.length > 0 ? hash(newest?.hash ?? noHash) : undefined,
     older_keys: older.length > 0 ? older.map(toOlderKey) : undefined,
     foreign_hashes: foreign.length > 0 ? foreign.map((key) => hash(key.hash)) : undefined,
   };
 }
 
 function toOlderKey(key: KeyRecord): Document {
-  return present({
+  return omitUndefined({
     id: uuid(key.id),
     hash: hash(key.hash),
     created_at: date(key.createdAt),
@@ -176,7 +165,7 @@ function toOlderKey(key: KeyRecord): Document {
   });
 }
 
-/** The fields that hold grants, of which those that are not given are undefined. */
+/** The fields of the grants. Absent fields are undefined. */
 export function grantFields({ permissions, rules }: Partial<Grants>): Document {
   return { permissions, rules: rules?.map(toRuleDocument) };
 }
@@ -187,7 +176,7 @@ export function toSession(document: SessionDocument): SessionRecord {
     id: fromUuid(document._id),
     tenantId: fromUuid(document.tenant_id),
     applicationId: fromUuid(document.application_id),
-    epoch: document.epoch ?? 0,
+    epoch: document.epoch,
     keyHash: bytes(document.key_hash),
     nonceHash: bytes(document.nonce_hash),
     permissions: document.permissions,
@@ -200,7 +189,7 @@ export function toSession(document: SessionDocument): SessionRecord {
   };
 }
 
-/** Whom a change of a document is about: only that of a session names an application. */
+/** The subject of a change. Only documents of sessions have an application id. */
 export function subjectOf(
   id: Binary,
   application: Binary | undefined,
@@ -210,9 +199,9 @@ export function subjectOf(
     : { applicationId: fromUuid(id) };
 }
 
-/** A rule as it is stored: the fields that we know, and of these the ones that are there. */
+/** A rule as stored: without unknown and undefined fields. */
 export function toRuleDocument(rule: RuleRecord): RuleRecord {
-  return present(ruleFields(rule));
+  return omitUndefined(ruleFields(rule));
 }
 
 export const uuid = (id: string): UUID => new UUID(id);
@@ -221,27 +210,27 @@ export const fromUuid = (id: Binary): string => idFromBytes(bytes(id));
 
 export const hash = (bytes: Uint8Array): Binary => new Binary(bytes);
 
-/** A whole number of any size: the driver would make another kind of number of a large one. */
+/** An integer of any size. The driver would store a large number as a double. */
 export const long = (value: number): Long => Long.fromNumber(value);
 
 export function date(moment: number | undefined): Date | undefined {
   return moment === undefined ? undefined : new Date(moment);
 }
 
-/** Leaves out the fields that are undefined, which the driver would store as null. */
-export function present<T extends Document>(fields: T): T {
+/** Removes undefined fields, which the driver would store as null. */
+export function omitUndefined<T extends Document>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
-/** Fields for a stage of a pipeline, in which a text with `$` would otherwise name a field. */
+/** Fields for a pipeline stage, where a string that starts with `$` would refer to a field. */
 export function literal(fields: Document): Document {
   return Object.fromEntries(
-    Object.entries(present(fields)).map(([name, value]) => [name, { $literal: value }]),
+    Object.entries(omitUndefined(fields)).map(([name, value]) => [name, { $literal: value }]),
   );
 }
 
-/** The same, by which a field goes that is undefined here. */
-export function literalOrGone(fields: Document): Document {
+/** The same, but removes undefined fields from the document. */
+export function literalOrRemove(fields: Document): Document {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
       name,

@@ -1,9 +1,9 @@
-import type { CollectionSpec } from "./collection-spec.js";
+/** Declares the collections for events, stored responses and the checkpoints of expiration scans. */
+import type { CollectionSpec } from "./collections.js";
 
-/** What the collections of the trail are like, and of the marks that tell how far ends were told. */
 export const eventsName = "events";
-export const answersName = "answers";
-export const marksName = "marks";
+export const responsesName = "answers";
+export const checkpointsName = "marks";
 
 export const byTenantNewest = { tenant_id: 1, _id: -1 } as const;
 export const byTenantAndTarget = { tenant_id: 1, targets: 1, _id: -1 } as const;
@@ -11,7 +11,7 @@ export const byTenantAndActor = { tenant_id: 1, actors: 1, _id: -1 } as const;
 export const byTenantAndKind = { tenant_id: 1, kind: 1, _id: -1 } as const;
 
 const ids = { bsonType: "array", items: { bsonType: "binData" } };
-const party = {
+const principal = {
   bsonType: "object",
   properties: {
     application_id: { bsonType: "binData" },
@@ -34,8 +34,8 @@ const state = {
   },
 };
 
-/** Events are kept for so many milliseconds. */
-export const trailCollections = (eventRetention: number): CollectionSpec[] => [
+/** The retention of events is in milliseconds. */
+export const eventCollections = (eventRetention: number): CollectionSpec[] => [
   {
     name: eventsName,
     indexes: [
@@ -54,8 +54,8 @@ export const trailCollections = (eventRetention: number): CollectionSpec[] => [
         at: { bsonType: "date" },
         kind: { bsonType: "string" },
         outcome: { enum: ["success", "denied"] },
-        actor: party,
-        target: party,
+        actor: principal,
+        target: principal,
         actors: ids,
         targets: ids,
         before: state,
@@ -70,7 +70,7 @@ export const trailCollections = (eventRetention: number): CollectionSpec[] => [
     },
   },
   {
-    name: answersName,
+    name: responsesName,
     indexes: [{ key: { expires_at: 1 }, options: { expireAfterSeconds: 0 } }],
     schema: {
       bsonType: "object",
@@ -83,7 +83,7 @@ export const trailCollections = (eventRetention: number): CollectionSpec[] => [
     },
   },
   {
-    name: marksName,
+    name: checkpointsName,
     indexes: [],
     schema: {
       bsonType: "object",

@@ -1,9 +1,9 @@
 import { type Binary, BSON } from "mongodb";
 import type { RuleRecord } from "../../contract/grants.js";
 import type { CredentialState, EventRecord, NewEvent, Party } from "../port/events.js";
-import { date, fromUuid, present, toRuleDocument, uuid } from "./documents.js";
+import { date, fromUuid, omitUndefined, toRuleDocument, uuid } from "./documents.js";
 
-interface PartyDocument {
+interface PrincipalDocument {
   readonly application_id?: Binary | undefined;
   readonly session_id?: Binary | undefined;
   readonly key_id?: Binary | undefined;
@@ -26,9 +26,9 @@ export interface EventDocument {
   readonly at: Date;
   readonly kind: string;
   readonly outcome: EventRecord["outcome"];
-  readonly actor?: PartyDocument | undefined;
-  readonly target: PartyDocument;
-  /** All ids of the actor, and of the target, to find it by. */
+  readonly actor?: PrincipalDocument | undefined;
+  readonly target: PrincipalDocument;
+  /** All ids of the actor and of the target, for queries. */
   readonly actors: readonly Binary[];
   readonly targets: readonly Binary[];
   readonly before?: StateDocument | undefined;
@@ -41,16 +41,16 @@ export interface EventDocument {
   readonly ends_at?: Date | undefined;
 }
 
-/** All but the moment, which the database knows. */
+/** All fields except the time, which the database sets. */
 export function toEventFields(id: string, event: NewEvent): Omit<EventDocument, "at"> {
   const { actor, target, before, after, endsAt } = event;
-  return present({
+  return omitUndefined({
     _id: uuid(id),
     tenant_id: uuid(event.tenantId),
     kind: event.kind,
     outcome: event.outcome,
-    actor: actor && toPartyDocument(actor),
-    target: toPartyDocument(target),
+    actor: actor && toPrincipalDocument(actor),
+    target: toPrincipalDocument(target),
     actors: actor ? idsOf(actor) : [],
     targets: idsOf(target),
     before: before && toStateDocument(before),
@@ -64,21 +64,21 @@ export function toEventFields(id: string, event: NewEvent): Omit<EventDocument, 
   });
 }
 
-/** Reads an event as it came from the database, in BSON. */
+/** Decodes an event from BSON. */
 export function decodeEvent(bytes: Uint8Array): EventRecord {
   return toEvent(BSON.deserialize(bytes) as EventDocument);
 }
 
 export function toEvent(document: EventDocument): EventRecord {
   const { actor, before, after } = document;
-  return present({
+  return omitUndefined({
     id: fromUuid(document._id),
     tenantId: fromUuid(document.tenant_id),
     at: document.at.getTime(),
     kind: document.kind,
     outcome: document.outcome,
-    actor: actor && toParty(actor),
-    target: toParty(document.target),
+    actor: actor && toPrincipal(actor),
+    target: toPrincipal(document.target),
     before: before && toState(before),
     after: after && toState(after),
     reason: document.reason,
@@ -90,16 +90,16 @@ export function toEvent(document: EventDocument): EventRecord {
   });
 }
 
-function toPartyDocument({ applicationId, sessionId, keyId }: Party): PartyDocument {
-  return present({
+function toPrincipalDocument({ applicationId, sessionId, keyId }: Party): PrincipalDocument {
+  return omitUndefined({
     application_id: optional(applicationId, uuid),
     session_id: optional(sessionId, uuid),
     key_id: optional(keyId, uuid),
   });
 }
 
-function toParty({ application_id, session_id, key_id }: PartyDocument): Party {
-  return present({
+function toPrincipal({ application_id, session_id, key_id }: PrincipalDocument): Party {
+  return omitUndefined({
     applicationId: optional(application_id, fromUuid),
     sessionId: optional(session_id, fromUuid),
     keyId: optional(key_id, fromUuid),
@@ -111,7 +111,7 @@ function idsOf({ applicationId, sessionId, keyId }: Party): Binary[] {
 }
 
 function toStateDocument(state: CredentialState): StateDocument {
-  return present({
+  return omitUndefined({
     name: state.name,
     disabled: state.disabled,
     permissions: state.permissions,
@@ -124,7 +124,7 @@ function toStateDocument(state: CredentialState): StateDocument {
 }
 
 function toState(document: StateDocument): CredentialState {
-  return present({
+  return omitUndefined({
     name: document.name,
     disabled: document.disabled,
     permissions: document.permissions,

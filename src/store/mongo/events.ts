@@ -5,6 +5,7 @@ import type { Clock } from "../port/store.js";
 import { firstIdAt } from "./audit.js";
 import type { FreshRead } from "./connect.js";
 import { uuid } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import {
   byTenantAndActor,
   byTenantAndKind,
@@ -12,25 +13,24 @@ import {
   byTenantNewest,
 } from "./event-collections.js";
 import { decodeEvent, type EventDocument } from "./event-documents.js";
-import { createEndsTeller, type EndsTellerOptions } from "./expirations.js";
+import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
 import { createEventFeed } from "./feeds/events.js";
-import { limits, reach } from "./reach.js";
 import type { Time } from "./time.js";
 
 interface EventListOptions {
   readonly documents: Collection<EventDocument>;
   readonly time: Time;
   readonly freshRead: FreshRead;
-  /** The clock that the ids are made by. */
+  /** The clock of the event ids. */
   readonly clock: Clock;
-  /** Milliseconds for which an event is kept. */
+  /** In milliseconds. */
   readonly retention: number;
 }
 
-/** By how many milliseconds the clocks of the instances and the database may differ. */
-const largestSkew = 10 * 60_000;
+/** The tolerated difference between the clocks of instances and database, in milliseconds. */
+const maxClockSkew = 10 * 60_000;
 
-/** How many events the server may answer at once. However large they are, it answers no more than 16 MB. */
+/** Events per response of the server, which is at most 16 MB. */
 const batchSize = 32;
 
 function createEventList(options: EventListOptions): EventStore["list"] {
@@ -38,7 +38,7 @@ function createEventList(options: EventListOptions): EventStore["list"] {
 
   return async (query, signal) => {
     const { size } = query;
-    const filter = { ...among(query), ...within(query, options) };
+    const filter = { ...toFilter(query), ...timeRange(query, options) };
     const found = documents.find<Uint8Array>(filter, {
       sort: { _id: -1 },
       limit: size + 1,
@@ -49,16 +49,16 @@ function createEventList(options: EventListOptions): EventStore["list"] {
       ...limits,
       ...freshRead(),
     });
-    return reach(() => readPage(found, size));
+    return callDriver(() => readPage(found, size));
   };
 }
 
-/** A page ends early where its events are large. */
+/** Large events shorten the page. */
 async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise<EventPage> {
-  const room = createPageBudget();
+  const budget = createPageBudget();
   const items: EventRecord[] = [];
   for await (const document of found) {
-    if (items.length === size || !room.tryAdd(document.length)) {
+    if (items.length === size || !budget.tryAdd(document.length)) {
       return { items, next: items.at(-1)?.id };
     }
     items.push(decodeEvent(document));
@@ -66,7 +66,7 @@ async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise
   return { items };
 }
 
-function among({ tenantId, target, actor, kind }: EventQuery): Document {
+function toFilter({ tenantId, target, actor, kind }: EventQuery): Document {
   return {
     tenant_id: uuid(tenantId),
     ...(target !== undefined && { targets: uuid(target) }),
@@ -75,7 +75,7 @@ function among({ tenantId, target, actor, kind }: EventQuery): Document {
   };
 }
 
-/** The index that leaves the fewest events to look through. */
+/** The most selective index. */
 function indexFor({ target, actor, kind }: EventQuery): Document {
   if (target !== undefined) {
     return byTenantAndTarget;
@@ -87,17 +87,16 @@ function indexFor({ target, actor, kind }: EventQuery): Document {
 }
 
 /**
- * Ids tell when they were made, if by another clock: so the index knows where
- * to begin and to end, and the moments themselves decide.
+ * Ids contain the time of another clock. They limit the index scan roughly; the
+ * timestamps decide.
  */
-function within(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
+function timeRange(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
   const { since = Number.NEGATIVE_INFINITY, until, after } = query;
-  const first = Math.max(since, clock() - retention) - largestSkew;
-  const ends = [
-    ...(until === undefined ? [] : [firstIdAt(until + largestSkew)]),
+  const first = Math.max(since, clock() - retention) - maxClockSkew;
+  const [end] = [
+    ...(until === undefined ? [] : [firstIdAt(until + maxClockSkew)]),
     ...(after === undefined ? [] : [after]),
   ].sort();
-  const [end] = ends;
   const at = {
     ...(query.since !== undefined && { $gte: new Date(query.since) }),
     ...(until !== undefined && { $lt: new Date(until) }),
@@ -110,11 +109,11 @@ function within(query: EventQuery, { time, clock, retention }: EventListOptions)
 }
 
 interface MongoEventStore extends EventStore {
-  /** Ends all who follow. */
+  /** Ends all subscriptions. */
   close(): Promise<void>;
 }
 
-interface EventStoreOptions extends EventListOptions, EndsTellerOptions {
+interface EventStoreOptions extends EventListOptions, ExpirationEventsOptions {
   readonly db: Db;
 }
 
@@ -135,7 +134,7 @@ export function createEventStore(options: EventStoreOptions): MongoEventStore {
 
     list: createEventList(options),
     follow: feed.follow,
-    addForEnds: createEndsTeller(options),
+    addForEnds: createExpirationEvents(options),
     close: feed.close,
   };
 }

@@ -1,3 +1,4 @@
+/** Adds events for applications and keys that expire soon or have expired. */
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { isManager } from "../port/applications.js";
@@ -10,77 +11,77 @@ import {
   isToTell,
   markName,
 } from "../port/expirations.js";
+import { findOtherManager } from "./application-queries.js";
 import type { EventWriter } from "./audit.js";
+import { byExpiryAndId } from "./collections.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
-import { findOtherManager } from "./managers.js";
-import { limitsIn, reach } from "./reach.js";
-import { byEnd } from "./schema.js";
+import { callDriver, limitsIn } from "./driver-call.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
-export interface MarkDocument extends EndPlace {
+export interface CheckpointDocument extends Checkpoint {
   readonly _id: string;
 }
 
-export interface EndsTellerOptions {
+export interface ExpirationEventsOptions {
   readonly runTransaction: RunTransaction;
   readonly applications: Collection<ApplicationDocument>;
-  readonly marks: Collection<MarkDocument>;
+  readonly checkpoints: Collection<CheckpointDocument>;
   readonly events: EventWriter;
   /** The store's clock. */
   readonly now: () => MaybePromise<number>;
 }
 
-/** Ends looked at in one transaction. */
+/** Expirations per transaction. */
 const batchSize = 200;
 
 /**
- * Tells of what ends, by a mark for each lead: the place of the last end that
- * was looked at. Whoever moves it has told of what is before it, in the same
- * transaction, so that of two instances one tells. Ends that are set behind
- * the mark are those of what was made within the lead.
+ * Adds events for upcoming expirations. A checkpoint for each lead time marks
+ * the last expiration processed. It moves in the transaction that adds the
+ * events, so that only one of several instances adds them. An expiry before the
+ * checkpoint belongs to a credential that was created within the lead time.
  */
-export function createEndsTeller(options: EndsTellerOptions): EventStore["addForEnds"] {
-  const { runTransaction, applications, marks, events, now } = options;
+export function createExpirationEvents(options: ExpirationEventsOptions): EventStore["addForEnds"] {
+  const { runTransaction, applications, checkpoints, events, now } = options;
 
-  async function look(lead: number, session?: ClientSession) {
+  async function readDue(lead: number, session?: ClientSession) {
     const _id = markName(lead);
-    const present = await now();
-    const written = await reach(() => marks.findOne({ _id }, limitsIn(session)));
-    const isGood = written && isGoodMark(written.moment.getTime(), lead, present);
-    const mark = isGood ? written : undefined;
-    const after = mark ?? placeBefore(firstMark(lead, present));
-    const range = { after, until: new Date(present + lead), limit: batchSize };
-    const found = await findEnds(applications, range, session);
-    return { _id, present, mark, after, found };
+    const current = await now();
+    const written = await callDriver(() => checkpoints.findOne({ _id }, limitsIn(session)));
+    const isUsable = written && isGoodMark(written.moment.getTime(), lead, current);
+    const checkpoint = isUsable ? written : undefined;
+    const after = checkpoint ?? checkpointBefore(firstMark(lead, current));
+    const range = { after, until: new Date(current + lead), limit: batchSize };
+    const found = await findExpirations(applications, range, session);
+    return { _id, current, checkpoint, after, found };
   }
 
-  /** Whether another application manages a tenant beyond the end of one. */
+  /** Whether another application manages the tenant after one has expired. */
   async function isManagedAfter(
-    { tenantId, applicationId: id, at }: FoundEnd["ending"],
+    { tenantId, applicationId: id, at }: FoundExpiration["ending"],
     session: ClientSession,
   ): Promise<boolean> {
     const isLater = { $or: [{ expires_at: null }, { expires_at: { $gt: new Date(at) } }] };
     return (await findOtherManager(applications, { tenantId, id }, isLater, session)) !== null;
   }
 
-  async function tell(
+  async function addEvents(
     lead: number,
     toEvents: Parameters<EventStore["addForEnds"]>[1],
     session: ClientSession,
   ): Promise<number> {
-    const { _id, present, after, found } = await look(lead, session);
-    const told = found.filter(({ facts }) => isToTell(facts, lead, present));
-    const endings: Ending[] = [];
-    for (const { ending, isOfManager } of told) {
-      const leavesNoManager = isOfManager && !(await isManagedAfter(ending, session));
-      endings.push({ ...ending, leavesNoManager });
+    const { _id, current, after, found } = await readDue(lead, session);
+    const due = found.filter(({ facts }) => isToTell(facts, lead, current));
+    const expirations: Ending[] = [];
+    for (const { ending, isManager } of due) {
+      const leavesNoManager = isManager && !(await isManagedAfter(ending, session));
+      expirations.push({ ...ending, leavesNoManager });
     }
-    await events.insert(endings.flatMap(toEvents), session);
-    const last = found.at(-1)?.place ?? after;
-    const reached = found.length < batchSize ? later(last, placeBefore(present + lead)) : last;
+    await events.insert(expirations.flatMap(toEvents), session);
+    const last = found.at(-1)?.checkpoint ?? after;
+    const reached = found.length < batchSize ? later(last, checkpointBefore(current + lead)) : last;
     const { moment, application_id, key_id } = reached;
-    await reach(() =>
-      marks.updateOne(
+    await callDriver(() =>
+      checkpoints.updateOne(
         { _id },
         { $set: { moment, application_id, key_id } },
         { upsert: true, ...limitsIn(session) },
@@ -90,37 +91,36 @@ export function createEndsTeller(options: EndsTellerOptions): EventStore["addFor
   }
 
   return async (lead, toEvents) => {
-    const { present, mark, found } = await look(lead);
-    const isBehind = !mark || isFarBehind(mark.moment.getTime(), lead, present);
+    const { current, checkpoint, found } = await readDue(lead);
+    const isBehind = !checkpoint || isFarBehind(checkpoint.moment.getTime(), lead, current);
     if (found.length === 0 && !isBehind) {
       return 0;
     }
     return runTransaction(async (session, commit) => {
-      const count = await tell(lead, toEvents, session);
+      const count = await addEvents(lead, toEvents, session);
       await commit();
       return count;
     });
   };
 }
 
-/** A place among all ends: they sort by moment, then by application, and its own comes before those of its keys. */
-interface EndPlace {
+/** A position among all expirations, sorted by time, application and key; an application precedes its keys. */
+interface Checkpoint {
   readonly moment: Date;
   readonly application_id: Binary;
-  /** Zeros where it is the application that ends. */
+  /** Zeros for the expiration of the application itself. */
   readonly key_id: Binary;
 }
 
-/** An end, and what decides whether to tell of it. */
-interface FoundEnd {
-  readonly place: EndPlace;
+interface FoundExpiration {
+  readonly checkpoint: Checkpoint;
   readonly ending: Omit<Ending, "leavesNoManager">;
   readonly facts: EndFacts;
-  /** Whether an application ends that manages its tenant. */
-  readonly isOfManager: boolean;
+  /** Whether an application expires that manages its tenant. */
+  readonly isManager: boolean;
 }
 
-interface Ended extends EndPlace {
+interface ExpiringDocument extends Checkpoint {
   readonly tenant_id: Binary;
   readonly created_at: Date;
   readonly expires_at?: Date;
@@ -128,42 +128,42 @@ interface Ended extends EndPlace {
   readonly held_permissions?: readonly string[];
 }
 
-interface EndRange {
-  readonly after: EndPlace;
+interface ExpirationRange {
+  readonly after: Checkpoint;
   readonly until: Date;
   readonly limit: number;
 }
 
 const zeros = uuid("00000000-0000-0000-0000-000000000000");
 
-/** Before all that ends at a moment. */
-export function placeBefore(moment: number): EndPlace {
+/** The position before all expirations of a moment. */
+export function checkpointBefore(moment: number): Checkpoint {
   return { moment: new Date(moment), application_id: zeros, key_id: zeros };
 }
 
-function later(one: EndPlace, other: EndPlace): EndPlace {
+function later(one: Checkpoint, other: Checkpoint): Checkpoint {
   return compare(one, other) < 0 ? other : one;
 }
 
-/** Finds the first ends in a range, in their order. */
-async function findEnds(
+/** Finds the first expirations in a range, in order. */
+async function findExpirations(
   applications: Collection<ApplicationDocument>,
-  range: EndRange,
+  range: ExpirationRange,
   session: ClientSession | undefined,
-): Promise<FoundEnd[]> {
+): Promise<FoundExpiration[]> {
   const options = limitsIn(session);
-  const hinted = { hint: byEnd, ...options };
-  // One after the other, as the commands of a transaction have to be.
-  const ofApplications = await reach(() =>
-    applications.aggregate<Ended>(endsOfApplications(range), hinted).toArray(),
+  const hinted = { hint: byExpiryAndId, ...options };
+  // In sequence: a transaction runs one command at a time.
+  const ofApplications = await callDriver(() =>
+    applications.aggregate<ExpiringDocument>(applicationExpirations(range), hinted).toArray(),
   );
-  const ofKeys = await reach(() =>
-    applications.aggregate<Ended>(endsOfKeys(range), options).toArray(),
+  const ofKeys = await callDriver(() =>
+    applications.aggregate<ExpiringDocument>(keyExpirations(range), options).toArray(),
   );
-  return [...ofApplications, ...ofKeys].sort(compare).slice(0, range.limit).map(toFoundEnd);
+  return [...ofApplications, ...ofKeys].sort(compare).slice(0, range.limit).map(toFoundExpiration);
 }
 
-function endsOfApplications({ after, until, limit }: EndRange): Document[] {
+function applicationExpirations({ after, until, limit }: ExpirationRange): Document[] {
   const { moment, application_id } = after;
   return [
     {
@@ -174,7 +174,7 @@ function endsOfApplications({ after, until, limit }: EndRange): Document[] {
         ],
       },
     },
-    { $sort: byEnd },
+    { $sort: byExpiryAndId },
     { $limit: limit },
     {
       $project: {
@@ -185,15 +185,11 @@ function endsOfApplications({ after, until, limit }: EndRange): Document[] {
   ];
 }
 
-/** Those in the range are sorted in memory: an index on a list gives no order. */
-function endsOfKeys({ after, until, limit }: EndRange): Document[] {
+/** Sorted in memory: an index on an array gives no order. */
+function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
   const { moment, application_id, key_id } = after;
   const within = { $gte: moment, $lte: until };
-  const newest = {
-    id: { $ifNull: ["$key_id", "$_id"] },
-    created_at: { $ifNull: ["$key_created_at", "$created_at"] },
-    expires_at: "$key_expires_at",
-  };
+  const newest = { id: "$key_id", created_at: "$key_created_at", expires_at: "$key_expires_at" };
   const isAfter = {
     $or: [
       { moment: { $gt: moment, $lte: until } },
@@ -226,13 +222,13 @@ function endsOfKeys({ after, until, limit }: EndRange): Document[] {
   ];
 }
 
-function toFoundEnd(ended: Ended): FoundEnd {
+function toFoundExpiration(ended: ExpiringDocument): FoundExpiration {
   const { tenant_id, created_at, expires_at, disabled = false, ...place } = ended;
   const { moment, application_id, key_id } = place;
   const keyId = key_id.toString("hex") === zeros.toString("hex") ? undefined : fromUuid(key_id);
   const at = moment.getTime();
   return {
-    place: { moment, application_id, key_id },
+    checkpoint: { moment, application_id, key_id },
     ending: {
       tenantId: fromUuid(tenant_id),
       applicationId: fromUuid(application_id),
@@ -244,12 +240,12 @@ function toFoundEnd(ended: Ended): FoundEnd {
       createdAt: created_at.getTime(),
       applicationEndsAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     },
-    // Of keys, neither is asked for.
-    isOfManager: isManager({ disabled, permissions: ended.held_permissions ?? [], rules: [] }),
+    // The query for keys returns neither field.
+    isManager: isManager({ disabled, permissions: ended.held_permissions ?? [], rules: [] }),
   };
 }
 
-function compare(one: EndPlace, other: EndPlace): number {
+function compare(one: Checkpoint, other: Checkpoint): number {
   return (
     one.moment.getTime() - other.moment.getTime() ||
     Buffer.compare(one.application_id.value(), other.application_id.value()) ||

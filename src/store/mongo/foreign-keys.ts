@@ -1,12 +1,12 @@
 import type { Collection, Document, FindOptions } from "mongodb";
 import type { ApplicationStore } from "../port/store.js";
+import { byForeignHash } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { type ApplicationDocument, fromUuid, hash } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import { createBatcher } from "./lookup.js";
-import { limits, reach } from "./reach.js";
-import { byForeignHash } from "./schema.js";
 
-/** Finds the applications that keys made elsewhere belong to, many at a time. */
+/** Finds the applications that foreign keys belong to, in batches. */
 export function createFindForeign(
   documents: Collection<ApplicationDocument>,
   freshRead: FreshRead,
@@ -20,21 +20,21 @@ export function createFindForeign(
       freshRead(),
     ),
   );
-  const findAlive = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
+  const findUnexpired = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
 
   return async (hashes) => {
-    const found = await Promise.all(hashes.map((bytes) => lookup(textOf(bytes))));
+    const found = await Promise.all(hashes.map((bytes) => lookup(toBase64(bytes))));
     const owners = new Set(found.flatMap((owners) => owners ?? []));
     if (owners.size < 2) {
       const [owner] = owners;
       return owner;
     }
-    const [owner, ...others] = (await findAlive(owners)).filter((one) => one !== undefined);
+    const [owner, ...others] = (await findUnexpired(owners)).filter((one) => one !== undefined);
     return others.length > 0 ? undefined : owner?.id;
   };
 }
 
-/** The ids of the applications that have a foreign key of each hash, in base64: one, but for a mistake. */
+/** For each hash in base64, the ids of its applications. More than one is a misconfiguration. */
 export async function findOwners(
   documents: Collection<ApplicationDocument>,
   hashes: readonly Uint8Array[],
@@ -43,16 +43,16 @@ export async function findOwners(
 ): Promise<Map<string, string[]>> {
   const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
   const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits, ...reading };
-  const found = await reach(() => documents.find(filter, options).toArray());
+  const found = await callDriver(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();
   for (const { _id, foreign_hashes = [] } of found) {
-    for (const text of foreign_hashes.map((bytes) => textOf(bytes.value()))) {
+    for (const text of foreign_hashes.map((bytes) => toBase64(bytes.value()))) {
       owners.set(text, [...(owners.get(text) ?? []), fromUuid(_id)]);
     }
   }
   return owners;
 }
 
-export function textOf(hash: Uint8Array): string {
+export function toBase64(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
 }

@@ -1,44 +1,46 @@
 import { Binary, type ClientSession, type Collection } from "mongodb";
 import type { AnswerStore, NewAnswer } from "../port/audit.js";
 import type { FreshRead } from "./connect.js";
-import { limits, reach } from "./reach.js";
-import { alive, type Time } from "./time.js";
+import { callDriver, limits } from "./driver-call.js";
+import { notExpired, type Time } from "./time.js";
 
-export interface AnswerDocument {
+export interface ResponseDocument {
   readonly _id: Binary;
   readonly sealed: Binary;
   readonly expires_at: Date;
 }
 
-/** The answers that changes leave behind, each written in the transaction of its change. */
-export interface AnswerDocuments extends AnswerStore {
-  isKept(id: string, session: ClientSession): Promise<boolean>;
-  /** Keeps an answer in the place of one that has expired. That none is kept the same transaction has seen. */
-  keep(id: string, answer: NewAnswer, session: ClientSession): Promise<void>;
+/** The stored responses of idempotent changes, each written in the transaction of its change. */
+export interface ResponseDocuments extends AnswerStore {
+  isStored(id: string, session: ClientSession): Promise<boolean>;
+  /** Replaces an expired response. The same transaction must have called `isStored`. */
+  store(id: string, answer: NewAnswer, session: ClientSession): Promise<void>;
 }
 
-export function createAnswerDocuments(
-  documents: Collection<AnswerDocument>,
+export function createResponseDocuments(
+  documents: Collection<ResponseDocument>,
   time: Time,
   freshRead: FreshRead,
-): AnswerDocuments {
+): ResponseDocuments {
   return {
     async find(id) {
-      const filter = { _id: idOf(id), ...alive(time) };
-      const found = await reach(() => documents.findOne(filter, { ...limits, ...freshRead() }));
+      const filter = { _id: idOf(id), ...notExpired(time) };
+      const found = await callDriver(() =>
+        documents.findOne(filter, { ...limits, ...freshRead() }),
+      );
       return found ? found.sealed.value() : undefined;
     },
 
-    async isKept(id, session) {
-      const filter = { _id: idOf(id), ...alive(time) };
+    async isStored(id, session) {
+      const filter = { _id: idOf(id), ...notExpired(time) };
       const options = { projection: { _id: 1 }, session, ...limits };
-      return (await reach(() => documents.findOne(filter, options))) !== null;
+      return (await callDriver(() => documents.findOne(filter, options))) !== null;
     },
 
-    async keep(id, { sealed, ttl }, session) {
+    async store(id, { sealed, ttl }, session) {
       const fields = { _id: idOf(id), sealed: new Binary(sealed) };
       const expires_at = { $add: [time(), ttl] };
-      await reach(() =>
+      await callDriver(() =>
         documents.updateOne(
           { _id: fields._id },
           [{ $replaceWith: { $mergeObjects: [{ $literal: fields }, { expires_at }] } }],

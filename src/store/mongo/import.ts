@@ -1,3 +1,4 @@
+/** Imports records in bulk, and retries those that changed meanwhile. */
 import {
   type AnyBulkWriteOperation,
   type Binary,
@@ -16,39 +17,46 @@ import type {
   ImportOptions,
   ImportOutcome,
 } from "../port/transfer.js";
-import { date, fromUuid, grantFields, hash, keyFields, long, present, uuid } from "./documents.js";
+import {
+  date,
+  fromUuid,
+  grantFields,
+  hash,
+  keyFields,
+  long,
+  omitUndefined,
+  uuid,
+} from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import { toEventFields } from "./event-documents.js";
-import { limits, reach } from "./reach.js";
 
-/** The events that were found: for each id of a target, their kinds. */
+/** For each target id, the kinds of the events found. */
 export type FoundEvents = ReadonlyMap<string, readonly string[]>;
 
 const noEvents: FoundEvents = new Map();
 
-/** How records of one kind are imported. */
-export interface Imported<D extends Document, R> {
+export interface Importer<D extends Document, R> {
   readonly documents: Collection<D>;
-  /** Looks for events about records of which no document is there. */
+  /** Finds events about records that have no document. */
   readonly findEvents?: (absent: readonly R[]) => Promise<FoundEvents>;
-  /** What becomes of a record, by the document that is there and the events about it. */
-  judge(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
-  /** The document to write, in place of the one that is there. */
+  /** Decides from the existing document and the events. */
+  decide(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
+  /** The document to write, which replaces an existing one. */
   toDocument(record: R, there: D | undefined): Document;
-  /** Matches the document that is there while it is as it was read. */
+  /** Matches the existing document unless it has changed since it was read. */
   unchanged(there: D): Document;
 }
 
 /**
- * Imports records: reads what is there, judges, and writes all that is to be
- * written in one command. Where others come between, what was to be written is
- * read and judged again. So is a record that comes again among the same ones,
- * by what is written of it the first time.
+ * Reads the existing documents, decides, and writes with one command. If another
+ * writer interferes, the affected records are read and decided again. A record
+ * that occurs twice is decided a second time after its first write.
  */
 export async function importDocuments<
   D extends Document & { readonly _id: Binary },
   R extends { readonly id: string },
 >(
-  { documents, findEvents, judge, toDocument, unchanged }: Imported<D, R>,
+  { documents, findEvents, decide, toDocument, unchanged }: Importer<D, R>,
   records: readonly R[],
   { dryRun }: Pick<ImportOptions, "dryRun">,
 ): Promise<ImportOutcome[]> {
@@ -59,7 +67,7 @@ export async function importDocuments<
       documents,
       pending.map((at) => idAt(records, at)),
     );
-    // Read after what is there: whoever deletes a record adds the event in the same step.
+    // Read after the documents: deleting a record adds its event in the same transaction.
     const absent = pending.map((at) => records[at] as R).filter(({ id }) => !there.has(id));
     const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
     const writes = new Map<string, AnyBulkWriteOperation<Document>>();
@@ -72,8 +80,8 @@ export async function importDocuments<
         continue;
       }
       const current = there.get(record.id);
-      const outcome = judge(current, record, events);
-      // Of what is the same now, the attempt before was ours.
+      const outcome = decide(current, record, events);
+      // "same" on a retry means that the previous attempt wrote it: keep its outcome.
       if (outcome !== "same" || outcomes[at] === undefined) {
         outcomes[at] = outcome;
       }
@@ -104,13 +112,13 @@ async function findThere<D extends Document & { readonly _id: Binary }>(
   ids: readonly string[],
 ): Promise<Map<string, D>> {
   const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
-  const found = await reach(() => documents.find<D>(filter, limits).toArray());
+  const found = await callDriver(() => documents.find<D>(filter, limits).toArray());
   return new Map((found as D[]).map((document) => [fromUuid(document._id), document]));
 }
 
 const duplicateKey = 11_000;
 
-/** Writes, and answers whether nobody came between. */
+/** Returns false if another writer interfered. */
 async function writeAll(
   documents: Collection,
   writes: AnyBulkWriteOperation<Document>[],
@@ -120,7 +128,9 @@ async function writeAll(
   }
   try {
     const options = { ordered: false, ...limits };
-    const { insertedCount, matchedCount } = await reach(() => documents.bulkWrite(writes, options));
+    const { insertedCount, matchedCount } = await callDriver(() =>
+      documents.bulkWrite(writes, options),
+    );
     return insertedCount + matchedCount === writes.length;
   } catch (error) {
     const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
@@ -131,9 +141,8 @@ async function writeAll(
   }
 }
 
-/** Whole documents of records that come from elsewhere. */
 export function toApplicationDocument(record: ImportedApplication, version: number): Document {
-  return present({
+  return omitUndefined({
     _id: uuid(record.id),
     tenant_id: uuid(record.tenantId),
     name: record.name,
@@ -159,7 +168,7 @@ export function toApplicationDocument(record: ImportedApplication, version: numb
 }
 
 export function toSessionDocument(record: ImportedSession, version: number): Document {
-  return present({
+  return omitUndefined({
     _id: uuid(record.id),
     tenant_id: uuid(record.tenantId),
     application_id: uuid(record.applicationId),

@@ -1,53 +1,51 @@
+/** Inspects a database for `latchkey doctor` without changing it. */
 import { isDeepStrictEqual } from "node:util";
 import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
 import type { Reads } from "../../config/settings.js";
 import type { ManagerEnd } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
-import type { CollectionSpec } from "./collection-spec.js";
-import { type Connection, connect } from "./connect.js";
-import { fromUuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
+import type { CollectionSpec } from "./collections.js";
 import {
   applicationsName,
   byExpiry,
-  byManaging,
-  collectionsFor,
-  hasOptions,
-  indexOptions,
-  managing,
-  sameIndex,
+  byManager,
+  managerFilter,
   sessionsName,
-} from "./schema.js";
-import { alive, databaseTime, endOfTime } from "./time.js";
+} from "./collections.js";
+import { type Connection, connect } from "./connect.js";
+import { fromUuid } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
+import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
+import { databaseTime, maxDate, notExpired } from "./time.js";
 
-/** What can be seen of a database without changing anything. What the user may not see is `hidden`. */
+/** A fact is `hidden` if the database user lacks the privilege to read it. */
 export interface MongoFacts {
   readonly version: string;
   readonly topology: "replica set" | "sharded cluster" | "single server";
   readonly layout: LayoutFacts;
   readonly clock: ClockFacts;
-  /** Milliseconds that a look-up takes, as callers are looked up. */
+  /** The duration of a lookup with the read concern of authentication, in milliseconds. */
   readonly lookup: number;
-  /** Absent for a sharded cluster, each shard of which has its own. */
+  /** Absent for a sharded cluster, where each shard has its own. */
   readonly ttl: TtlFacts | "hidden" | undefined;
-  /** The collections in which something should have been removed long ago. */
+  /** Collections with documents that the TTL monitor should have deleted long ago. */
   readonly overdue: readonly string[];
   readonly members: MembersFacts | "hidden" | undefined;
-  /** When tenants lose their last manager; absent where the layout is not as it should be. */
+  /** When tenants lose their last manager. Absent if the layout differs. */
   readonly managerEnds?: readonly ManagerEnd[] | undefined;
 }
 
 export interface LayoutFacts {
-  /** The collections that are not there. */
+  /** The missing collections. */
   readonly missing: readonly string[];
-  /** How many there should be. */
+  /** The expected number of collections. */
   readonly of: number;
-  /** What differs in those that are. */
+  /** The differences in existing collections. */
   readonly differences: readonly string[];
 }
 
 export interface ClockFacts {
-  /** By how many milliseconds our clock is ahead of the database's, and by how much that may be wrong. */
+  /** How far our clock is ahead of the database's, and the possible error, in milliseconds. */
   readonly ahead: number;
   readonly uncertainty: number;
 }
@@ -55,23 +53,23 @@ export interface ClockFacts {
 export interface TtlFacts {
   readonly isEnabled: boolean;
   readonly passes: number;
-  /** Seconds. */
+  /** In seconds. */
   readonly interval: number;
   readonly uptime: number;
 }
 
 export interface MembersFacts {
   readonly all: readonly MemberFacts[];
-  /** How many must acknowledge a write. */
+  /** The number of members that must acknowledge a write. */
   readonly majority: number;
 }
 
 export interface MemberFacts {
   readonly name: string;
-  /** Such as `PRIMARY`. */
+  /** For example `PRIMARY`. */
   readonly state: string;
   readonly isHealthy: boolean;
-  /** Milliseconds behind the primary; absent for those without data. */
+  /** Milliseconds behind the primary. Absent for members without data. */
   readonly lag?: number | undefined;
 }
 
@@ -85,7 +83,7 @@ interface InspectOptions {
 export async function inspectMongo(options: InspectOptions): Promise<MongoFacts> {
   const connection = await connect(options.uri, options.reads);
   try {
-    return await reach(() => inspect(connection, options));
+    return await callDriver(() => inspect(connection, options));
   } finally {
     await connection.client.close();
   }
@@ -101,10 +99,10 @@ async function inspect(
   const topology =
     hello.msg === "isdbgrid" ? "sharded cluster" : hello.setName ? "replica set" : "single server";
   const { version } = await admin.command({ buildInfo: 1, ...limits });
-  const begun = performance.now();
+  const startedAt = performance.now();
   const reading = topology === "single server" ? limits : { ...limits, ...freshRead() };
   await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...reading });
-  const lookup = performance.now() - begun;
+  const lookup = performance.now() - startedAt;
   const layout = await inspectLayout(db, collectionsFor(eventRetention));
   const isComplete = layout.missing.length + layout.differences.length === 0;
   return {
@@ -114,10 +112,9 @@ async function inspect(
     layout,
     managerEnds: isComplete ? await findManagerEnds(db) : undefined,
     clock: await compareClocks(admin),
-    ttl: topology === "sharded cluster" ? undefined : await unlessHidden(() => inspectTtl(admin)),
+    ttl: topology === "sharded cluster" ? undefined : await orHidden(() => inspectTtl(admin)),
     overdue: await findOverdue(db),
-    members:
-      topology === "replica set" ? await unlessHidden(() => inspectMembers(admin)) : undefined,
+    members: topology === "replica set" ? await orHidden(() => inspectMembers(admin)) : undefined,
   };
 }
 
@@ -132,11 +129,11 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
       continue;
     }
     if (!hasOptions(existing.options, spec)) {
-      differences.push(`${name} lets other documents in, or tells less of changes`);
+      differences.push(`${name} has another validator or other options`);
     }
     const indexes = await db.collection(name).indexes();
     for (const index of spec.indexes) {
-      const found = sameIndex(indexes, index);
+      const found = findIndex(indexes, index);
       const text = `the index ${JSON.stringify(index.key)} of ${name}`;
       if (!found) {
         differences.push(`${text} is missing`);
@@ -150,7 +147,7 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
 
 const clockReadings = 5;
 
-/** The quickest of some readings tells most. */
+/** The fastest of several readings is the most accurate. */
 async function compareClocks(admin: Db): Promise<ClockFacts> {
   let best: ClockFacts | undefined;
   for (let reading = 0; reading < clockReadings; reading++) {
@@ -182,11 +179,11 @@ async function inspectTtl(admin: Db): Promise<TtlFacts> {
   };
 }
 
-/** The monitor comes about every minute, and may be busy for a while. */
-const patience = 15 * 60_000;
+/** The TTL monitor runs about once a minute and may take a while, in milliseconds. */
+const cleanupGrace = 15 * 60_000;
 
 async function findOverdue(db: Db): Promise<string[]> {
-  const overdue = new Date(Date.now() - expiredRetention - patience);
+  const overdue = new Date(Date.now() - expiredRetention - cleanupGrace);
   const found: string[] = [];
   for (const name of [applicationsName, sessionsName]) {
     const filter = { expires_at: { $lt: overdue } };
@@ -203,11 +200,11 @@ async function findManagerEnds(db: Db): Promise<ManagerEnd[]> {
     .collection(applicationsName)
     .aggregate<{ _id: Binary; at: Date }>(
       [
-        { $match: { ...managing, disabled: { $ne: true }, ...alive(databaseTime) } },
-        { $group: { _id: "$tenant_id", at: { $max: { $ifNull: ["$expires_at", endOfTime] } } } },
-        { $match: { at: { $lt: endOfTime } } },
+        { $match: { ...managerFilter, disabled: { $ne: true }, ...notExpired(databaseTime) } },
+        { $group: { _id: "$tenant_id", at: { $max: { $ifNull: ["$expires_at", maxDate] } } } },
+        { $match: { at: { $lt: maxDate } } },
       ],
-      { hint: byManaging, ...limits },
+      { hint: byManager, ...limits },
     );
   return (await ends.toArray()).map(({ _id, at }) => ({
     tenantId: fromUuid(_id),
@@ -235,7 +232,7 @@ async function inspectMembers(admin: Db): Promise<MembersFacts> {
 
 const unauthorized = 13;
 
-async function unlessHidden<T>(look: () => Promise<T>): Promise<T | "hidden"> {
+async function orHidden<T>(look: () => Promise<T>): Promise<T | "hidden"> {
   try {
     return await look();
   } catch (error) {

@@ -1,27 +1,26 @@
 import type { Collection, Document } from "mongodb";
 import type { Use } from "../port/records.js";
 import { type ApplicationDocument, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
+import { callDriver, limits } from "./driver-call.js";
 
-/** How many uses one command may note, so that it ends long before its time limit. */
-const largestNote = 500;
+/** Uses per command. Keeps a command far below its time limit. */
+const batchSize = 500;
 
 /**
- * A majority knows of a note when it is acknowledged, so that whoever notes
- * goes no faster than the members follow. Nobody waits for their disks: what a
- * crash takes along is noted again with the next use.
+ * Waiting for a majority keeps writers from outrunning the secondaries. Not
+ * journaled: after a crash, the next use writes the time again.
  */
 const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTimeMS } as const;
 
-/** Notes when applications and their keys were last used. */
-export async function noteUses(
+/** Records when applications and their keys were last used. */
+export async function recordUses(
   documents: Collection<ApplicationDocument>,
   uses: readonly Use[],
 ): Promise<void> {
-  for (let start = 0; start < uses.length; start += largestNote) {
-    const updates = uses.slice(start, start + largestNote).map(toUpdate);
+  for (let start = 0; start < uses.length; start += batchSize) {
+    const updates = uses.slice(start, start + batchSize).map(toUpdate);
     const options = { ordered: false, writeConcern, ...limits };
-    await reach(() => documents.bulkWrite(updates, options));
+    await callDriver(() => documents.bulkWrite(updates, options));
   }
 }
 
@@ -36,18 +35,16 @@ function toUpdate({ applicationId, keyId, at }: Use) {
   return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
 }
 
-/** One update for whichever of the keys it is, and for none where that key is gone. */
+/** Updates the key with this id, whether newest or older. Changes nothing if the key was removed. */
 function fieldsOfKey(keyId: string, moment: Date): Document {
   const id = uuid(keyId);
-  const noted = { $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }] };
-  const isThis = (key: Document | string) => ({ $eq: [key, id] });
+  const updated = {
+    $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }],
+  };
+  const isThis = (key: string) => ({ $eq: [key, id] });
   return {
     key_last_used_at: {
-      $cond: [
-        isThis({ $ifNull: ["$key_id", "$_id"] }),
-        later("$key_last_used_at", moment),
-        orGone("$key_last_used_at"),
-      ],
+      $cond: [isThis("$key_id"), later("$key_last_used_at", moment), orRemove("$key_last_used_at")],
     },
     older_keys: {
       $cond: [
@@ -56,7 +53,7 @@ function fieldsOfKey(keyId: string, moment: Date): Document {
           $map: {
             input: "$older_keys",
             as: "key",
-            in: { $cond: [isThis("$$key.id"), noted, "$$key"] },
+            in: { $cond: [isThis("$$key.id"), updated, "$$key"] },
           },
         },
         "$$REMOVE",
@@ -67,4 +64,4 @@ function fieldsOfKey(keyId: string, moment: Date): Document {
 
 const later = (field: string, moment: Date): Document => ({ $max: [field, moment] });
 
-const orGone = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });
+const orRemove = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });

@@ -20,13 +20,12 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { alive, type Time } from "./time.js";
+import { callDriver, limits } from "./driver-call.js";
+import { notExpired, type Time } from "./time.js";
 
 /**
- * Reads what is alive by id, many at a time: the way of every authentication.
- * Whoever is let in by it sees, in whatever it reads later from the same
- * primary, at least what the look-up could see.
+ * Reads unexpired records by id, in batches. Every authentication uses it. Later
+ * reads from the same primary see at least the state that the lookup saw.
  */
 export function createLookup<
   D extends Document & { readonly _id: Binary },
@@ -39,80 +38,80 @@ export function createLookup<
 ): (id: string) => Promise<R | undefined> {
   const decode = createDecoder(toRecord);
   const lookup = createBatcher(async (ids: readonly string[]) => {
-    const filter = { _id: { $in: ids.map(uuid) }, ...alive(time) } as unknown as Filter<D>;
-    // One more than there can be, so that all come in one answer.
+    const filter = { _id: { $in: ids.map(uuid) }, ...notExpired(time) } as unknown as Filter<D>;
+    // One more than can be found, so that all come in one response.
     const options = { batchSize: ids.length + 1, raw: true, ...limits, ...freshRead() };
-    const documents = await reach(() => collection.find<Uint8Array>(filter, options).toArray());
+    const documents = await callDriver(() =>
+      collection.find<Uint8Array>(filter, options).toArray(),
+    );
     const records = documents.map(decode);
     return new Map(records.map((record) => [record.id, record]));
   });
   return async (id) => (isId(id) ? lookup(id) : undefined);
 }
 
-/** Bytes of documents whose records each of two generations may keep. */
-const generationBytes = 4 * 1024 * 1024;
+/** The size of each of the two generations of the cache, in bytes of documents. */
+const cacheBytes = 4 * 1024 * 1024;
 
-/** Of so many records made one is kept. */
-const madePerKept = 4;
+/** The cache admits one of this many decoded records. */
+const admitOneIn = 4;
 
-/** Where a UUID is in a document that starts, as all do in MongoDB, with its `_id`. */
+/** The position of the UUID in a document. MongoDB stores `_id` as the first field. */
 const idOffset = 14;
 const idLength = 16;
 
 /**
- * Makes records of documents as they came from the database, in BSON. Those
- * that are read often are kept with the bytes that they were made of, and
- * serve again when the very same bytes come: to compare costs a fraction of
- * decoding, and can never answer what the database did not say just now.
+ * Decodes records from BSON. Frequently read records are cached with their
+ * bytes, and reused when the database returns the same bytes. Comparing costs a
+ * fraction of decoding, and never returns stale data.
  */
 export function createDecoder<D extends Document, R>(
   toRecord: (document: D) => R,
 ): (document: Uint8Array) => R {
-  const generations = createGenerationalCache<{ bytes: Uint8Array; record: R }>(
-    generationBytes,
-    madePerKept,
+  const cache = createGenerationalCache<{ bytes: Uint8Array; record: R }>(
+    cacheBytes,
+    admitOneIn,
     cacheCounts.records,
   );
-  const make = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
+  const decode = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
 
   return (document) => {
     const { buffer, byteOffset, length } = document;
-    // It need not be an id: only the bytes decide.
+    // If this is not an id, comparing the bytes still gives the right result.
     const id = idFromBytes(Buffer.from(buffer, byteOffset + idOffset, idLength));
-    const kept = generations.get(id, length);
-    if (kept && Buffer.compare(kept.bytes, document) === 0) {
-      return kept.record;
+    const cached = cache.get(id, length);
+    if (cached && Buffer.compare(cached.bytes, document) === 0) {
+      return cached.record;
     }
-    if (!generations.shouldAdmit()) {
-      return make(document);
+    if (!cache.shouldAdmit()) {
+      return decode(document);
     }
-    // Copied, as the bytes are a part of a whole answer that must not be kept with them.
+    // Copied, because the bytes are a view of the whole response buffer.
     const bytes = new Uint8Array(document);
-    return generations.add(id, length, { bytes, record: make(bytes) }, length).record;
+    return cache.add(id, length, { bytes, record: decode(bytes) }, length).record;
   };
 }
 
 interface BatcherOptions {
-  /** How many keys a load may have. */
+  /** The maximum number of keys per load. */
   readonly limit?: number;
-  /** How long after a load was sent the next one is held back for its answer, in milliseconds. */
-  readonly patience?: number;
+  /** How long the next load waits for the response to the previous one, in milliseconds. */
+  readonly maxWait?: number;
 }
 
 /**
- * Makes a lookup by key of a load by many keys. Lookups that start in one turn
- * of the event loop share one load, and so do those that start while the load
- * before is under way: as many as have come when it is answered, or when that
- * has taken too long. A load holds only lookups that started before it, so
- * each is as fresh as a load of its own; a lone lookup waits for nothing but
- * the end of its turn.
+ * Batches lookups by key into loads of many keys. Lookups of the same tick share
+ * a load. Lookups that start during a load share the next one, which is sent
+ * when the response arrives or after `maxWait`. A load contains only lookups
+ * that started before it, so each is as fresh as a load of its own. A single
+ * lookup waits only for the next tick.
  */
 export function createBatcher<K, V>(
   load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-  { limit = 256, patience = 2 }: BatcherOptions = {},
+  { limit = 256, maxWait = 2 }: BatcherOptions = {},
 ): (key: K) => Promise<V | undefined> {
   let gathering: { readonly keys: Set<K>; readonly found: Promise<ReadonlyMap<K, V>> } | undefined;
-  let underWay: { readonly answer: Promise<unknown>; readonly sentAt: number } | undefined;
+  let pending: { readonly response: Promise<unknown>; readonly sentAt: number } | undefined;
 
   function gather() {
     const keys = new Set<K>();
@@ -123,23 +122,23 @@ export function createBatcher<K, V>(
       if (gathering === batch) {
         gathering = undefined;
       }
-      const answer = load([...keys]);
-      const sent = { answer, sentAt: performance.now() };
-      underWay = sent;
-      return answer.finally(() => {
-        if (underWay === sent) {
-          underWay = undefined;
+      const response = load([...keys]);
+      const sent = { response, sentAt: performance.now() };
+      pending = sent;
+      return response.finally(() => {
+        if (pending === sent) {
+          pending = undefined;
         }
       });
     }
   }
 
   async function ready(): Promise<void> {
-    const wait = underWay ? underWay.sentAt + patience - performance.now() : 0;
-    if (underWay && wait > 0) {
-      await settled(underWay.answer, wait);
+    const wait = pending ? pending.sentAt + maxWait - performance.now() : 0;
+    if (pending && wait > 0) {
+      await settledOrTimeout(pending.response, wait);
     }
-    // Whoever was answered by it may look up the next at once.
+    // Callers that just got a result may start their next lookup now.
     await waitForNextTick();
   }
 
@@ -152,8 +151,8 @@ export function createBatcher<K, V>(
   };
 }
 
-/** Resolves when a promise is settled, or after a number of milliseconds. */
-function settled(promise: Promise<unknown>, longest: number): Promise<void> {
+/** Resolves when a promise settles, or after a timeout in milliseconds. */
+function settledOrTimeout(promise: Promise<unknown>, longest: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, longest);
     const end = () => {
@@ -164,10 +163,10 @@ function settled(promise: Promise<unknown>, longest: number): Promise<void> {
   });
 }
 
-/** The latest that the primary knows. One that was replaced cannot commit what rests on it. */
+/** The latest data of the primary. A primary that was replaced cannot commit changes based on it. */
 const latest = { readConcern: new ReadConcern("local") };
 
-/** Reads the caller of a change as it is now. */
+/** Reads the current state of the caller of a change. */
 export function createFindCaller(
   applications: Collection<ApplicationDocument>,
   sessions: Collection<SessionDocument>,

@@ -1,17 +1,17 @@
 import type { Collection, Document } from "mongodb";
 import type { RateCounts } from "../port/rate-counts.js";
-import type { CollectionSpec } from "./collection-spec.js";
-import { reach } from "./reach.js";
+import type { CollectionSpec } from "./collections.js";
+import { callDriver } from "./driver-call.js";
 import type { Time } from "./time.js";
 
 export interface RateCountDocument {
   readonly _id: string;
-  /** How many tokens the bucket held at a moment. */
+  /** The tokens in the bucket at the time `at`. */
   readonly tokens: number;
   readonly at: Date;
-  /** How many were drawn then. */
+  /** The tokens that the last call drew. */
   readonly drawn: number;
-  /** When it is full again, and so need not be remembered. */
+  /** When the bucket is full again and can be deleted. */
   readonly expires_at: Date;
 }
 
@@ -33,10 +33,10 @@ export const rateCountCollection: CollectionSpec = {
   },
 };
 
-/** Nobody waits for other members or for disks: what a failure takes along is a few calls too many. */
+/** Does not wait for other members or the journal: a failure only lets a few more calls through. */
 const writeConcern = { w: 1, journal: false } as const;
 
-/** Whoever asks has given up by then. */
+/** The caller has timed out by then. */
 const maxTimeMS = 500;
 
 export function createRateCounts(documents: Collection<RateCountDocument>, time: Time): RateCounts {
@@ -60,7 +60,9 @@ export function createRateCounts(documents: Collection<RateCountDocument>, time:
         { $set: { expires_at: { $add: [now, Math.ceil(burst / perMillisecond)] } } },
       ];
       const options = { upsert: true, returnDocument: "after", writeConcern, maxTimeMS } as const;
-      const found = await reach(() => documents.findOneAndUpdate({ _id: name }, update, options));
+      const found = await callDriver(() =>
+        documents.findOneAndUpdate({ _id: name }, update, options),
+      );
       const { drawn = 0, tokens = 0 } = found ?? {};
       const missing = (drawn > 0 ? 1 : least) - tokens;
       return { tokens: drawn, wait: Math.max(1, Math.ceil(missing / perMillisecond)) };

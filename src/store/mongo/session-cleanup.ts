@@ -1,101 +1,101 @@
+/** Removes revoked sessions early, and counts expired ones. */
 import type { Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { SessionStore } from "../port/store.js";
+import { byApplication, byAuthorizer, byExpiry } from "./collections.js";
 import type { SessionDocument } from "./documents.js";
-import { type MarkDocument, placeBefore } from "./expirations.js";
-import { limits, reach } from "./reach.js";
-import { byApplication, byAuthorizer, byExpiry } from "./schema.js";
+import { callDriver, limits } from "./driver-call.js";
+import { type CheckpointDocument, checkpointBefore } from "./expirations.js";
 
-/** The end of sessions that are dead already; see {@link createSessionSweep}. */
-export const longAgo = new Date(0);
+/** The expiry of revoked sessions that are due for deletion; see {@link createSessionCleanup}. */
+export const cleanupMarker = new Date(0);
 
-/** How many sessions one command may end, and how many commands a sweep may take. */
-const largestRound = 1_000;
-const mostRounds = 1_000;
+/** Sessions per command, and commands per cleanup. */
+const batchSize = 1_000;
+const maxBatches = 1_000;
 
-/** Clears away sessions that are dead with their application or authorizer, or by an epoch. */
-export interface SessionSweep {
+/** Removes sessions that were revoked with their application or authorizer, or by an epoch. */
+export interface SessionCleanup {
   /**
-   * Starts to clear away all sessions that an application opened or authorized,
-   * or of those that it opened the ones from before an epoch. It never fails.
+   * Starts to remove all sessions that an application opened or authorized. With
+   * an epoch: the sessions that it opened before that epoch. Never fails.
    */
   start(applicationId: Binary, epoch?: number): void;
-  /** Resolves when no sweep is under way. */
+  /** Stops, and resolves when nothing is running. */
   close(): Promise<void>;
 }
 
 /**
- * A dead session opens nothing, and goes when its time is over. To sweep only
- * keeps it from filling the disk, and lists, until then, so whoever made it
- * dead does not wait, and nobody is told where it fails.
+ * A revoked session grants nothing and is deleted when it expires. Cleanup only
+ * saves disk space and reads until then, so callers do not wait for it and
+ * errors are ignored.
  *
- * It does not delete, for the feed would tell of each of them. It lets them
- * have expired long ago: the server then deletes them, and the feed leaves
- * out both, of which nobody has to hear (see change-events.ts).
+ * It does not delete the sessions, because the change feed would report each of
+ * them. It sets their expiry to {@link cleanupMarker}: the TTL index deletes
+ * them, and the feed ignores both events (see change-events.ts).
  */
-export function createSessionSweep(documents: Collection<SessionDocument>): SessionSweep {
-  const underWay = new Set<Promise<void>>();
+export function createSessionCleanup(documents: Collection<SessionDocument>): SessionCleanup {
+  const running = new Set<Promise<void>>();
   let isClosed = false;
 
-  async function sweep(sessions: Document, hint: Document) {
-    const dead = { ...sessions, expires_at: { $gt: longAgo } };
+  async function cleanUp(sessions: Document, hint: Document) {
+    const revoked = { ...sessions, expires_at: { $gt: cleanupMarker } };
     let after: Document = {};
-    for (let round = 0; round < mostRounds && !isClosed; round++) {
+    for (let batch = 0; batch < maxBatches && !isClosed; batch++) {
       const found = await documents
-        .find({ ...dead, ...after }, { ...listing, hint, ...limits })
+        .find({ ...revoked, ...after }, { ...listing, hint, ...limits })
         .toArray();
       const ids = found.map(({ _id }) => _id);
-      await documents.updateMany({ _id: { $in: ids } }, ended, limits);
-      if (ids.length < largestRound) {
+      await documents.updateMany({ _id: { $in: ids } }, markForCleanup, limits);
+      if (ids.length < batchSize) {
         return;
       }
       after = { _id: { $lt: ids.at(-1) } };
     }
   }
 
-  async function sweepAll(applicationId: Binary, epoch: number | undefined) {
-    await sweep(deadSessions(applicationId, epoch), byApplication);
+  async function cleanUpAll(applicationId: Binary, epoch: number | undefined) {
+    await cleanUp(revokedSessions(applicationId, epoch), byApplication);
     if (epoch === undefined) {
-      await sweep({ authorized_by: applicationId }, byAuthorizer);
+      await cleanUp({ authorized_by: applicationId }, byAuthorizer);
     }
   }
 
   return {
     start(applicationId, epoch) {
-      const swept = sweepAll(applicationId, epoch)
+      const cleaned = cleanUpAll(applicationId, epoch)
         .catch(() => {})
-        .finally(() => underWay.delete(swept));
-      underWay.add(swept);
+        .finally(() => running.delete(cleaned));
+      running.add(cleaned);
     },
 
     async close() {
       isClosed = true;
-      await Promise.all(underWay);
+      await Promise.all(running);
     },
   };
 }
 
-/** Matches the sessions of an application from before an epoch, or all where there is none. */
-export function deadSessions(application_id: Binary, epoch: number | undefined): Document {
+/** Matches the sessions that an application opened before an epoch, or all of them. */
+export function revokedSessions(application_id: Binary, epoch: number | undefined): Document {
   return {
     application_id,
-    // Of epoch 0 it may be absent.
-    ...(epoch !== undefined && { epoch: { $not: { $gte: epoch } } }),
+    ...(epoch !== undefined && { epoch: { $lt: epoch } }),
   };
 }
 
 const listing = {
   projection: { _id: 1 },
   sort: { _id: -1 },
-  limit: largestRound,
-  batchSize: largestRound + 1,
+  limit: batchSize,
+  batchSize: batchSize + 1,
 } as const;
 
-const ended = { $set: { expires_at: longAgo } };
+const markForCleanup = { $set: { expires_at: cleanupMarker } };
 
 interface ExpiredSessionsOptions {
   readonly documents: Collection<SessionDocument>;
-  readonly marks: Collection<MarkDocument>;
+  readonly checkpoints: Collection<CheckpointDocument>;
   /** The store's clock. */
   readonly now: () => MaybePromise<number>;
 }
@@ -103,25 +103,25 @@ interface ExpiredSessionsOptions {
 const _id = "sessions-expired";
 
 /**
- * Counts by a mark that all instances share: whoever moves it counts what
- * expired since it was moved before. It is moved first, so that none counts
- * twice; what the one that moved it fails to count is lost.
+ * All instances share a checkpoint. The instance that moves it counts the
+ * sessions that expired since the previous move. It moves the checkpoint first,
+ * so that none is counted twice; if counting then fails, the count is lost.
  */
-export function createTakeExpired(options: ExpiredSessionsOptions): SessionStore["takeExpired"] {
-  const { documents, marks, now } = options;
+export function createExpiredCount(options: ExpiredSessionsOptions): SessionStore["takeExpired"] {
+  const { documents, checkpoints, now } = options;
   return async () => {
-    const { moment, ...place } = placeBefore(await now());
-    const mark = await reach(() =>
-      marks.findOneAndUpdate(
+    const { moment, ...place } = checkpointBefore(await now());
+    const before = await callDriver(() =>
+      checkpoints.findOneAndUpdate(
         { _id },
         { $max: { moment }, $setOnInsert: place },
         { upsert: true, returnDocument: "before", ...limits },
       ),
     );
-    if (!mark || mark.moment >= moment) {
+    if (!before || before.moment >= moment) {
       return 0;
     }
-    const since = { expires_at: { $gt: mark.moment, $lte: moment } };
-    return reach(() => documents.countDocuments(since, { hint: byExpiry, ...limits }));
+    const since = { expires_at: { $gt: before.moment, $lte: moment } };
+    return callDriver(() => documents.countDocuments(since, { hint: byExpiry, ...limits }));
   };
 }

@@ -3,18 +3,18 @@ import { StoreUnavailable } from "../port/errors.js";
 import type { SessionRecord, SessionWithApplication } from "../port/records.js";
 import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
 import type { ApplicationStore, SessionPage, SessionQuery } from "../port/store.js";
+import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { type SessionDocument, toSession, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { byApplication, byAuthorizer, byTenant } from "./schema.js";
-import { deadSessions } from "./session-cleanup.js";
-import { alive, type Time } from "./time.js";
+import { callDriver, limits } from "./driver-call.js";
+import { revokedSessions } from "./session-cleanup.js";
+import { notExpired, type Time } from "./time.js";
 
-/** How many sessions at least are read again where some of those before were dead. */
-const leastAgain = 100;
+/** The minimum batch size of further reads, after a read with revoked sessions. */
+const minLaterBatch = 100;
 
-/** How many reads one page may take. */
-const mostReads = 100;
+/** The maximum number of reads for one page. */
+const maxReads = 100;
 
 export interface SessionList {
   readonly documents: Collection<SessionDocument>;
@@ -24,10 +24,9 @@ export interface SessionList {
 }
 
 /**
- * Reads sessions of a tenant, newest first. Of those found, the ones are left
- * out that are dead with their application, its epoch or their authorizer; the next read
- * passes over all others that are dead for the same reason, so it takes no
- * more reads where these are many.
+ * Lists sessions of a tenant, newest first. Skips sessions that were revoked
+ * with their application, its epoch or their authorizer. The next read excludes
+ * all sessions revoked for the same reason, so their number does not matter.
  */
 export async function listSessions(
   list: SessionList,
@@ -38,22 +37,22 @@ export async function listSessions(
   const { size } = query;
   const hint = indexFor(query);
   const items: SessionWithApplication[] = [];
-  const dead: Document[] = [];
+  const revoked: Document[] = [];
   let { after } = query;
-  for (let reads = 0; reads < mostReads; reads++) {
-    const limit = reads === 0 ? size + 1 : Math.max(size + 1, leastAgain);
-    const filter = { ...among({ ...query, after }, dead), ...alive(time) };
+  for (let reads = 0; reads < maxReads; reads++) {
+    const limit = reads === 0 ? size + 1 : Math.max(size + 1, minLaterBatch);
+    const filter = { ...toFilter({ ...query, after }, revoked), ...notExpired(time) };
     const options = { sort: { _id: -1 }, limit, hint, signal, ...limits, ...freshRead() } as const;
-    const found = await reach(() => documents.find(filter, options).toArray());
+    const found = await callDriver(() => documents.find(filter, options).toArray());
     const sessions = found.map(toSession);
-    items.push(...(await withoutDead(list.applications, sessions, dead)));
+    items.push(...(await removeRevoked(list.applications, sessions, revoked)));
     if (items.length > size || found.length < limit) {
       return { items: items.slice(0, size), more: items.length > size };
     }
     after = sessions.at(-1)?.id;
   }
   if (items.length === 0) {
-    throw new StoreUnavailable("Sessions of too many applications that ended are yet to be swept.");
+    throw new StoreUnavailable("Too many revoked sessions are waiting for cleanup.");
   }
   return { items, more: true };
 }
@@ -65,7 +64,7 @@ function indexFor({ applicationId, authorizedBy }: SessionQuery) {
   return authorizedBy === undefined ? byTenant : byAuthorizer;
 }
 
-function among(query: SessionQuery, dead: readonly Document[]): Document {
+function toFilter(query: SessionQuery, revoked: readonly Document[]): Document {
   const { tenantId, applicationId, authorizedBy, authorized, after } = query;
   return {
     tenant_id: uuid(tenantId),
@@ -73,35 +72,35 @@ function among(query: SessionQuery, dead: readonly Document[]): Document {
     ...(authorizedBy !== undefined && { authorized_by: uuid(authorizedBy) }),
     ...(authorized !== undefined && { authorized_at: { $exists: authorized } }),
     ...(after !== undefined && { _id: { $lt: uuid(after) } }),
-    ...(dead.length > 0 && { $nor: dead }),
+    ...(revoked.length > 0 && { $nor: revoked }),
   };
 }
 
-/** The sessions that are alive. What matches the others, and those like them, is added to `dead`. */
-async function withoutDead(
+/** Returns the valid sessions. Adds filters that match the revoked ones to `revoked`. */
+async function removeRevoked(
   applications: ApplicationStore,
   sessions: readonly SessionRecord[],
-  dead: Document[],
+  revoked: Document[],
 ): Promise<SessionWithApplication[]> {
   const ids = [...new Set(sessions.flatMap(applicationIdsOf))];
   const found = await applications.findMany(ids);
   const byId = new Map(ids.map((id, at) => [id, found[at]]));
-  const ended = new Set<string>();
-  const alive = sessions.flatMap((session) => {
+  const causes = new Set<string>();
+  const valid = sessions.flatMap((session) => {
     const { applicationId, authorizedBy = applicationId, epoch } = session;
-    const there = withApplications(session, (id) => byId.get(id));
-    if (there && !isRevoked(there)) {
-      return there;
+    const found = withApplications(session, (id) => byId.get(id));
+    if (found && !isRevoked(found)) {
+      return found;
     }
-    ended.add(byId.get(applicationId)?.sessionEpoch === epoch ? authorizedBy : applicationId);
+    causes.add(byId.get(applicationId)?.sessionEpoch === epoch ? authorizedBy : applicationId);
     return [];
   });
-  for (const id of ended) {
+  for (const id of causes) {
     const application = byId.get(id);
-    dead.push(deadSessions(uuid(id), application?.sessionEpoch));
+    revoked.push(revokedSessions(uuid(id), application?.sessionEpoch));
     if (!application) {
-      dead.push({ authorized_by: uuid(id) });
+      revoked.push({ authorized_by: uuid(id) });
     }
   }
-  return alive;
+  return valid;
 }

@@ -4,24 +4,24 @@ import { createGenerationalCache } from "../../lib/cache.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
+import { byOpenSession } from "./collections.js";
 import { type SessionDocument, uuid } from "./documents.js";
-import { limits, reach } from "./reach.js";
-import { byOpenSession } from "./schema.js";
+import { callDriver, limits } from "./driver-call.js";
 
-/** Keeps applications to the number of sessions that they may have open. */
+/** Limits the number of open sessions of an application. */
 export interface SessionQuotas {
   /**
-   * Resolves when a session may be opened, with a function to call once it is
-   * there, or once it is not going to be. Throws {@link SessionQuotaReached}.
+   * Resolves when a session may be opened. Call the returned function when the
+   * session was created or has failed. Throws {@link SessionQuotaReached}.
    */
-  admit(application: ApplicationRecord, quota: number): Promise<() => void>;
+  reserve(application: ApplicationRecord, quota: number): Promise<() => void>;
 }
 
-/** What this process knows of the sessions that an application opened since they were last revoked. */
+/** The state of this process for one application and epoch. */
 interface Allowance {
-  /** How many more may be opened before they are counted again. */
+  /** How many sessions may be opened before the next count. */
   left: number;
-  /** How many this process has let be opened, and of how many of them the outcome is known. */
+  /** How many sessions this process has admitted, and how many of them have succeeded or failed. */
   admitted: number;
   settled: number;
   counting?: Promise<Count> | undefined;
@@ -29,32 +29,32 @@ interface Allowance {
 }
 
 interface Count {
-  /** What matches the open sessions when it was taken, and how many these were. */
+  /** Matches the sessions that were open at the time of the count. */
   readonly filter: Document;
   readonly open: number;
   readonly takenAt: number;
-  /** How many sessions of this process were settled before it was taken, and so are in it. */
+  /** How many sessions of this process were settled before the count, which includes them. */
   readonly settledBefore: number;
 }
 
-/** How many applications each of two generations may hold. */
+/** Applications in each of the two generations of the cache. */
 const generationSize = 10_000;
 
 /**
- * How many sessions are opened without another count: this part of the room
- * that there is, at most this part of the quota, and at least one.
+ * The sessions opened without another count: this share of the remaining quota,
+ * at most this share of the quota, and at least one.
  */
-const shareOfRoom = 1 / 20;
+const shareOfRemaining = 1 / 20;
 const shareOfQuota = 1 / 100;
 
-/** How long to wait for sessions that are being opened, in milliseconds. */
-const pause = 5;
+/** How long to wait for sessions that are being created, in milliseconds. */
+const pollInterval = 5;
 
 /**
- * Counts sessions in the database, and then opens some without another count.
- * So the quota is exceeded by what other processes open between two counts of
- * this one: each of them at most 1 % of the quota, and the sessions that it is
- * just opening. Nobody is refused but by a count that began after the call.
+ * Counts sessions in the database, then admits some without another count. Other
+ * processes can therefore exceed the quota, each by at most 1 % of it plus the
+ * sessions that it is creating. A call is refused only by a count that started
+ * after the call.
  */
 export function createSessionQuotas(
   documents: Collection<SessionDocument>,
@@ -76,17 +76,16 @@ export function createSessionQuotas(
     const takenAt = await now();
     const filter = {
       application_id: uuid(id),
-      // To compare with $$NOW would take the documents, and not only their keys in the index.
+      // A comparison with $$NOW would read the documents; this one needs only the index.
       expires_at: { $gt: new Date(takenAt) },
-      // Of epoch 0 it may be absent, and none is of an earlier one.
-      ...(sessionEpoch > 0 && { epoch: sessionEpoch }),
+      epoch: sessionEpoch,
     };
     const options = { limit: quota, hint: byOpenSession, ...limits };
-    const open = await reach(() => documents.countDocuments(filter, options));
+    const open = await callDriver(() => documents.countDocuments(filter, options));
     return { filter, open, takenAt, settledBefore };
   }
 
-  /** Those that come while one count is under way share the next. */
+  /** Calls that arrive during a count share the next one. */
   function count(
     application: ApplicationRecord,
     quota: number,
@@ -111,28 +110,28 @@ export function createSessionQuotas(
     return allowance.nextCount;
   }
 
-  /** In how many milliseconds the first session of a count expires. */
+  /** The milliseconds until the first session of a count expires. */
   async function waitAfter({ filter, takenAt }: Count): Promise<number> {
     const projection = { _id: 0, expires_at: 1 };
     const options = { sort: byOpenSession, projection, hint: byOpenSession, ...limits };
-    const first = await reach(() => documents.findOne(filter, options));
+    const first = await callDriver(() => documents.findOne(filter, options));
     return first ? first.expires_at.getTime() - takenAt : 1;
   }
 
   return {
-    async admit(application, quota) {
+    async reserve(application, quota) {
       const allowance = allowanceOf(application, quota);
       while (allowance.left === 0) {
         const counted = await count(application, quota, allowance);
         if (counted.open >= quota) {
           throw new SessionQuotaReached(await waitAfter(counted));
         }
-        const room = quota - counted.open - (allowance.admitted - counted.settledBefore);
-        if (room > 0) {
-          const share = Math.min(room * shareOfRoom, quota * shareOfQuota);
+        const remaining = quota - counted.open - (allowance.admitted - counted.settledBefore);
+        if (remaining > 0) {
+          const share = Math.min(remaining * shareOfRemaining, quota * shareOfQuota);
           allowance.left = Math.max(1, Math.floor(share));
         } else {
-          await setTimeout(pause);
+          await setTimeout(pollInterval);
         }
       }
       allowance.left--;

@@ -13,12 +13,11 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { insert } from "./insert.js";
+import { callDriver, limits, limitsIn } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
-import { limits, limitsIn, reach } from "./reach.js";
 import { listSessions } from "./session-queries.js";
 import { createSessionQuotas } from "./session-quotas.js";
-import { alive, type Time } from "./time.js";
+import { insert, notExpired, type Time } from "./time.js";
 import type { ChangeWork, Transactions } from "./transactions.js";
 
 export interface SessionStoreOptions {
@@ -38,37 +37,37 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
-    return session && withLiveApplications(session, applications.find);
+    return session && withValidApplications(session, applications.find);
   }
 
-  /** Finds an application that is alive, or has expired and is still kept. */
-  async function findKept(id: string): Promise<ApplicationRecord | undefined> {
+  /** Finds an application that is valid, or has expired and is still stored. */
+  async function findStored(id: string): Promise<ApplicationRecord | undefined> {
     return (await applications.find(id)) ?? applications.findExpired(id);
   }
 
-  /** Whether a session that is just authorized can be: of who does that the transaction knows. */
+  /** Whether the application of a session is still valid. The transaction checks the authorizer. */
   async function isAuthorizable(session: SessionRecord): Promise<boolean> {
     const { applicationId, epoch } = session;
     return (await applications.find(applicationId))?.sessionEpoch === epoch;
   }
 
   return {
-    async create(session, trail) {
+    async create(session, audit) {
       const { quota } = session;
-      let leaveQuota = () => {};
+      let releaseQuota = () => {};
       const work: ChangeWork<SessionRecord> = async (transaction) => {
         const application = await applications.find(session.applicationId);
         if (application?.tenantId !== session.tenantId) {
           return undefined;
         }
         if (quota !== undefined) {
-          leaveQuota = await quotas.admit(application, quota);
+          releaseQuota = await quotas.reserve(application, quota);
         }
         const fields = {
           _id: uuid(session.id),
           tenant_id: uuid(session.tenantId),
           application_id: uuid(session.applicationId),
-          // Where sessions are revoked meanwhile, it is born dead.
+          // If the sessions are revoked meanwhile, this one is created as revoked.
           epoch: application.sessionEpoch,
           key_hash: hash(session.keyHash),
           nonce_hash: hash(session.nonceHash),
@@ -76,19 +75,19 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           rules: [],
         };
         const now = time();
-        const moments = { created_at: now, expires_at: { $add: [now, session.ttl] } };
-        return toSession(await insert(documents, fields, moments, transaction));
+        const timestamps = { created_at: now, expires_at: { $add: [now, session.ttl] } };
+        return toSession(await insert(documents, fields, timestamps, transaction));
       };
-      // Not kept between two attempts: others would wait for a place, and keep the next from its turn.
-      return transactions.change(session.id, trail, work, () => {
-        leaveQuota();
-        leaveQuota = () => {};
+      // Released between attempts: others would wait for the reservation and delay the next attempt.
+      return transactions.change(session.id, audit, work, () => {
+        releaseQuota();
+        releaseQuota = () => {};
       });
     },
 
     find,
 
-    // They start in one turn, so that they share their finds.
+    // They start in the same tick, so that they share one query.
     findMany: (ids) => Promise.all(ids.map(find)),
 
     async findExpired(id) {
@@ -96,19 +95,19 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         return undefined;
       }
       const reading = { ...limits, ...freshRead() };
-      const document = await reach(() => documents.findOne({ _id: uuid(id) }, reading));
+      const document = await callDriver(() => documents.findOne({ _id: uuid(id) }, reading));
       if (!document) {
         return undefined;
       }
-      return (await find(id)) ? undefined : withLiveApplications(toSession(document), findKept);
+      return (await find(id)) ? undefined : withValidApplications(toSession(document), findStored);
     },
 
-    async authorize(grant, trail) {
-      const shown = {
+    async authorize(grant, audit) {
+      const filter = {
         _id: uuid(grant.sessionId),
         tenant_id: uuid(grant.tenantId),
         nonce_hash: { $in: grant.nonceHashes.map(hash) },
-        ...alive(time),
+        ...notExpired(time),
       };
       const fields = literal({
         ...grantFields(grant),
@@ -118,24 +117,24 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       let isUsed = false;
       const authorized = await transactions.change(
         grant.sessionId,
-        trail,
-        async (transaction, settled) => {
-          const spent = await reach(() =>
+        audit,
+        async (transaction, confirmReads) => {
+          const spent = await callDriver(() =>
             documents.findOneAndUpdate(
-              { ...shown, authorized_at: { $exists: false } },
+              { ...filter, authorized_at: { $exists: false } },
               [{ $set: { ...fields, authorized_at: time() } }],
               { returnDocument: "after", ...limitsIn(transaction) },
             ),
           );
           if (spent) {
-            // Asked last, at no loss: a nonce spent on a dead session opens nothing.
+            // Checked last: a nonce used on a revoked session grants nothing.
             const session = toSession(spent);
             return (await isAuthorizable(session)) ? session : undefined;
           }
-          const found = await reach(() => documents.findOne(shown, limitsIn(transaction)));
-          const there = found && (await withLiveApplications(toSession(found), applications.find));
-          isUsed = Boolean(there);
-          await settled();
+          const found = await callDriver(() => documents.findOne(filter, limitsIn(transaction)));
+          const valid = found && (await withValidApplications(toSession(found), applications.find));
+          isUsed = Boolean(valid);
+          await confirmReads();
           return undefined;
         },
       );
@@ -147,25 +146,27 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     list: (query, signal) => listSessions(options, query, signal),
 
-    async delete(tenantId, id, check, trail) {
-      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...alive(time) };
-      const deleted = await transactions.change(id, trail, async (transaction, settled) => {
+    async delete(tenantId, id, check, audit) {
+      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
+      const deleted = await transactions.change(id, audit, async (transaction, confirmReads) => {
         if (check) {
-          // Before anything is written: what throws later would not take it back.
-          const current = await reach(() => documents.findOne(filter, limitsIn(transaction)));
-          const there =
-            current && (await withLiveApplications(toSession(current), applications.find));
-          if (there) {
-            check(there);
+          // Before the first write: throwing later would not undo a change without a transaction.
+          const current = await callDriver(() => documents.findOne(filter, limitsIn(transaction)));
+          const valid =
+            current && (await withValidApplications(toSession(current), applications.find));
+          if (valid) {
+            check(valid);
           }
         }
-        const found = await reach(() => documents.findOneAndDelete(filter, limitsIn(transaction)));
+        const found = await callDriver(() =>
+          documents.findOneAndDelete(filter, limitsIn(transaction)),
+        );
         const session = found && toSession(found);
         if (!session) {
-          await settled();
+          await confirmReads();
         }
-        // Asked last, at no loss: whoever deletes a dead session finds none.
-        return session && (await withLiveApplications(session, applications.find))
+        // Checked last: deleting a revoked session returns "not found".
+        return session && (await withValidApplications(session, applications.find))
           ? session
           : undefined;
       });
@@ -176,8 +177,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   };
 }
 
-/** Finds the applications that a session ends with, all at once; `undefined` where it has ended with one of them. */
-async function withLiveApplications(
+/** Finds the applications that a session depends on. Returns `undefined` if one of them was revoked or has expired. */
+async function withValidApplications(
   session: SessionRecord,
   find: ApplicationStore["find"],
 ): Promise<SessionWithApplication | undefined> {

@@ -1,20 +1,21 @@
+/** The MongoDB store: connects, prepares the schema and assembles the parts. */
 import { type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type Reads } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
 import { createEventWriter } from "./audit.js";
+import { applicationsName, sessionsName } from "./collections.js";
 import { connect, prepare } from "./connect.js";
-import { answersName, eventsName, marksName } from "./event-collections.js";
+import { callDriver, limits } from "./driver-call.js";
+import { checkpointsName, eventsName, responsesName } from "./event-collections.js";
 import { createEventStore } from "./events.js";
 import { createChangeFeed } from "./feeds/changes.js";
-import { createAnswerDocuments } from "./idempotency.js";
+import { createResponseDocuments } from "./idempotency.js";
 import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
-import { limits, reach } from "./reach.js";
-import { applicationsName, sessionsName } from "./schema.js";
-import { createSessionSweep, createTakeExpired } from "./session-cleanup.js";
+import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
 import { createSessionStore } from "./sessions.js";
-import { databaseTime, timeOf } from "./time.js";
+import { databaseTime, timeFromClock } from "./time.js";
 import { createTransactionRunner } from "./transaction-retry.js";
 import { createTransactions } from "./transactions.js";
 import { createTransfer } from "./transfer.js";
@@ -22,45 +23,45 @@ import { createTransfer } from "./transfer.js";
 export interface MongoStoreOptions {
   readonly uri: string;
   readonly database: string;
-  /** How callers are looked up, and lists read: by linearizable reads where nothing is said. */
+  /** The read concern for looking up callers and for lists. Default: linearizable. */
   readonly reads?: Reads | undefined;
   /** Replaces the database's clock; for tests. */
   readonly clock?: Clock | undefined;
-  /** Milliseconds for which events are kept. */
+  /** Retention of events, in milliseconds. */
   readonly eventRetention?: number | undefined;
 }
 
 /**
- * Opens the store in a MongoDB replica set or sharded cluster, whose clock is
- * the store's clock. Makes or migrates collections, validators and indexes
- * first; any number of instances may do so at once.
+ * Opens a store in a MongoDB replica set or sharded cluster and uses the
+ * database's clock. Creates or updates collections, validators and indexes
+ * first. Several instances may do so at once.
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { uri, database, reads = "linearizable", clock } = options;
   const { eventRetention = defaultEventRetention } = options;
   const id = await prepare(uri, database, eventRetention);
   const { client, freshRead } = await connect(uri, reads);
-  // Stated here, where no `w=1` or `readPreference` in the URI reaches.
+  // Set here, so that options in the URI such as `w=1` cannot override it.
   const db = client.db(database, {
     writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
     readConcern: new ReadConcern("majority"),
     readPreference: "primary",
   });
-  const time = clock ? timeOf(clock) : databaseTime;
+  const time = clock ? timeFromClock(clock) : databaseTime;
 
   async function databaseNow(): Promise<number> {
-    const { localTime } = await reach(() => db.command({ hello: 1, ...limits }));
+    const { localTime } = await callDriver(() => db.command({ hello: 1, ...limits }));
     return localTime.getTime();
   }
   const now = clock ?? databaseNow;
 
   const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
-  const answers = createAnswerDocuments(db.collection(answersName), time, freshRead);
+  const responses = createResponseDocuments(db.collection(responsesName), time, freshRead);
   const runTransaction = createTransactionRunner(client);
   const transactions = createTransactions({
     runTransaction,
     events: eventWriter,
-    answers,
+    responses,
     findCaller: createFindCaller(
       db.collection(applicationsName),
       db.collection(sessionsName),
@@ -68,13 +69,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     ),
     now,
   });
-  const sessionSweep = createSessionSweep(db.collection(sessionsName));
+  const sessionCleanup = createSessionCleanup(db.collection(sessionsName));
   const applications = createApplicationStore({
     documents: db.collection(applicationsName),
     time,
     freshRead,
     transactions,
-    sessionSweep,
+    sessionCleanup,
   });
   const sessions = createSessionStore({
     documents: db.collection(sessionsName),
@@ -83,22 +84,22 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     freshRead,
     transactions,
     now,
-    takeExpired: createTakeExpired({
+    takeExpired: createExpiredCount({
       documents: db.collection(sessionsName),
-      marks: db.collection(marksName),
+      checkpoints: db.collection(checkpointsName),
       now,
     }),
   });
 
-  const momentOf = clock ?? ((wallTime: Date) => wallTime.getTime());
-  const changes = createChangeFeed({ db, time, freshRead, momentOf });
+  const toTimestamp = clock ?? ((wallTime: Date) => wallTime.getTime());
+  const changes = createChangeFeed({ db, time, freshRead, toTimestamp });
 
   const events = createEventStore({
     runTransaction,
     db,
     documents: db.collection(eventsName),
     applications: db.collection(applicationsName),
-    marks: db.collection(marksName),
+    checkpoints: db.collection(checkpointsName),
     events: eventWriter,
     time,
     freshRead,
@@ -113,7 +114,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     sessions,
     changes,
     events,
-    answers,
+    answers: responses,
     rateCounts: createRateCounts(db.collection(rateCountsName), time),
     transfer: createTransfer({
       applications: db.collection(applicationsName),
@@ -127,21 +128,21 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
     async ping() {
       const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
-      // As callers are looked up: who cannot answer that is not ready, though it may answer other reads.
+      // The same read concern as authentication: the store is not ready without it.
       const reading = { ...first, ...freshRead() };
-      await reach(() => db.collection(applicationsName).findOne({}, reading));
+      await callDriver(() => db.collection(applicationsName).findOne({}, reading));
     },
 
     async close() {
       await changes.close();
       await events.close();
-      await sessionSweep.close();
+      await sessionCleanup.close();
       await client.close();
     },
   };
 }
 
-/** Watches, from when it has connected, how a client uses its connections. */
+/** Counts the connections of a client that are in use, and the calls that wait for one. */
 export function watchPool(client: MongoClient): () => ConnectionUse {
   let inUse = 0;
   let waiting = 0;

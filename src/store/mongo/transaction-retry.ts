@@ -1,3 +1,4 @@
+/** Runs MongoDB transactions: retries them on conflicts, and repeats a commit whose result is unknown. */
 import { setTimeout } from "node:timers/promises";
 import {
   type ClientSession,
@@ -8,9 +9,9 @@ import {
 } from "mongodb";
 import { createKeyedSemaphore, createSemaphore } from "../../lib/semaphore.js";
 import { StoreUnavailable } from "../port/errors.js";
-import { limits, reach } from "./reach.js";
+import { callDriver, limits } from "./driver-call.js";
 
-/** What each transaction asks for, whatever the URI says. */
+/** Applies to every transaction and overrides the URI. */
 const options: TransactionOptions = {
   readConcern: { level: "majority" },
   writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
@@ -18,76 +19,74 @@ const options: TransactionOptions = {
   maxCommitTimeMS: limits.maxTimeMS,
 };
 
-/** How long after it began a transaction may be tried again, in milliseconds. The driver would try for two minutes. */
-const patience = 5_000;
+/** Retries stop after this time, in milliseconds. The driver would retry for two minutes. */
+const retryTimeout = 5_000;
 
-/** For how long a transaction meets with others before it doubts that they are alive, in milliseconds. */
-const trust = 1_000;
+/** After conflicts for this time, in milliseconds, the other transaction may have been abandoned. */
+const conflictTimeout = 1_000;
 
 /** The longest wait before the next attempt, in milliseconds. */
-const longestPause = 50;
+const maxBackoff = 50;
 
-/** Does something in a transaction, which takes effect once it is committed. */
 type TransactionWork<R> = (session: ClientSession, commit: () => Promise<void>) => Promise<R>;
 
 /**
- * Runs work in a transaction: what it leaves uncommitted, or throws in, has no
- * effect. Work that another transaction came between is run anew, and a commit
- * that was not answered is asked for again, while the work is not given up:
- * what a caller was told not to wait for is not to happen at some later time.
- * What the work throws reaches the caller as it is.
+ * Runs work in a transaction. The work has no effect until it commits; if it
+ * throws, the transaction is aborted and the error reaches the caller unchanged.
+ * Work that conflicts with another transaction runs again. A commit without a
+ * response is sent again. Neither happens after the caller has cancelled.
  */
 export type RunTransaction = <R>(work: TransactionWork<R>, options?: RunOptions) => Promise<R>;
 
 interface RunOptions {
-  /** What is changed: those who meet with others that change the same go on one by one. */
+  /** The id of the changed record. After a conflict, changes of the same record run one at a time. */
   readonly subject?: string | undefined;
-  readonly isGivenUp?: (() => boolean) | undefined;
-  /** Called when an attempt is over, whether it was committed or not. */
+  readonly isCancelled?: (() => boolean) | undefined;
+  /** Called after every attempt, committed or not. */
   readonly onAttemptEnd?: (() => void) | undefined;
 }
 
 export function createTransactionRunner(client: MongoClient): RunTransaction {
-  // Those that met with another would meet again: of many who change the same
-  // document, one would be served at a time and the others try in vain.
-  const oneByOne = createKeyedSemaphore(1);
-  const fewAtOnce = createSemaphore(mostAtOnce(client.options.maxPoolSize));
-  const endAbandoned = createAbandonedEnder(client);
+  // Transactions that conflicted would conflict again: of many that change the
+  // same document, only one can succeed at a time.
+  const onePerSubject = createKeyedSemaphore(1);
+  const concurrency = createSemaphore(maxConcurrent(client.options.maxPoolSize));
+  const abortAbandoned = createAbandonedAborter(client);
 
-  return async (work, { subject = "", isGivenUp = () => false, onAttemptEnd } = {}) => {
-    const begunAt = performance.now();
-    const deadline = begunAt + patience;
-    const isTooLate = () => performance.now() > deadline || isGivenUp();
+  return async (work, { subject = "", isCancelled = () => false, onAttemptEnd } = {}) => {
+    const startedAt = performance.now();
+    const deadline = startedAt + retryTimeout;
+    const isTooLate = () => performance.now() > deadline || isCancelled();
     const run = () =>
-      fewAtOnce(() => {
-        refuseIf(isTooLate());
+      concurrency(() => {
+        throwIf(isTooLate());
         return runOnce(client, isTooLate, work).finally(onAttemptEnd);
       });
     for (let attempt = 1; ; attempt++) {
       try {
-        return await (attempt === 1 ? run() : oneByOne(subject, run));
+        return await (attempt === 1 ? run() : onePerSubject(subject, run));
       } catch (error) {
         if (!hasLabel(error, "TransientTransactionError")) {
           throw error;
         }
-        refuseIf(isTooLate(), error);
-        if (isConflict(error) && performance.now() > begunAt + trust) {
-          await endAbandoned();
+        throwIf(isTooLate(), error);
+        if (isConflict(error) && performance.now() > startedAt + conflictTimeout) {
+          await abortAbandoned();
         }
-        await setTimeout(Math.random() * Math.min(2 ** attempt, longestPause));
+        await setTimeout(Math.random() * Math.min(2 ** attempt, maxBackoff));
       }
     }
   };
 }
 
-/** So few that a commit, with which others are let go, finds a connection. */
-function mostAtOnce(poolSize: number): number {
+/** Leaves connections free for commits, which release the waiting transactions. */
+function maxConcurrent(poolSize: number): number {
   return poolSize === 0 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(poolSize * 0.75));
 }
 
-function refuseIf(isTooLate: boolean, cause?: unknown): void {
+function throwIf(isTooLate: boolean, cause?: unknown): void {
   if (isTooLate) {
-    throw new StoreUnavailable("MongoDB has not made the change in time.", { cause });
+    throw new StoreUnavailable("MongoDB did not complete the change in time.", { cause });
   }
 }
 
@@ -98,16 +97,16 @@ async function runOnce<R>(
 ): Promise<R> {
   const session = client.startSession();
   session.startTransaction(options);
-  let isOver = false;
+  let isAborted = false;
   try {
     return await work(session, () => commit(session, isTooLate));
   } catch (error) {
-    // The server has ended it, or does not answer: to say so once more is nothing to wait for.
-    isOver = error instanceof StoreUnavailable || hasLabel(error, "TransientTransactionError");
+    // The server has aborted the transaction, or does not respond: do not wait for the abort.
+    isAborted = error instanceof StoreUnavailable || hasLabel(error, "TransientTransactionError");
     throw error;
   } finally {
     const ended = session.endSession();
-    if (!isOver) {
+    if (!isAborted) {
       await ended;
     }
   }
@@ -116,39 +115,38 @@ async function runOnce<R>(
 async function commit(session: ClientSession, isTooLate: () => boolean): Promise<void> {
   for (;;) {
     try {
-      return await reach(() => session.commitTransaction());
+      return await callDriver(() => session.commitTransaction());
     } catch (error) {
-      if (!isUnanswered(error)) {
+      if (!isUnknownResult(error)) {
         throw error;
       }
       if (isTooLate()) {
-        const message = "MongoDB has not said whether it made the change.";
+        const message = "MongoDB did not confirm the change. It may have been made.";
         throw new StoreUnavailable(message, { cause: error });
       }
     }
-    await setTimeout(Math.random() * longestPause);
+    await setTimeout(Math.random() * maxBackoff);
   }
 }
 
 /**
- * Whether a commit may have been made, or may yet be. That is also so where it
- * could not be sent, of which the driver takes no note: it then takes the
- * transaction for committed and would leave it open.
+ * Whether a commit may have taken effect, now or later. Includes commits that
+ * could not be sent: the driver regards such a transaction as committed and
+ * would leave it open.
  */
-function isUnanswered(error: unknown): boolean {
+function isUnknownResult(error: unknown): boolean {
   return (
     hasLabel(error, "UnknownTransactionCommitResult") ||
     (error instanceof StoreUnavailable && !hasLabel(error, "TransientTransactionError"))
   );
 }
 
-/** Whether another transaction has changed the same, and is not over. */
+/** Whether another open transaction has changed the same document. */
 function isConflict(error: unknown): boolean {
   const cause = causeOf(error);
   return cause instanceof MongoError && cause.code === 112;
 }
 
-/** Whether the driver says so of an error, or of the one that was made of it. */
 function hasLabel(error: unknown, label: string): boolean {
   const cause = causeOf(error);
   return cause instanceof MongoError && cause.hasErrorLabel(label);
@@ -158,35 +156,34 @@ function causeOf(error: unknown): unknown {
   return error instanceof StoreUnavailable ? error.cause : error;
 }
 
-/** What every client of ours calls itself to the server, whatever appName its URI gives it. */
+/** The driver name that every client of ours sends. Unlike `appName`, the URI cannot override it. */
 export const clientName = "latchkey";
 
-/** A transaction of ours that has idled for so long has nobody who goes on with it, in milliseconds. */
-const longestIdling = 2_000;
+/** A transaction of ours is abandoned after being idle for this time, in milliseconds. */
+const maxIdleTime = 2_000;
 
-/** The shortest time between two looks, in milliseconds. */
-const lookInterval = 500;
+/** The shortest time between two checks, in milliseconds. */
+const minCheckInterval = 500;
 
-/** Ends the transactions that nobody goes on with, if there are any. It never fails. */
-type EndAbandoned = () => Promise<void>;
+/** Aborts abandoned transactions. Never fails. */
+type AbortAbandoned = () => Promise<void>;
 
 /**
- * An instance that is killed, or cut off, in the midst of a transaction leaves
- * what it has written locked: the server ends such a transaction only when it
- * is a minute old or more, and until then nobody could revoke that key. So
- * whoever meets it looks for it. To find and to end the sessions of one's own
- * user takes no privilege. Where its owner is alive after all it is told that
- * the transaction is no more, and runs it anew.
+ * An instance that is killed or disconnected during a transaction leaves its
+ * documents locked. The server aborts such a transaction only after a minute or
+ * more, and until then nobody could revoke that key. Listing and killing the
+ * sessions of one's own user requires no privilege. If the owner is still
+ * running, it gets a transient error and retries.
  */
-function createAbandonedEnder(client: MongoClient): EndAbandoned {
+function createAbandonedAborter(client: MongoClient): AbortAbandoned {
   const admin = client.db("admin", {
     readConcern: new ReadConcern("local"),
     readPreference: "primary",
   });
-  let looking: Promise<void> | undefined;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let checking: Promise<void> | undefined;
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const sessions = await admin.aggregate(abandoned, limits).toArray();
     if (sessions.length > 0) {
       await admin.command({ killSessions: sessions, ...limits });
@@ -194,15 +191,15 @@ function createAbandonedEnder(client: MongoClient): EndAbandoned {
   }
 
   return async () => {
-    if (!looking && performance.now() > lookedAt + lookInterval) {
-      lookedAt = performance.now();
-      looking = look()
+    if (!checking && performance.now() > checkedAt + minCheckInterval) {
+      checkedAt = performance.now();
+      checking = check()
         .catch(() => {})
         .finally(() => {
-          looking = undefined;
+          checking = undefined;
         });
     }
-    await looking;
+    await checking;
   };
 }
 
@@ -212,7 +209,7 @@ const abandoned = [
     $match: {
       type: "idleSession",
       "clientMetadata.driver.name": { $regex: `\\|${clientName}$` },
-      "transaction.timeInactiveMicros": { $gt: longestIdling * 1_000 },
+      "transaction.timeInactiveMicros": { $gt: maxIdleTime * 1_000 },
     },
   },
   { $replaceWith: { id: "$lsid.id" } },

@@ -1,3 +1,4 @@
+/** Export and import of applications, sessions and events. */
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { EventRecord } from "../port/events.js";
@@ -24,18 +25,18 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
-import { findOwners, textOf } from "./foreign-keys.js";
+import { findOwners, toBase64 } from "./foreign-keys.js";
 import {
   type FoundEvents,
-  type Imported,
+  type Importer,
   importDocuments,
   toApplicationDocument,
   toEventDocument,
   toSessionDocument,
 } from "./import.js";
-import { limits, reach } from "./reach.js";
-import { alive, type Time } from "./time.js";
+import { notExpired, type Time } from "./time.js";
 
 export interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;
@@ -49,23 +50,23 @@ export interface TransferParts {
 export function createTransfer(parts: TransferParts): TransferStore {
   const { applications, sessions, events, time, now } = parts;
 
-  /** The applications that are there, of these ids. */
+  /** The unexpired applications with these ids. */
   async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
-    const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...alive(time) };
-    const found = await reach(() => applications.find(filter, limits).toArray());
+    const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...notExpired(time) };
+    const found = await callDriver(() => applications.find(filter, limits).toArray());
     return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
   }
 
-  /** By hash, the ids of the applications that have a foreign key of one of these. One that has ended gives up its keys. */
+  /** By hash, the ids of the unexpired applications that already have one of these foreign keys. */
   async function findTaken(records: readonly ImportedApplication[]) {
     const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
     const hashes = foreign.map(({ hash }) => hash);
     return hashes.length > 0
-      ? findOwners(applications, hashes, alive(time))
+      ? findOwners(applications, hashes, notExpired(time))
       : new Map<string, string[]>();
   }
 
-  /** Finds which of these records have events of these kinds. */
+  /** Finds events of these kinds about these records. */
   async function findEvents(
     records: readonly (ImportedApplication | ImportedSession)[],
     kinds: readonly string[],
@@ -80,7 +81,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }));
     const filter = { $or: among, kind: { $in: kinds }, outcome: "success" } as const;
     const options = { projection: { targets: 1, kind: 1 }, ...limits };
-    const found = await reach(() => events.find(filter, options).toArray());
+    const found = await callDriver(() => events.find(filter, options).toArray());
     const kindsOf = new Map<string, string[]>();
     for (const { targets, kind } of found) {
       for (const id of targets.map(fromUuid)) {
@@ -92,11 +93,11 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   return {
     exportApplications: async (after, limit) =>
-      (await readOn(applications, alive(time), after, limit)).map(toApplication),
+      (await readAfter(applications, notExpired(time), after, limit)).map(toApplication),
 
     async exportSessions(after, limit) {
       for (let last = after; ; ) {
-        const found = (await readOn(sessions, alive(time), last, limit)).map(toSession);
+        const found = (await readAfter(sessions, notExpired(time), last, limit)).map(toSession);
         const owners = await findApplications(found.flatMap(applicationIdsOf));
         const there = found.filter(
           (session) => !isRevoked(withApplications(session, (id) => owners.get(id))),
@@ -108,38 +109,39 @@ export function createTransfer(parts: TransferParts): TransferStore {
       }
     },
 
-    exportEvents: async (after, limit) => (await readOn(events, {}, after?.id, limit)).map(toEvent),
+    exportEvents: async (after, limit) =>
+      (await readAfter(events, {}, after?.id, limit)).map(toEvent),
 
     async importApplications(records, options) {
       const owners = await findTaken(records);
-      const imported = importedApplications(applications, owners, await now(), options.replace);
-      const ends = (absent: readonly ImportedApplication[]) =>
+      const imported = applicationImporter(applications, owners, await now(), options.replace);
+      const findEndEvents = (absent: readonly ImportedApplication[]) =>
         findEvents(absent, endsOfApplication);
-      return importDocuments({ ...imported, findEvents: ends }, records, options);
+      return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
     },
 
     async importSessions(records, options) {
-      const present = await now();
+      const current = await now();
       const owners = await findApplications(records.flatMap(applicationIdsOf));
-      const imported = importedSessions(sessions, owners, present, options.replace);
-      const ends = (absent: readonly ImportedSession[]) =>
+      const imported = sessionImporter(sessions, owners, current, options.replace);
+      const findEndEvents = (absent: readonly ImportedSession[]) =>
         findEvents(absent, [...new Set(absent.flatMap(endsOfSession))]);
-      return importDocuments({ ...imported, findEvents: ends }, records, options);
+      return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
     },
 
-    importEvents: (records, options) => importDocuments(importedEvents(events), records, options),
+    importEvents: (records, options) => importDocuments(eventImporter(events), records, options),
   };
 }
 
-/** Reads documents that follow an id, in the order of their ids: so many at most, and fewer where they are large. */
-async function readOn<D extends Document & { readonly _id: Binary }>(
+/** Reads up to `limit` documents after an id, ordered by id; fewer if they are large. */
+async function readAfter<D extends Document & { readonly _id: Binary }>(
   documents: Collection<D>,
   filter: Document,
   after: string | undefined,
   limit: number,
 ): Promise<D[]> {
   const following = after === undefined ? {} : { _id: { $gt: uuid(after) } };
-  // One more than there can be, so that all come in one answer.
+  // One more than can be found, so that all come in one response.
   const options = {
     sort: { _id: 1 },
     limit,
@@ -149,15 +151,15 @@ async function readOn<D extends Document & { readonly _id: Binary }>(
     ...limits,
   } as const;
   const all = { ...following, ...filter } as unknown as Filter<D>;
-  return reach(() => decodeSome(documents.find<Uint8Array>(all, options)));
+  return callDriver(() => decodePage(documents.find<Uint8Array>(all, options)));
 }
 
-/** Decoded they take several times the memory. */
-async function decodeSome<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
-  const room = createPageBudget();
+/** Limits the bytes, because decoded documents take several times the memory. */
+async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
+  const budget = createPageBudget();
   const decoded: D[] = [];
   for await (const bytes of found) {
-    if (!room.tryAdd(bytes.length)) {
+    if (!budget.tryAdd(bytes.length)) {
       break;
     }
     decoded.push(BSON.deserialize(bytes) as D);
@@ -165,9 +167,9 @@ async function decodeSome<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
   return decoded;
 }
 
-/** A moment that a version was never: others count up from one, or from an earlier moment. */
-const newVersion = (present: number, there: { readonly version: number } | undefined) =>
-  Math.max(present, (there?.version ?? 0) + 1);
+/** A version that was never used: others count up from 1 or from an earlier timestamp. */
+const newVersion = (current: number, there: { readonly version: number } | undefined) =>
+  Math.max(current, (there?.version ?? 0) + 1);
 
 function judgingOf(id: string, events: FoundEvents, now: number, replace: boolean): Judging {
   const hasEvent = (kinds: readonly string[]) =>
@@ -175,15 +177,15 @@ function judgingOf(id: string, events: FoundEvents, now: number, replace: boolea
   return { replace, now, hasEvent };
 }
 
-function importedApplications(
+function applicationImporter(
   documents: Collection<ApplicationDocument>,
   owners: Map<string, readonly string[]>,
-  present: number,
+  current: number,
   replace: boolean,
-): Imported<ApplicationDocument, ImportedApplication> {
-  /** Whether a foreign key is one of another application, be it one that is imported with it. */
+): Importer<ApplicationDocument, ImportedApplication> {
+  /** Whether another application, stored or imported, already has one of the foreign keys. */
   function hasTakenKey({ id, keys }: ImportedApplication): boolean {
-    const hashes = keys.filter((key) => key.foreign).map(({ hash }) => textOf(hash));
+    const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
     const isTaken = hashes.some((hash) => owners.get(hash)?.some((owner) => owner !== id));
     for (const hash of isTaken ? [] : hashes) {
       owners.set(hash, [id]);
@@ -193,50 +195,48 @@ function importedApplications(
 
   return {
     documents,
-    judge(there, record, events) {
-      const judging = judgingOf(record.id, events, present, replace);
+    decide(there, record, events) {
+      const judging = judgingOf(record.id, events, current, replace);
       const outcome = outcomeOfApplication(there && toApplication(there), record, judging);
       return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
     },
     toDocument: (record, there) =>
       toApplicationDocument(
         mergeApplication(there && toApplication(there), record),
-        newVersion(present, there),
+        newVersion(current, there),
       ),
     unchanged: ({ _id, version }) => ({ _id, version }),
   };
 }
 
-function importedSessions(
+function sessionImporter(
   documents: Collection<SessionDocument>,
   owners: ReadonlyMap<string, ApplicationRecord>,
-  present: number,
+  current: number,
   replace: boolean,
-): Imported<SessionDocument, ImportedSession> {
+): Importer<SessionDocument, ImportedSession> {
   return {
     documents,
-    judge(there, record, events) {
+    decide(there, record, events) {
       const isOwned = (id: string) => owners.get(id)?.tenantId === record.tenantId;
       if (!applicationIdsOf(record).every(isOwned)) {
         return "ownerless";
       }
-      const judging = judgingOf(record.id, events, present, replace);
+      const judging = judgingOf(record.id, events, current, replace);
       return outcomeOfSession(there && toSession(there), record, judging);
     },
     toDocument(record, document) {
       const there = document && toSession(document);
-      return toSessionDocument(mergeSession(there, record), newVersion(present, there));
+      return toSessionDocument(mergeSession(there, record), newVersion(current, there));
     },
     unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
   };
 }
 
-function importedEvents(
-  documents: Collection<EventDocument>,
-): Imported<EventDocument, EventRecord> {
+function eventImporter(documents: Collection<EventDocument>): Importer<EventDocument, EventRecord> {
   return {
     documents,
-    judge: (there, record) => outcomeOfEvent(there && toEvent(there), record),
+    decide: (there, record) => outcomeOfEvent(there && toEvent(there), record),
     toDocument: toEventDocument,
     unchanged: ({ _id }) => ({ _id }),
   };

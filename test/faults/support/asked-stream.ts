@@ -1,9 +1,9 @@
 import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api.js";
 import { createOutbox } from "../../support/api-streams.js";
 
-/** A stream of checks that stays open, and is asked now and then. */
+/** An access check stream that stays open between requests. */
 export interface AskedStream {
-  /** What it answers about keys, and why it ended where it did instead. */
+  /** The responses for keys, or the error that ended the stream. */
   ask(keys: readonly string[], permission: string): Promise<readonly (boolean | string)[]>;
   close(): void;
 }

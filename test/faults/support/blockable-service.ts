@@ -4,14 +4,14 @@ import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/server.js";
 import { startMongoProxy } from "./mongo-proxy.js";
 
-/** A service whose store is behind a way that can be blocked. */
+/** A service whose connection to its store can be blocked. */
 export interface BlockableService {
   readonly proxy: TcpProxy;
   readonly server: TestServer;
   close(): Promise<void>;
 }
 
-/** Ways in which a store goes away. */
+/** Kinds of store outages. */
 export const outages: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
   "cuts all connections": (proxy) => proxy.cut(),
   "lets nothing through": (proxy) => proxy.pause(),

@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * The command that runs another one such that file modes keep it from writing.
- * It is empty for an ordinary user. The superuser gives up the capability that
- * overrides modes: nothing else changes, and it can still read a checkout that
- * is closed to all others. Undefined where there is no way to give it up.
+ * A command prefix that makes file modes effective. Empty for an ordinary user.
+ * Root drops the capability that overrides modes, and can still read a checkout
+ * that is closed to others. Undefined if root cannot drop it.
  */
 export function commandBoundByModes(): readonly string[] | undefined {
   return [[], ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]].find(

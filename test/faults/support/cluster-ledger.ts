@@ -1,11 +1,11 @@
-/** An application, as far as its one owner can know it by what was acknowledged. */
+/** The state of an application according to acknowledged writes. It has one owner. */
 export interface Held {
   readonly id: string;
-  /** The key that works; absent while a change of it is under way, or unanswered. */
+  /** The valid key. Absent while a change of it is pending or has no response. */
   key: string | undefined;
-  /** Counts the changes of its key, and its deletion, that were sent. */
+  /** The number of sent changes of the key, including deletion. */
   keyChanges: number;
-  /** The number in the name that was acknowledged last, and in the one that was sent last. */
+  /** The number in the last acknowledged name and in the last sent name. */
   named: number;
   sent: number;
   isDeleting: boolean;
@@ -18,7 +18,7 @@ export interface HeldSession {
   isAuthorized: boolean;
 }
 
-/** All that was acknowledged. */
+/** All acknowledged writes. */
 export interface ClusterLedger {
   readonly applications: Held[];
   readonly sessions: HeldSession[];

@@ -9,19 +9,19 @@ export interface LoadOptions {
   readonly ledger: ClusterLedger;
   readonly doors: readonly Door[];
   readonly keys: ClusterKeys;
-  /** Told of each key that has ended, and when that was acknowledged, before anything else is done. */
+  /** Called first for each revoked key, with the time of the acknowledgement. */
   onEnd(kind: string, key: string, acknowledgedAt: number): void;
 }
 
 export interface Load {
-  /** Stops when what is under way is done. */
+  /** Stops after the pending calls. */
   stop(): Promise<void>;
 }
 
-/** How long a worker waits after a round, and after a call that did not go well, in milliseconds. */
+/** How long a worker waits after a round and after a failed call, in milliseconds. */
 const pause = 50;
 
-/** Lets workers make, change and end applications and sessions of their own, through all doors, until it is stopped. */
+/** Workers create, change and revoke their own applications and sessions, over all endpoints, until stopped. */
 export function startClusterLoad(options: LoadOptions, workers: number): Load {
   const { tally, ledger, doors, keys, onEnd } = options;
   const { root, opener, granter } = keys;
@@ -60,7 +60,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
     }
   }
 
-  /** Asks for a change until it is acknowledged; who asks again may hear that it was made before. */
+  /** Repeats a change until it is acknowledged. A repeated change may report that it was already made. */
   async function insist<T>(
     what: string,
     make: (api: Api) => Promise<T>,
@@ -80,7 +80,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
     ledger.endedKeys.push(key);
   }
 
-  /** Takes the key of an application out of the ledger, so that nobody expects it to work. */
+  /** Removes the key of an application from the ledger, so that no probe expects it to work. */
   function giveUpKey(application: Held): string {
     const key = application.key as string;
     application.key = undefined;
@@ -88,7 +88,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
     return key;
   }
 
-  /** Renews the key until that is acknowledged: then all before it have ended, those too that nobody was told. */
+  /** Replaces the key until that is acknowledged. Then all earlier keys are revoked, also those in lost responses. */
   async function regenerate(application: Held): Promise<void> {
     const { id } = application;
     const key = giveUpKey(application);
@@ -120,7 +120,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
     }
   }
 
-  /** Opens a session, and revokes all of its application. */
+  /** Opens a session, then revokes all sessions of its application. */
   async function revokeAll(): Promise<void> {
     const request = { name: "page", type: "public", permissions: ["token:read"] };
     const { value: page } = await call("create", (api) => api.createApplication(root, request));
@@ -148,7 +148,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
     session.isAuthorized = end === "done";
   }
 
-  /** What becomes of one application after the other; some stay. */
+  /** Changes and deletes one application after the other. Some remain. */
   const endings = [remove, disable, revokeAll, undefined];
 
   async function work(): Promise<void> {

@@ -1,7 +1,7 @@
 import { type ClusterLedger, type Held, type HeldSession, numberIn } from "./cluster-ledger.js";
 import { type Door, type Tally, unavailable } from "./tally.js";
 
-/** Looks through a door at what was acknowledged, and tells each lie that it is told. */
+/** Compares the responses of an endpoint with the acknowledged writes, and reports wrong ones. */
 export interface Prober {
   endedKey(door: Door, key: string): Promise<void>;
   application(door: Door, application: Held): Promise<void>;
@@ -9,10 +9,10 @@ export interface Prober {
   readonly lies: readonly string[];
 }
 
-/** The ends of a call that tell nothing, and are no lie while something is broken. */
+/** Outcomes that are neither right nor wrong during a fault. */
 const untold: readonly string[] = [...unavailable, "lost"];
 
-/** Makes a prober; `excused` are the ends of calls that it takes for no lie, beside the right ones. */
+/** Creates a prober. `excused` outcomes are accepted in addition to the right ones. */
 export function createProber(
   tally: Pick<Tally, "call">,
   root: string,
@@ -20,7 +20,7 @@ export function createProber(
 ): Prober {
   const lies: string[] = [];
 
-  /** Notes an answer that is neither right nor excused. */
+  /** Records a response that is neither right nor excused. */
   function judge({ instance }: Door, what: string, end: string, ...right: string[]): void {
     if (![...right, ...excused].includes(end)) {
       lies.push(`${instance} answered ${end} to ${what}`);
@@ -83,9 +83,8 @@ export function createProber(
 }
 
 /**
- * Makes a prober for when all is well again. It asks until it is told, and
- * takes nothing but the right answer; altogether it has some patience, in
- * milliseconds, with those who cannot tell yet.
+ * Creates a prober for the time after recovery. It retries unavailable endpoints
+ * until a total timeout in milliseconds, and accepts only right responses.
  */
 export function createLastProber(tally: Tally, root: string, patience: number): Prober {
   const deadline = performance.now() + patience;
@@ -103,7 +102,7 @@ export function createLastProber(tally: Tally, root: string, patience: number): 
   return createProber(insisting, root, []);
 }
 
-/** Probes what the load has left behind, the newest most of all, until it is stopped. */
+/** Probes the records of the load, mostly the newest, until stopped. */
 export function startProbes(prober: Prober, ledger: ClusterLedger, doors: readonly Door[]) {
   let isStopped = false;
 

@@ -21,7 +21,7 @@ export interface Cluster {
 }
 
 export interface ClusterKeys {
-  /** May manage everything. */
+  /** Has all permissions. */
   readonly root: string;
   /** Opens sessions. */
   readonly opener: string;
@@ -41,7 +41,7 @@ export async function startCluster(electionTimeout?: number): Promise<Cluster> {
   }
 }
 
-/** Notes the instances that run, so that they can be ended where something fails after their start. */
+/** Tracks running instances, so that they can be stopped if a later step fails. */
 async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
   const bootstrapping = bootstrapKey({ MONGODB_URI: set.uriFor("bootstrap") });
   bootstrapping.catch(() => {});

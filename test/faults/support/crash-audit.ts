@@ -3,7 +3,7 @@ import { type Api, ApiFailure } from "../../support/api.js";
 import { type Account, note, type SessionAccount } from "./crash-ledger.js";
 import { type CrashLoadKeys, grants } from "./crash-load.js";
 
-/** Sees that an application is as its ledger says, and settles what was in doubt by what is found. */
+/** Compares an application with its ledger, and resolves uncertain changes. */
 export async function auditApplication(api: Api, { manager }: CrashLoadKeys, account: Account) {
   const found = await api.getApplication(manager, { id: account.id }).catch(orReason);
   const works = account.key === undefined ? undefined : await opens(api, account.key);
@@ -26,7 +26,7 @@ export async function auditApplication(api: Api, { manager }: CrashLoadKeys, acc
   expect(told).toEqual(account.changes);
 }
 
-/** What was asked for and not answered was done as a whole or not at all. */
+/** A change without a response took effect completely or not at all. */
 function settleDoubt(account: Account, found: Found, works: boolean | undefined): void {
   const { doubt } = account;
   if (!doubt) {
@@ -68,7 +68,7 @@ const opens = async (api: Api, key: string): Promise<boolean> => {
   return !isReason(outcome);
 };
 
-/** Sees that the nonce of a session is spent where that was acknowledged, and can be spent once in all. */
+/** Checks that an acknowledged nonce is used, and that a nonce can be used only once. */
 export async function auditSession(
   api: Api,
   { manager, backend }: CrashLoadKeys,

@@ -1,27 +1,27 @@
-/** An application as those who were answered know it. */
+/** The state of an application according to its responses. */
 export interface Account {
   readonly id: string;
   name: string;
-  /** Unknown where the answer that told it was lost. */
+  /** Unknown if the response was lost. */
   key: string | undefined;
-  /** Keys that do not work any more. */
+  /** Revoked keys. */
   readonly endedKeys: string[];
   isDeleted: boolean;
-  /** How often each kind of change was made. */
+  /** The number of changes by kind. */
   readonly changes: Record<string, number>;
-  /** What was asked for last and not answered: it may have been done. */
+  /** The last request if it had no response: it may have taken effect. */
   doubt?: { readonly kind: string; readonly name?: string } | undefined;
 }
 
-/** A session as those who were answered know it. */
+/** The state of a session according to its responses. */
 export interface SessionAccount {
   readonly id: string;
   readonly nonce: string;
-  /** Whether that was answered; where it was not, it may be all the same. */
+  /** Whether authorization was acknowledged. Without a response it may have succeeded too. */
   isAuthorized: boolean;
 }
 
-/** All that was acknowledged. */
+/** All acknowledged writes. */
 export interface CrashLedger {
   readonly applications: Account[];
   readonly sessions: SessionAccount[];

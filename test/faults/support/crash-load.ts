@@ -2,10 +2,10 @@ import { type Api, ApiFailure, keyOf } from "../../support/api.js";
 import { createRestApi } from "../../support/api-rest.js";
 import { type Account, type CrashLedger, note } from "./crash-ledger.js";
 
-/** The keys that the load comes with. */
+/** The keys that the load uses. */
 export interface CrashLoadKeys {
   readonly manager: string;
-  /** Of a page, which opens sessions, and of a backend, which authorizes them. */
+  /** The key of a page, which opens sessions, and of a backend, which authorizes them. */
   readonly page: string;
   readonly backend: string;
 }
@@ -14,7 +14,7 @@ export const grants = { permissions: ["token:read"] };
 
 const lanes = 6;
 
-/** Writes of every kind until nobody answers, and keeps a ledger of what was acknowledged. */
+/** Sends all kinds of writes until the service is gone, and records the acknowledged ones. */
 export async function writeUntilCut(
   url: string,
   keys: CrashLoadKeys,
@@ -29,7 +29,7 @@ export async function writeUntilCut(
         await writeOnce(api, keys, ledger, own, random);
       }
     } catch (error) {
-      // What is refused is not what was asked for; what is not answered is in doubt.
+      // A refusal is unexpected. A missing response is uncertain.
       if (error instanceof ApiFailure) {
         throw error;
       }

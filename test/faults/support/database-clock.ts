@@ -2,18 +2,17 @@ import { MongoClient } from "mongodb";
 import { uri } from "../../support/mongo-uri.js";
 
 /**
- * The database's clock as far as it can be known without asking it each time:
- * the earliest and the latest moment that it may have told at a time of
- * `performance.now()`, which is now where none is given.
+ * An estimate of the database's clock: the earliest and the latest possible
+ * reading at a time of `performance.now()`. Default: now.
  */
 export interface DatabaseClock {
   earliest(at?: number): number;
   latest(at?: number): number;
-  /** Compares the clocks again, and takes into account that one may have been set or have drifted since. */
+  /** Compares the clocks again, in case one was set or has drifted. */
   compare(): Promise<void>;
 }
 
-/** By how much the database's clock is ahead of `performance.now()`, at least and at most. */
+/** The least and greatest possible lead of the database's clock over `performance.now()`. */
 interface Offset {
   readonly least: number;
   readonly most: number;
@@ -21,7 +20,7 @@ interface Offset {
 
 const attempts = 10;
 
-/** Each answer was given between question and answer, and is cut to a millisecond: together they tell more. */
+/** Each reading happened between request and response, truncated to a millisecond. Several readings narrow the range. */
 async function measure(): Promise<Offset> {
   const client = await new MongoClient(uri).connect();
   try {

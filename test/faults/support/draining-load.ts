@@ -4,25 +4,25 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { callRaw, envelope } from "../../support/raw-grpc.js";
 
-/** What became of the requests of a load. */
+/** The outcomes of the requests of a load. */
 export interface DrainTally {
-  /** How many answers there were, by their status of HTTP or of gRPC. */
+  /** The number of responses by HTTP or gRPC status. */
   readonly answers: Record<string, number>;
-  /** The requests that had no answer. */
+  /** The requests without a response. */
   readonly lost: LostRequest[];
 }
 
 export interface LostRequest {
   readonly protocol: string;
   readonly failure: string;
-  /** Whether its connection had served another request before. */
+  /** Whether its connection had served an earlier request. */
   readonly isInUse: boolean;
-  /** Whether the service has refused it as one that was not begun, which is safe to send again. */
+  /** Whether the service refused it unprocessed, so that it is safe to retry. */
   readonly isRefused: boolean;
-  /** Before sending it, and when it had been handed to the system, as `performance.now()` tells time. */
+  /** Before it was sent and when it was passed to the system, in the time of `performance.now()`. */
   readonly sentAt: number;
   readonly flushedAt: number;
-  /** What the answer before it, on a connection of HTTP/1.1 that is kept, said of the connection. */
+  /** The `connection` header of the previous response on an HTTP/1.1 keep-alive connection. */
   readonly lastWord?: string | undefined;
 }
 
@@ -37,7 +37,7 @@ const application = JSON.stringify({
   permissions: ["token:read"],
 });
 
-/** Keeps calling in several ways at once, each caller until it can reach nobody. */
+/** Calls in several ways at once, each until the service refuses connections. */
 export async function callUntilRefused(target: Target, tally: DrainTally): Promise<void> {
   const callers = [
     ...Array.from({ length: 6 }, () => callOverHttp1(target, tally, true)),
@@ -51,7 +51,7 @@ function count({ answers }: DrainTally, status: string): void {
   answers[status] = (answers[status] ?? 0) + 1;
 }
 
-/** Sends one request after the other, on a connection that is kept or on new ones. */
+/** Sends one request after the other, with or without keep-alive. */
 async function callOverHttp1(target: Target, tally: DrainTally, isKept: boolean): Promise<void> {
   const agent = new Agent({ keepAlive: isKept, maxSockets: 1 });
   let lastWord: string | undefined;
@@ -104,7 +104,7 @@ function send(
 
 const callsAtATime = 4;
 
-/** Makes a few calls at a time over one connection, and over another where it has been told to. */
+/** Makes a few calls at a time over one connection, and over a new one after a GOAWAY. */
 async function callOverHttp2(target: Target, tally: DrainTally): Promise<void> {
   for (;;) {
     const session = await reach(target.url);
@@ -120,7 +120,7 @@ async function callOverHttp2(target: Target, tally: DrainTally): Promise<void> {
 function reach(url: string): Promise<ClientHttp2Session | undefined> {
   return new Promise((resolve) => {
     const session = connect(url);
-    // Only with its settings it is known to be served, and not just waiting to be.
+    // After its SETTINGS frame, the connection is served and not only queued.
     session.on("remoteSettings", () => resolve(session));
     session.on("error", () => resolve(undefined));
     session.on("close", () => resolve(undefined));

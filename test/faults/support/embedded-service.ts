@@ -5,15 +5,15 @@ import { type ServiceProcess, useServices } from "../../support/service-process.
 
 /** The service on an embedded store, as a process of its own with its workers. */
 export interface EmbeddedService extends ServiceProcess {
-  /** How long it took to start, in milliseconds. */
+  /** Start time in milliseconds. */
   readonly startedIn: number;
-  /** Ends it with all its workers, at once and without a word. */
+  /** Kills it with all its workers. */
   kill(): Promise<void>;
 }
 
 /** Starts services, and kills those that outlive their test. */
 export function useEmbeddedServices() {
-  // Those too that are killed before they listen.
+  // Includes those killed before they listen.
   const startService = useServices();
   let running: EmbeddedService[] = [];
 
@@ -27,7 +27,7 @@ export function useEmbeddedServices() {
     environment: Readonly<Record<string, string>> = {},
   ): Promise<EmbeddedService> {
     const begun = performance.now();
-    // In a group of its own, which can be killed as one.
+    // In its own process group, which can be killed at once.
     const started = await startService(
       { ...rateLimitsOff, DATA_DIR, ...environment },
       { detached: true },
@@ -46,7 +46,7 @@ async function killGroup({ child, ended }: LatchkeyProcess): Promise<void> {
   try {
     process.kill(-(child.pid as number), "SIGKILL");
   } catch {
-    // It has ended already.
+    // It has already exited.
   }
   await ended();
 }

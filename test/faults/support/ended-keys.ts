@@ -1,16 +1,16 @@
 import type { Door, Tally } from "./tally.js";
 
-/** What every door said of keys, asked as soon as their end was acknowledged. */
+/** The responses of every endpoint for keys, right after their revocation was acknowledged. */
 export interface EndedKeys {
-  /** Asks all doors at once, and waits for none. */
+  /** Queries all endpoints at once without waiting. */
   ask(kind: string, key: string, acknowledgedAt: number): void;
-  /** Resolves when all that was asked is answered. */
+  /** Resolves after all responses. */
   settled(): Promise<void>;
-  /** How many keys ended in which way. */
+  /** The number of revoked keys by method. */
   readonly ends: Readonly<Record<string, number>>;
-  /** How often each answer was given; `done` is that of a door that took the key. */
+  /** The number of responses by outcome; `done` means that the key was accepted. */
   readonly answers: Readonly<Record<string, number>>;
-  /** The shortest time between an acknowledgement and the question, in milliseconds. */
+  /** The shortest time between an acknowledgement and the query, in milliseconds. */
   shortest(): number;
 }
 

@@ -2,14 +2,14 @@ import { type Api, keyOf } from "../../support/api.js";
 import type { Cluster } from "./cluster.js";
 import { insist } from "./insist.js";
 
-/** A session that may do something, of an application of its own. */
+/** An authorized session of its own application. */
 export interface OpenedSession {
   readonly id: string;
   readonly key: string;
   readonly applicationId: string;
 }
 
-/** The ways in which a session ends before its time. */
+/** The ways to revoke a session. */
 export const sessionEnds: Readonly<
   Record<string, (api: Api, root: string, session: OpenedSession) => Promise<unknown>>
 > = {
@@ -22,7 +22,7 @@ export const sessionEnds: Readonly<
     api.disableApplication(root, { id }),
 };
 
-/** What such a session may do. */
+/** The permission of such a session. */
 export const sessionPermission = "application:read";
 
 export async function openSession(
@@ -37,7 +37,7 @@ export async function openSession(
   const grant = () => api.authorizeSession(granter, { nonce, permissions });
   await insist(() =>
     grant().catch((error) => {
-      // A call before, which had no answer, has spent it.
+      // An earlier call without a response has used the nonce.
       if (error.reason !== "nonce_used") {
         throw error;
       }

@@ -1,10 +1,10 @@
 import { outage, slowest } from "./findings.js";
 import type { Outcome } from "./tally.js";
 
-/** What callers felt of a fault, from its begin until all was well again. */
+/** The effects of a fault on callers, from its start to full recovery. */
 export interface FaultReport {
   readonly fault: string;
-  /** The longest time in which an instance made no write, in milliseconds, by its name. */
+  /** The longest time without a write, in milliseconds, by instance. */
   readonly outages: Readonly<Record<string, number>>;
   readonly slowest: number;
   readonly calls: number;

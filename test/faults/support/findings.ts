@@ -1,13 +1,13 @@
 import { type Door, type Outcome, unavailable } from "./tally.js";
 
-/** A span of time in which an instance was down, as `performance.now()` tells time. */
+/** A period in which an instance was down, in the time of `performance.now()`. */
 export interface Downtime {
   readonly instance: string;
   readonly from: number;
   readonly until: number;
 }
 
-/** What a call may be answered beside what it asks for, where the store can be reached. */
+/** Acceptable errors while the store is available. */
 const expectedRefusals: Readonly<Record<string, readonly string[]>> = {
   "delete again": ["application_not_found"],
   read: ["application_not_found"],
@@ -15,13 +15,13 @@ const expectedRefusals: Readonly<Record<string, readonly string[]>> = {
   "ended key": ["unauthenticated"],
 };
 
-/** Whether a call was answered, by whatever. */
+/** Whether a call got any response. */
 export const isAnswered = ({ end }: Outcome) => end !== "lost" && end !== "hung";
 
 /**
- * Tells since when an instance that was down is known to be reached again, over
- * one protocol: the end of the first call that began after and was answered.
- * Until then a client may still wait to connect anew.
+ * Returns when an instance was reachable again over one protocol: the end of the
+ * first successful call after its downtime. Until then a client may still be
+ * reconnecting.
  */
 function reachedAgain(outcomes: readonly Outcome[], down: Downtime, protocol: string): number {
   const after = outcomes.filter(
@@ -34,7 +34,7 @@ function reachedAgain(outcomes: readonly Outcome[], down: Downtime, protocol: st
   return after.reduce((first, { endedAt }) => Math.min(first, endedAt), Number.POSITIVE_INFINITY);
 }
 
-/** The answers that nobody should get, in a line each. */
+/** The unexpected responses, one per line. */
 export function unexpected(outcomes: readonly Outcome[], downtimes: readonly Downtime[]): string[] {
   const protocols = [...new Set(outcomes.map(({ protocol }) => protocol))];
   const unreached = downtimes.flatMap((down) =>
@@ -69,16 +69,16 @@ export function unexpected(outcomes: readonly Outcome[], downtimes: readonly Dow
     });
 }
 
-/** How long the slowest success took, in milliseconds. */
+/** The duration of the slowest success, in milliseconds. */
 export function slowest(outcomes: readonly Outcome[]): number {
   const successes = outcomes.filter(({ end }) => end === "done");
   return Math.max(0, ...successes.map(({ begunAt, endedAt }) => endedAt - begunAt));
 }
 
-/** Under which names the load calls what writes, and calls it again. */
+/** The names of writing calls of the load that are repeated. */
 const writes = /^(create|update|regenerate|delete|disable|open|authorize|revoke)( again)?$/;
 
-/** Whether a call that began after a moment was answered, by an instance over a protocol. */
+/** Whether an instance responded over a protocol to a call that started after a moment. */
 export function hasAnswered(outcomes: readonly Outcome[], door: Door, after: number): boolean {
   return outcomes.some(
     (one) =>
@@ -89,7 +89,7 @@ export function hasAnswered(outcomes: readonly Outcome[], door: Door, after: num
   );
 }
 
-/** Whether an instance has made a write that was begun after a moment. */
+/** Whether an instance completed a write that started after a moment. */
 export function hasWritten(outcomes: readonly Outcome[], instance: string, after: number): boolean {
   return outcomes.some(
     (one) => one.begunAt > after && one.end === "done" && isWriteOf(one, instance),
@@ -99,7 +99,7 @@ export function hasWritten(outcomes: readonly Outcome[], instance: string, after
 const isWriteOf = (one: Outcome, instance: string) =>
   one.instance === instance && writes.test(one.what);
 
-/** The longest time in which an instance made no write between two moments, in milliseconds. */
+/** The longest time without a write between two moments, in milliseconds. */
 export function outage(
   outcomes: readonly Outcome[],
   instance: string,

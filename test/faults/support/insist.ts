@@ -3,10 +3,7 @@ import { ApiFailure } from "../../support/api.js";
 import { hangTimeout } from "../../support/until.js";
 import { unavailable } from "./tally.js";
 
-/**
- * Calls again while the store is said to be away, as honest callers do: on a
- * busy machine that happens without any fault.
- */
+/** Retries while the store is unavailable, as clients do: on a busy machine that happens without a fault. */
 export async function insist<T>(call: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + hangTimeout;
   for (;;) {

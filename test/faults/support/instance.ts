@@ -2,11 +2,11 @@ import { lastingPorts } from "../../support/lasting-ports.js";
 import { type LatchkeyProcess, runLatchkey } from "../../support/process.js";
 import { startService } from "../../support/service-process.js";
 
-/** An instance of the service in a process of its own, which comes back under the same address. */
+/** An instance in its own process, which restarts at the same address. */
 export interface Instance {
   readonly name: string;
   readonly url: string;
-  /** All that its processes wrote about what went wrong on our side. */
+  /** The errors that its processes logged. */
   complaints(): string[];
   isRunning(): boolean;
   start(): Promise<void>;
@@ -50,7 +50,7 @@ export async function startInstance(
   };
 }
 
-/** Makes a tenant, and answers the key that may do everything in it. */
+/** Creates a tenant and returns a key with all permissions. */
 export async function bootstrapKey(environment: Readonly<Record<string, string>>): Promise<string> {
   const run = runLatchkey(["bootstrap", "--json"], environment);
   const code = await run.ended();

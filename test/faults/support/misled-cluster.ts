@@ -4,27 +4,27 @@ import { until } from "../../support/until.js";
 import { type Cluster, startCluster } from "./cluster.js";
 import { createTally, type Door, type Tally } from "./tally.js";
 
-/** A cluster of which one instance can be left with a primary of the past, while the other hears of the new one. */
+/** A cluster in which one instance can stay connected to a former primary while the other uses the new one. */
 export interface MisledCluster extends Cluster {
   readonly misled: Door;
   readonly informed: Door;
   readonly tally: Tally;
   /** Resolves when both instances reach the primary. */
   untilAllWell(): Promise<void>;
-  /** Answers the member that does not know yet that it is no longer primary. */
+  /** Returns the member that still regards itself as primary. */
   mislead(): Promise<Member>;
-  /** Calls until it is done. */
+  /** Repeats the call until it succeeds. */
   untilDone(door: Door, make: Parameters<Tally["call"]>[2]): Promise<void>;
 }
 
 /**
- * How long a primary that hears nobody takes itself for one, in milliseconds:
- * so long that a busy machine can ask it. Another one is made by stepping up,
- * which does not wait for this.
+ * How long a disconnected primary regards itself as primary, in milliseconds.
+ * Long enough for a busy machine to query it. A step-up of another member does
+ * not wait for this.
  */
 const electionTimeout = 120_000;
 
-/** Starts it before the tests of a file, heals it after each of them, and stops it after the last. */
+/** Starts it before the tests of a file, restores it after each test, and stops it after the last. */
 export function useMisledCluster(): MisledCluster {
   const it = {} as MisledCluster;
   const tally = createTally();
@@ -44,7 +44,7 @@ export function useMisledCluster(): MisledCluster {
     const past = await set.primary();
     const [next, third] = set.members.filter((member) => member !== past) as [Member, Member];
     await untilAllWell();
-    // The others notice at once, and it does not: it hears nobody for a while before it doubts itself.
+    // The others notice immediately. The disconnected member steps down only after its timeout.
     set.isolate(past, "refused");
     set.cutOff(misled.instance, next);
     set.cutOff(misled.instance, third);

@@ -3,12 +3,12 @@ import type { Member } from "../../support/replica-set-member.js";
 import type { Cluster } from "./cluster.js";
 import type { Instance } from "./instance.js";
 
-/** Something that happens to a cluster, and is over after a while. */
+/** A temporary fault of a cluster. */
 export interface Fault {
   readonly name: string;
-  /** The instances that can reach a majority of the members: they have to write again while it lasts. */
+  /** The instances connected to a majority of the members: they must write again during the fault. */
   readonly spares: readonly InstanceNumber[];
-  /** How long it goes on once those have written, in milliseconds: for as long the others are watched. */
+  /** How long the fault continues after those have written, in milliseconds. */
   readonly lasts: number;
   strike(cluster: Cluster): Promise<void>;
 }
@@ -22,7 +22,7 @@ export const failover: Fault = {
   lasts: 1_000,
   async strike({ set }) {
     const primary = await set.primary();
-    // It dies with writes that the others do not have: none of them may have been acknowledged.
+    // It dies with writes that the others lack. None of them may have been acknowledged.
     set.isolate(primary);
     await delay(300);
     await primary.kill();

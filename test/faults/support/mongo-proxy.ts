@@ -3,7 +3,7 @@ import { startProxy, type TcpProxy } from "../../support/proxy.js";
 
 export interface MongoProxy {
   readonly proxy: TcpProxy;
-  /** Leads to MongoDB through the proxy. */
+  /** The URI of MongoDB through the proxy. */
   readonly uri: string;
 }
 

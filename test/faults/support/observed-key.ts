@@ -1,18 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseClock } from "./database-clock.js";
 
-/** An answer to whether a key works, with the times of question and answer as `performance.now()` tells them. */
+/** Whether a key worked, with the times of request and response by `performance.now()`. */
 export interface Observation {
   readonly works: boolean;
   readonly asked: number;
   readonly answered: number;
 }
 
-/** How far apart questions are, in milliseconds, and how many are asked after the end of a key. */
+/** The interval of the requests in milliseconds, and their number after the expiry of a key. */
 const pause = 30;
 const questionsAfter = 10;
 
-/** Asks whether a key works, again and again, until it was asked some times after its end. */
+/** Uses a key repeatedly, until some time after its expiry. */
 export async function observe(
   end: number,
   clock: DatabaseClock,
@@ -29,7 +29,7 @@ export async function observe(
   return seen;
 }
 
-/** The observations that are wrong for certain: a key that works after its end, or does not before. */
+/** The wrong observations: a key that works after its expiry, or fails before it. */
 export function wrongOnes(
   seen: readonly Observation[],
   end: number,

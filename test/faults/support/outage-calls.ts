@@ -4,12 +4,12 @@ import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_servic
 import { send } from "../../support/http.js";
 import { callRaw, detailsOf, envelope, type StreamAnswer } from "../../support/raw-grpc.js";
 
-/** What a caller was answered, in the words of any protocol, and how long that took. */
+/** The outcome of a call over any protocol, and its duration. */
 export interface Heard {
   readonly call: string;
-  /** `ok`, `unavailable` for whatever says that it may go well later, or what else it was. */
+  /** `ok`, `unavailable` for any retryable error, or another outcome. */
   readonly outcome: string;
-  /** Whether it was told when to call again. */
+  /** Whether the response has a retry delay. */
   readonly hasHint: boolean;
   readonly took: number;
 }
@@ -53,7 +53,7 @@ export function callAll(target: Target): Promise<Heard[]> {
   ]);
 }
 
-/** What gRPC-Web says at the end of its body, among the headers, where gRPC has it. */
+/** Moves the trailers of gRPC-Web from the end of the body to the headers, as in gRPC. */
 function withTrailers(answer: StreamAnswer): StreamAnswer {
   const trailers = answer.body.toString("latin1").matchAll(/(grpc-[a-z-]+): (.*)\r\n/g);
   const told = Object.fromEntries([...trailers].map(([, name, value]) => [name, value]));

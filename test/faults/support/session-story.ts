@@ -6,13 +6,13 @@ import type { MisledCluster } from "./misled-cluster.js";
 import { unavailable } from "./tally.js";
 import { followChanges } from "./told-changes.js";
 
-/** What was seen of sessions that ended through one instance, while another heard a primary of the past. */
+/** Observations of sessions revoked on one instance while another was connected to a former primary. */
 export interface SessionStory {
-  /** Whether the primary of the past took itself for one when all had ended. */
+  /** Whether the former primary still regarded itself as primary after all were revoked. */
   readonly isDeluded: boolean;
-  /** How calls of the misled ended that had to do with their keys, after all of them had ended. */
+  /** The outcomes of calls with their keys on the misled instance, after all were revoked. */
   readonly misledCalls: readonly string[];
-  /** What was answered on streams of checks: by both before, and by each after all had ended. */
+  /** The responses on access check streams: of both instances before, and of each after all were revoked. */
   readonly checks: Readonly<
     Record<"before", readonly Answers[]> & Record<"misled" | "informed", Answers>
   >;

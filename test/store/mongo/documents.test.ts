@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import { Binary, BSON, type Db, type Document, UUID } from "mongodb";
+import { BSON, type Db, type Document, UUID } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { createDecoder } from "../../../src/store/mongo/lookup.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
@@ -12,7 +12,6 @@ import {
   anApplication,
   aSession,
   createBoth,
-  grants,
   hour,
   must,
   rule,
@@ -21,7 +20,6 @@ import {
 import { followMarked } from "../../contract/store/followed.js";
 import { useFollowers } from "../../support/follow.js";
 import { useMongo } from "../../support/mongo.js";
-import { profile } from "../../support/mongo-profile.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -40,8 +38,8 @@ const allButDates = [
   ...(["setTimeout", "clearTimeout"] as const),
 ];
 
-describe("the clock of the database", () => {
-  it("decides, however the clocks of the instances differ", async () => {
+describe("the database's clock", () => {
+  it("decides expiry, whatever the clocks of the instances show", async () => {
     const { db, store: ahead } = await shared();
     const behind = await open(db);
     const now = await ahead.now();
@@ -64,7 +62,7 @@ describe("the clock of the database", () => {
     }
   });
 
-  it("ends an application that was created to end", async () => {
+  it("expires an application at its expiry", async () => {
     const store = await open(createDatabase());
     const now = await store.now();
     const lasting = await store.applications.create(anApplication({ expiresAt: now + hour }));
@@ -83,7 +81,7 @@ describe("the clock of the database", () => {
     expect(await store.applications.list(page)).toEqual({ items: [], more: false, total: 0 });
   });
 
-  it("is followed by the sweeping of what expired long enough ago", async () => {
+  it("determines when MongoDB deletes expired documents", async () => {
     const { db, store } = await shared();
     const { application, session } = await createBoth(store, 1);
     const now = await store.now();
@@ -108,8 +106,8 @@ describe("the clock of the database", () => {
   }, 400_000);
 });
 
-describe("a document", () => {
-  it("is refused when written malformed behind our back", async () => {
+describe("the validators", () => {
+  it("refuse malformed documents that are written directly", async () => {
     const { db, store } = await shared();
     const { application, session } = await createBoth(store);
     const change = (name: string, id: string, fields: Document) =>
@@ -134,7 +132,7 @@ describe("a document", () => {
     }
   });
 
-  it("that is refused is our own mistake and no want of a database", async () => {
+  it("do not report a refused document as an unavailable store", async () => {
     const { store } = await shared();
     const wrong = anApplication({ type: "admin" as "public" });
     const refusal = await store.applications.create(wrong).catch((error) => error);
@@ -142,7 +140,7 @@ describe("a document", () => {
     expect(refusal).not.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("has ids that are UUIDs and moments that are dates", async () => {
+  it("accept ids as UUIDs and times as dates", async () => {
     const { db, store } = await shared();
     const { application, session } = await createBoth(store);
     const sessions = db.collection<{ _id: UUID }>("sessions");
@@ -157,114 +155,15 @@ describe("a document", () => {
   });
 });
 
-const createdAt = Date.UTC(2026, 0);
-const bytesOf = (binary: Binary) => Buffer.from(binary.buffer.subarray(0, binary.position));
-
-/** An application as the version before wrote it: with one key, which has no id. */
-function anOldApplication(fields: Document = {}) {
-  return {
-    _id: new UUID(newId(Date.now())),
-    tenant_id: new UUID(randomUUID()),
-    name: "shop",
-    type: "public",
-    key_hash: new Binary(randomBytes(32)),
-    ...grants,
-    created_at: new Date(createdAt),
-    version: 3,
-    ...fields,
-  };
-}
-
 const documentsOf = (db: Db) => db.collection<Document & { _id: UUID }>("applications");
 
 const documentOf = async (db: Db, id: string): Promise<Document> =>
   must((await documentsOf(db).findOne({ _id: new UUID(id) })) ?? undefined);
 
-/** A store, and in it an application of the version before. */
-async function openOld() {
-  const { db, store } = await shared();
-  const old = anOldApplication();
-  await documentsOf(db).insertOne(old);
-  const [id, tenantId] = [old._id.toString(), old.tenant_id.toString()];
-  return { db, store, old, id, tenantId };
-}
-
-describe("an application of an older version", () => {
-  it("has one key by its own id, and nothing that came later", async () => {
-    const { store, old, id } = await openOld();
-    const found = must(await store.applications.find(id));
-    expect(found).toMatchObject({
-      keys: [{ id, createdAt }],
-      allowedOrigins: [],
-      allowedCidrs: [],
-      disabled: false,
-      sessionEpoch: 0,
-      version: 3,
-    });
-    expect(Buffer.from(must(found.keys[0]).hash)).toEqual(bytesOf(old.key_hash));
-    expect(Object.keys(found)).not.toContain("lastUsedAt");
-  });
-
-  it("keeps that key when it gets another", async () => {
-    const { store, old, id, tenantId } = await openOld();
-    const newest = { id: randomUUID(), hash: randomBytes(32), createdAt: createdAt + 5 };
-    const expiresAt = Date.UTC(2100, 0);
-    await store.applications.update(tenantId, id, ({ keys }) => ({
-      keys: [newest, { ...must(keys[0]), expiresAt }],
-      modifiedBy: id,
-    }));
-    const { keys } = must(await store.applications.find(id));
-    expect(keys).toEqual([newest, { id, hash: bytesOf(old.key_hash), createdAt, expiresAt }]);
-  });
-
-  it("notes the use of that key", async () => {
-    const { store, id } = await openOld();
-    await store.applications.noteUses([{ applicationId: id, keyId: id, at: createdAt + 7 }]);
-    expect(await store.applications.find(id)).toMatchObject({
-      keys: [{ id, lastUsedAt: createdAt + 7 }],
-      lastUsedAt: createdAt + 7,
-      version: 3,
-    });
-  });
-
-  it("keeps sessions that were opened without an epoch, until they are revoked", async () => {
-    const { db, store, id, tenantId } = await openOld();
-    const session = aSession({ ...anApplication(), id, tenantId });
-    await store.sessions.create(session);
-    const sessions = db.collection<{ _id: UUID }>("sessions");
-    await sessions.updateOne({ _id: new UUID(session.id) }, { $unset: { epoch: 1 } });
-    expect(await store.sessions.find(session.id)).toMatchObject({ session: { epoch: 0 } });
-    const { items } = await store.sessions.list({ tenantId, size: 5 });
-    expect(items).toMatchObject([{ session: { id: session.id, epoch: 0 } }]);
-    const revoke = () => ({ sessionEpoch: 1, modifiedBy: id });
-    await store.applications.update(tenantId, id, revoke);
-    expect(await store.sessions.find(session.id)).toBeUndefined();
-    expect(await store.sessions.list({ tenantId, size: 5 })).toEqual({ items: [], more: false });
-  });
-});
-
-describe("an instance of an older version that runs beside", () => {
-  it("ends all keys when it replaces the newest one, as it would by itself", async () => {
-    const { db, store } = await shared();
-    const { applications } = store;
-    const { id, tenantId } = await applications.create(anApplication());
-    await applications.update(tenantId, id, ({ keys }, now) => ({
-      keys: [{ id: randomUUID(), hash: randomBytes(32), createdAt: now }, ...keys],
-      modifiedBy: id,
-    }));
-    const before = must(await applications.find(id));
-    const hash = randomBytes(32);
-    const regenerate = { $set: { key_hash: new Binary(hash) }, $inc: { version: 1 } };
-    await documentsOf(db).updateOne({ _id: new UUID(id) }, regenerate);
-    expect(before.keys).toHaveLength(2);
-    expect(must(await applications.find(id)).keys).toEqual([{ ...before.keys[0], hash }]);
-  });
-});
-
-describe("the permissions that an application holds", () => {
+describe("the held permissions of an application", () => {
   const held = async (db: Db, id: string) => (await documentOf(db, id)).held_permissions.toSorted();
 
-  it("are written with its grants, those of rules too, once each", async () => {
+  it("are updated with its grants, include those of rules and have no duplicates", async () => {
     const { db, store } = await shared();
     const { applications } = store;
     const permissions = ["token:use", "token:read"];
@@ -280,40 +179,6 @@ describe("the permissions that an application holds", () => {
     expect(await held(db, id)).toEqual(["a:b", "token:read", "token:search"]);
     await update({ rules: [] });
     expect(await held(db, id)).toEqual(["a:b"]);
-  });
-
-  it("are given to applications of an older version when a store is opened, by many at once, and nobody is told", async () => {
-    const { db, store } = await shared();
-    const tenant_id = new UUID(randomUUID());
-    const { mark, marked, untilMarked } = await followMarked(follow, store, tenant_id.toString());
-    const bare = anOldApplication({ tenant_id, permissions: ["$name"], rules: [] });
-    const none = anOldApplication({ tenant_id, permissions: [], rules: [] });
-    const others = times(50, () => anOldApplication({ tenant_id, rules: [rule, rule] }));
-    await documentsOf(db).insertMany([bare, none, ...others]);
-    await Promise.all(times(4, () => open(db)));
-    expect(await held(db, bare._id.toString())).toEqual(["$name"]);
-    expect(await held(db, none._id.toString())).toEqual([]);
-    for (const { _id } of others) {
-      const { held_permissions, ...rest } = await documentOf(db, _id.toString());
-      expect(held_permissions.toSorted()).toEqual(["token:read", "token:search", "token:use"]);
-      expect(rest).toMatchObject({ name: "shop", version: 3 });
-    }
-    await mark();
-    expect(await untilMarked()).toEqual([marked]);
-  });
-
-  it("are looked for in an index that holds none once all have them", async () => {
-    const db = createDatabase();
-    const { applications } = await open(db);
-    await Promise.all(times(20, () => applications.create(anApplication(grants))));
-    const seen = await profile(db, () => open(db));
-    expect(seen.filter(({ op }) => op === "update")).toEqual([]);
-    expect(seen.filter(({ ns }) => String(ns).endsWith(".applications"))).toContainEqual(
-      expect.objectContaining({
-        ...{ op: "query", planSummary: "IXSCAN { folded_name: 1 }" },
-        ...{ keysExamined: 0, docsExamined: 0 },
-      }),
-    );
   });
 });
 
@@ -333,8 +198,8 @@ async function createWithKeys(applications: ApplicationStore) {
 const idOfKey = (application: Awaited<ReturnType<typeof createWithKeys>>, index: number) =>
   must(application.keys[index]).id;
 
-describe("a use that is noted in MongoDB", () => {
-  it("is that of the one key, whichever it is, and of the application", async () => {
+describe("recording a use in MongoDB", () => {
+  it("updates the used key and the application", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
     const uses = [30, 20, 10];
@@ -358,7 +223,7 @@ describe("a use that is noted in MongoDB", () => {
     });
   });
 
-  it("of a key that is gone is one of its application, and of what is gone is none", async () => {
+  it("updates only the application for a removed key, and nothing for a removed application", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
     await applications.noteUses([
@@ -368,7 +233,7 @@ describe("a use that is noted in MongoDB", () => {
     expect(await applications.find(created.id)).toEqual({ ...created, lastUsedAt: 2 });
   });
 
-  it("leaves a bare application without keys of before", async () => {
+  it("does not add older keys to an application with one key", async () => {
     const { db, store } = await shared();
     const { applications } = store;
     const { id, keys } = await applications.create(anApplication());
@@ -381,7 +246,7 @@ describe("a use that is noted in MongoDB", () => {
     expect(must(await applications.find(id)).keys).toEqual(keys);
   });
 
-  it("is not told to those who follow, whatever key it was", async () => {
+  it("does not appear in the change feed", async () => {
     const { store } = await shared();
     const { applications } = store;
     const created = await createWithKeys(applications);
@@ -396,7 +261,7 @@ describe("a use that is noted in MongoDB", () => {
     expect(await untilMarked()).toEqual([marked]);
   });
 
-  it("is noted beside changes that leave a trail, and keeps none of them from taking effect", async () => {
+  it("does not prevent concurrent audited changes", async () => {
     const { applications, events } = (await shared()).store;
     const { id, tenantId, keys, version } = await createWithKeys(applications);
     const target = { applicationId: id };
@@ -416,7 +281,7 @@ describe("a use that is noted in MongoDB", () => {
     expect((await events.list({ tenantId, size: 20 })).items).toHaveLength(8);
   });
 
-  it("goes with as many others as there are, in any order", async () => {
+  it("handles any number of uses in any order", async () => {
     const { applications } = (await shared()).store;
     const created = await Promise.all(times(4, () => applications.create(anApplication())));
     const uses = times(1_203, (index) => {
@@ -433,15 +298,15 @@ describe("a use that is noted in MongoDB", () => {
   });
 });
 
-describe("a change of keys in MongoDB", () => {
+describe("changing the keys in MongoDB", () => {
   const cases: Record<string, [change: (keys: Keys, now: number) => Keys, kind: string]> = {
-    "a new one": [
+    "a new key": [
       (keys, now) => [{ id: randomUUID(), hash: randomBytes(32), createdAt: now }, ...keys],
       "regenerated",
     ],
-    "one less of the older ones": [(keys) => keys.slice(0, 2), "regenerated"],
-    "none of the older ones": [(keys) => keys.slice(0, 1), "regenerated"],
-    "an end of an older one": [
+    "the removal of one older key": [(keys) => keys.slice(0, 2), "regenerated"],
+    "the removal of all older keys": [(keys) => keys.slice(0, 1), "regenerated"],
+    "an expiry of an older key": [
       ([first, second, ...others], now) => [
         must(first),
         { ...must(second), expiresAt: now + 1_000 },
@@ -449,32 +314,29 @@ describe("a change of keys in MongoDB", () => {
       ],
       "regenerated",
     ],
-    "an end of the newest one": [
+    "an expiry of the newest key": [
       ([first, ...others], now) => [{ ...must(first), expiresAt: now + 1_000 }, ...others],
       "regenerated",
     ],
-    "no difference": [(keys) => keys, "updated"],
-    "uses alone": [(keys, now) => keys.map((key) => ({ ...key, lastUsedAt: now })), "updated"],
+    "unchanged keys": [(keys) => keys, "updated"],
+    "uses only": [(keys, now) => keys.map((key) => ({ ...key, lastUsedAt: now })), "updated"],
   };
   type Keys = Awaited<ReturnType<typeof createWithKeys>>["keys"];
 
-  it.each(Object.entries(cases))(
-    "that is %s is kept, and told as such",
-    async (_, [change, kind]) => {
-      const { store } = await shared();
-      const { id, tenantId } = await createWithKeys(store.applications);
-      const { follower } = await followMarked(follow, store, tenantId);
-      let wanted: Keys = [];
-      await store.applications.update(tenantId, id, ({ keys }, now) => {
-        wanted = change(keys, now);
-        return { keys: wanted, modifiedBy: id };
-      });
-      expect(must(await store.applications.find(id)).keys).toEqual(wanted);
-      expect((await follower.next()).changes).toMatchObject([{ kind, applicationId: id }]);
-    },
-  );
+  it.each(Object.entries(cases))("stores and reports %s", async (_, [change, kind]) => {
+    const { store } = await shared();
+    const { id, tenantId } = await createWithKeys(store.applications);
+    const { follower } = await followMarked(follow, store, tenantId);
+    let wanted: Keys = [];
+    await store.applications.update(tenantId, id, ({ keys }, now) => {
+      wanted = change(keys, now);
+      return { keys: wanted, modifiedBy: id };
+    });
+    expect(must(await store.applications.find(id)).keys).toEqual(wanted);
+    expect((await follower.next()).changes).toMatchObject([{ kind, applicationId: id }]);
+  });
 
-  it("may leave none, and give some again", async () => {
+  it("can remove all keys and add them again", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
     const change = (keys: readonly KeyRecord[]) => () => ({ keys, modifiedBy: created.id });
@@ -486,8 +348,8 @@ describe("a change of keys in MongoDB", () => {
   });
 });
 
-describe("a look-up in MongoDB", () => {
-  it("sees what changed behind the store's back, however often it was read before", async () => {
+describe("a lookup in MongoDB", () => {
+  it("sees direct changes of a cached document", async () => {
     const { db, store } = await shared();
     const { find, create } = store.applications;
     const { id } = await create(anApplication({ name: "shop" }));
@@ -506,7 +368,7 @@ describe("a look-up in MongoDB", () => {
     expect(await find(id)).toBeUndefined();
   });
 
-  it("finds all that share a read, also where they are more than one answer can hold", async () => {
+  it("finds all records of a batch that exceeds one response", async () => {
     const { applications } = (await shared()).store;
     const megabyte = 1024 * 1024;
     const rules = [{ ...rule, description: "x".repeat(megabyte) }];
@@ -521,10 +383,10 @@ describe("a look-up in MongoDB", () => {
   });
 });
 
-describe("a decoder of documents", () => {
+describe("the document decoder", () => {
   const encode = (id: UUID, fields: object) => BSON.serialize({ _id: id, ...fields });
 
-  it("answers what the bytes say, whatever it was given before", () => {
+  it("returns the content of the bytes, whatever it decoded before", () => {
     const ids = times(3, () => new UUID());
     const documents = fc.record({
       _id: fc.constantFrom(...ids),
@@ -541,7 +403,7 @@ describe("a decoder of documents", () => {
     );
   });
 
-  it("decodes nothing twice that is read often and stays the same", () => {
+  it("decodes an unchanged document that is read often only a few times", () => {
     let made = 0;
     const decode = createDecoder((document) => ({ ...document, made: ++made }));
     const [id, other] = [new UUID(), new UUID()];
@@ -555,7 +417,7 @@ describe("a decoder of documents", () => {
     expect(decode(encode(id, { name: "till" }))).toMatchObject({ name: "till" });
   });
 
-  it("keeps no hold of the bytes that it was given", () => {
+  it("does not retain the input bytes", () => {
     const decode = createDecoder((document) => document);
     const bytes = encode(new UUID(), { name: "shop" });
     for (let reads = 0; reads < 8; reads++) {
@@ -568,7 +430,7 @@ describe("a decoder of documents", () => {
     expect(decode(bytes)).not.toEqual(before);
   });
 
-  it("takes a document that starts with another field", () => {
+  it("decodes a document that does not start with _id", () => {
     const decode = createDecoder((document) => document);
     const all = times(20, (n) => ({ name: "shop", n: n % 2 }));
     expect(all.map((fields) => decode(BSON.serialize(fields)))).toEqual(all);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Document } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
-import { reach } from "../../../src/store/mongo/reach.js";
+import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Trail } from "../../../src/store/port/audit.js";
 import { AnswerKept, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
@@ -100,7 +100,7 @@ function trailBy(caller: ApplicationRecord, events: NewEvent[]): Trail<unknown> 
   };
 }
 
-it("makes changes though each read of their callers takes long", async () => {
+it("completes a change when every read of its caller is slow", async () => {
   const caller = await store.applications.create(anApplication());
   const lag = { failCommands: ["find"], blockConnection: true, blockTimeMS: 50 };
   await fail("alwaysOn", lag);
@@ -109,7 +109,7 @@ it("makes changes though each read of their callers takes long", async () => {
   expect(await store.applications.find(id)).toBeDefined();
 });
 
-describe("a change whose caller is deleted while MongoDB writes the last of it", () => {
+describe("a change whose caller is deleted during the last write", () => {
   it.each(["an application", "a session"])("does not create %s", async (kind) => {
     const caller = await store.applications.create(anApplication());
     const events = [anEvent()];
@@ -131,16 +131,16 @@ describe("a change whose caller is deleted while MongoDB writes the last of it",
   });
 });
 
-describe("a MongoDB that fails", () => {
+describe("a failing MongoDB", () => {
   it.each([
     ["has no primary", { errorCode: 10_107 }],
     ["changes its primary", { errorCode: 189 }],
     ["shuts down", { errorCode: 11_600 }],
     ["takes too long", { errorCode: 50 }],
-    ["cannot make sure of what it reads", { errorCode: 187 }],
-    ["has ended what took too long", { errorCode: 290 }],
-    ["hangs up", { closeConnection: true }],
-  ])("because it %s is unavailable, and as good as before afterwards", async (_, failure) => {
+    ["cannot confirm its reads", { errorCode: 187 }],
+    ["has aborted a slow transaction", { errorCode: 290 }],
+    ["closes the connection", { closeConnection: true }],
+  ])("that %s is unavailable, and recovers", async (_, failure) => {
     const failCommands = ["find", "findAndModify", "update", "aggregate", "hello"];
     await fail("alwaysOn", { failCommands, ...failure });
     const ends = await callAll().finally(() => fail("off"));
@@ -148,7 +148,7 @@ describe("a MongoDB that fails", () => {
     await until(async () => isDeepStrictEqual(await callAll(), allEndAs("done")));
   });
 
-  it("because it has no majority to write to is unavailable for writes", async () => {
+  it("without a majority is unavailable for writes", async () => {
     const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
     const { application } = await createBoth(store);
     const failCommands = ["findAndModify", "update", "delete"];
@@ -159,7 +159,7 @@ describe("a MongoDB that fails", () => {
     expect(ends).toMatchObject({ create: "unavailable", noteUses: "unavailable", find: "done" });
   });
 
-  it("after it made a write, but before it said so, tells the truth when asked again", async () => {
+  it("that fails after a write, before its response, reports the write on retry", async () => {
     const { application, session } = await createBoth(store);
     const { id, tenantId } = application;
     const errorLabels = ["RetryableWriteError"];
@@ -182,7 +182,7 @@ describe("a MongoDB that fails", () => {
     expect(await store.applications.delete(tenantId, id)).toBe(true);
   });
 
-  it("because it is frozen is unavailable, and as good as before when it thaws", async () => {
+  it("that is frozen is unavailable, and recovers when resumed", async () => {
     process.kill(mongod.pid, "SIGSTOP");
     const ends = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
     expect(ends).toEqual(allEndAs("unavailable"));
@@ -190,21 +190,21 @@ describe("a MongoDB that fails", () => {
   });
 });
 
-describe("reaching the data", () => {
-  it("takes a broken socket for what it is", async () => {
+describe("a driver call", () => {
+  it("reports a broken socket as unavailable", async () => {
     const cause = Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" });
-    const outcome = await reach(() => Promise.reject(cause)).catch((error) => error);
+    const outcome = await callDriver(() => Promise.reject(cause)).catch((error) => error);
     expect(outcome).toBeInstanceOf(StoreUnavailable);
     expect(outcome.cause).toBe(cause);
   });
 
-  it("leaves a mistake a mistake", async () => {
+  it("passes on programming errors", async () => {
     const mistake = new TypeError("undefined is not a function");
-    await expect(reach(() => Promise.reject(mistake))).rejects.toBe(mistake);
+    await expect(callDriver(() => Promise.reject(mistake))).rejects.toBe(mistake);
   });
 });
 
-describe("a change and its trail, of a MongoDB that fails", () => {
+describe("an audited change on a failing MongoDB", () => {
   /** An application whose name grows with each change, of each of which an event tells. */
   async function prepare() {
     const { id, tenantId } = await store.applications.create(anApplication({ name: "" }));
@@ -242,7 +242,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
     };
   }
 
-  it("are committed where a majority has them on disk, whatever the URI says", async () => {
+  it("is committed with a journaled majority, whatever the URI specifies", async () => {
     const uri = withOptions(mongod.uri, { w: "1", journal: "false" });
     const weak = await openMongoStore({ uri, database: "latchkey" });
     const { changeBy } = await prepare();
@@ -275,33 +275,25 @@ describe("a change and its trail, of a MongoDB that fails", () => {
 
   it.each([
     [
-      "the write of the record met with another",
+      "the write of the record conflicted",
       ["findAndModify"],
       { errorCode: 112, errorLabels: transient },
     ],
+    ["the write of its events conflicted", ["update"], { errorCode: 112, errorLabels: transient }],
+    ["the connection was lost", ["update"], { closeConnection: true }],
+    ["the commit had no response", ["commitTransaction"], { closeConnection: true }],
+    ["the commit did not reach a majority", ["commitTransaction"], { writeConcernError: stepped }],
     [
-      "the write of its events met with another",
-      ["update"],
-      { errorCode: 112, errorLabels: transient },
-    ],
-    ["the connection was lost on the way", ["update"], { closeConnection: true }],
-    ["the commit was not answered", ["commitTransaction"], { closeConnection: true }],
-    [
-      "the commit was made by no majority yet",
-      ["commitTransaction"],
-      { writeConcernError: stepped },
-    ],
-    [
-      "the transaction was not known any more",
+      "the transaction was unknown to the server",
       ["commitTransaction"],
       { errorCode: 251, errorLabels: transient },
     ],
     [
-      "the transaction was not known any more, which no majority bore out",
+      "the transaction was unknown to the server and no majority confirmed it",
       ["commitTransaction"],
       { errorCode: 251, writeConcernError: stepped },
     ],
-  ])("is made once though %s, three times", async (_, failCommands, failure) => {
+  ])("takes effect once when %s three times", async (_, failCommands, failure) => {
     const { change, counts } = await prepare();
     await fail({ times: 3 }, { failCommands, ...failure });
     const changed = await change().finally(() => fail("off"));
@@ -309,7 +301,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
     expect(await counts()).toEqual([1, 1]);
   });
 
-  it("is not tried again once nobody waits for it", async () => {
+  it("is not retried after its caller has cancelled", async () => {
     const { change, counts } = await prepare();
     await fail({ times: 1 }, { failCommands: ["update"], errorCode: 112, errorLabels: transient });
     let asked = 0;
@@ -321,7 +313,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
   it.each([
     ["has not taken effect", { closeConnection: true }, 0],
     ["has taken effect", { writeConcernError: stepped }, 1],
-  ])("is given up where no commit is answered, though it %s", async (_, failure, made) => {
+  ])("fails when no commit gets a response and the change %s", async (_, failure, made) => {
     const { change, counts } = await prepare();
     const id = anAnswerId();
     await fail("alwaysOn", { failCommands: ["commitTransaction"], ...failure });
@@ -339,7 +331,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
     }
   });
 
-  it("is made soon though an instance that changed the same was cut off before its commit", async () => {
+  it("succeeds soon after another instance was disconnected during a change of the same record", async () => {
     const { change, changeBy, counts } = await prepare();
     const proxy = await startProxy(Number(new URL(failing.mongod.uri).port));
     const options = "directConnection=true&serverSelectionTimeoutMS=1500";
@@ -352,7 +344,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
     await proxy.close();
   });
 
-  it("is made though its commit found no connection at first", async () => {
+  it("succeeds when its commit first finds no connection", async () => {
     const { changeBy, counts } = await prepare();
     const uri = `${failing.mongod.uri}&maxPoolSize=1&waitQueueTimeoutMS=600`;
     const narrow = await openMongoStore({ uri, database: "latchkey" });
@@ -368,7 +360,7 @@ describe("a change and its trail, of a MongoDB that fails", () => {
     expect(await counts()).toEqual([1, 1]);
   });
 
-  it("takes effect where it is answered, and not where it is refused, while the primary changes", async () => {
+  it("takes effect if acknowledged, and not if refused, during a change of the primary", async () => {
     const { change, counts } = await prepare();
     const stepDown = failing.admin
       .db("admin")
@@ -395,10 +387,10 @@ describe("a change and its trail, of a MongoDB that fails", () => {
   });
 });
 
-describe("a MongoDB that was killed", () => {
+describe("a killed MongoDB", () => {
   const follow = useFollowers();
 
-  it("is unavailable, and ends those who follow", async () => {
+  it("is unavailable and ends subscriptions", async () => {
     const killed = await startFailingMongo();
     try {
       const impatient = await killed.openImpatient();
@@ -415,7 +407,7 @@ describe("a MongoDB that was killed", () => {
   });
 });
 
-describe("a list whose caller leaves", () => {
+describe("a list request whose caller disconnects", () => {
   /** Makes the server stop at a place of its own, or take no notice of its time limits. */
   const failAt = (configureFailPoint: string, mode: string, data: Document = {}) =>
     failing.admin.db("admin").command({ configureFailPoint, mode, data });
@@ -428,7 +420,7 @@ describe("a list whose caller leaves", () => {
   }
 
   it.each(["events", "applications", "sessions"] as const)(
-    "of %s is given up by the server, too",
+    "stops the query of %s on the server",
     async (name) => {
       const query = { tenantId: owner.tenantId, size: 1, from: { page: 1 } };
       const caller = new AbortController();

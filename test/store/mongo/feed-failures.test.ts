@@ -39,12 +39,12 @@ const answers = (by = store) =>
     () => false,
   );
 
-describe("following a MongoDB that fails", () => {
+describe("following changes on a failing MongoDB", () => {
   it.each([
-    ["hangs up", { closeConnection: true }],
+    ["closes the connection", { closeConnection: true }],
     ["changes its primary", { errorCode: 189, errorLabels: ["ResumableChangeStreamError"] }],
-    ["lost the cursor", { errorCode: 43 }],
-  ])("misses nothing where it %s once", async (_, failure) => {
+    ["loses the cursor", { errorCode: 43 }],
+  ])("misses nothing when MongoDB %s once", async (_, failure) => {
     const follower = follow(store, application.tenantId);
     await follower.next();
     await fail({ times: 1 }, { failCommands: ["getMore"], ...failure });
@@ -52,7 +52,7 @@ describe("following a MongoDB that fails", () => {
     expect(await follower.next()).toMatchObject({ changes: [updated()], missed: false });
   });
 
-  it("claims nothing that a stream which lags has not told", async () => {
+  it("does not report completeness while the stream lags", async () => {
     const follower = follow(store, application.tenantId, { beat: 1 });
     await follower.next();
     const lags = await failing.lag("getMore");
@@ -70,11 +70,11 @@ describe("following a MongoDB that fails", () => {
 
   it.each([
     ["has no primary", { errorCode: 10_107 }, ["aggregate", "getMore"]],
-    ["hangs up", { closeConnection: true }, ["aggregate", "getMore"]],
+    ["closes the connection", { closeConnection: true }, ["aggregate", "getMore"]],
     ["hangs up on scans", { closeConnection: true }, ["aggregate"]],
     ["has forgotten where the stream was", { errorCode: 286 }, ["getMore"]],
   ])(
-    "ends for all where it %s, and continues for those who come back",
+    "ends for all followers when MongoDB %s, and resumes for those that return",
     async (_, failure, failCommands) => {
       const followers = [1, 2].map(() => follow(store, application.tenantId, { beat: 1 }));
       for (const one of followers) {
@@ -100,7 +100,7 @@ describe("following a MongoDB that fails", () => {
   it.each([
     ["history is lost", 286],
     ["position makes no sense", 260],
-  ])("says that changes may be missing where the %s", async (_, errorCode) => {
+  ])("reports that changes may be missing when the %s", async (_, errorCode) => {
     const follower = follow(store, application.tenantId);
     await follower.next();
     follower.stop();
@@ -114,7 +114,7 @@ describe("following a MongoDB that fails", () => {
     expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
   });
 
-  it("claims nothing while it is frozen, and continues when it thaws", async () => {
+  it("does not report completeness while MongoDB is frozen, and resumes afterwards", async () => {
     const impatient = await failing.openImpatient();
     const follower = follow(impatient, application.tenantId, { beat: 1 });
     await follower.next();
@@ -148,8 +148,8 @@ interface Inserted extends StreamEvent {
   readonly documentKey: { readonly _id: Binary };
 }
 
-describe("those who follow events in a MongoDB that fails", () => {
-  it("hear that it is unavailable, and can go on where they were", async () => {
+describe("following events on a failing MongoDB", () => {
+  it("ends with an error, and can resume from the last position", async () => {
     const { tenantId } = anApplication();
     const follower = followEvents(store, tenantId);
     await follower.next();
@@ -165,7 +165,7 @@ describe("those who follow events in a MongoDB that fails", () => {
     expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
   });
 
-  it("find every event behind the same mark, wherever in a transaction their stream starts or is cut", async () => {
+  it("gives every event the same offset, wherever in a transaction the stream starts or breaks", async () => {
     const client = await new MongoClient(mongod.uri, { appName: "latchkey" }).connect();
     const isEvent = { $match: { operationType: "insert", "ns.coll": "events" } };
     const read = async (start: string, count: number, isCut = false) => {
@@ -173,8 +173,8 @@ describe("those who follow events in a MongoDB that fails", () => {
       const stream = openEventStream<Inserted>(client.db("latchkey"), [isEvent], start, options);
       const found: string[] = [];
       while (found.length < count) {
-        const { event, mark } = await stream.next();
-        found.push(...(event ? [`${mark} ${event.documentKey._id}`] : []));
+        const { event, offset } = await stream.next();
+        found.push(...(event ? [`${offset} ${event.documentKey._id}`] : []));
         if (isCut) {
           await fail({ times: 1 }, { failCommands: ["getMore"], closeConnection: true });
         }
@@ -209,7 +209,7 @@ describe("those who follow events in a MongoDB that fails", () => {
     return { add };
   }
 
-  it("are told what is forgotten while they turn from a stream of their own to that of all", async () => {
+  it("misses no event that leaves the buffer while a follower switches to the shared stream", async () => {
     const { add } = await startCrowd();
     const tenantId = randomUUID();
     const slow = followEvents(store, tenantId);
@@ -229,7 +229,7 @@ describe("those who follow events in a MongoDB that fails", () => {
     expect(told).toEqual(times(30, String));
   });
 
-  it("are told at once what was published before they came, though they come from further back", async () => {
+  it("delivers buffered events immediately to a follower from further back", async () => {
     const { add } = await startCrowd();
     const tenantId = randomUUID();
     const away = followEvents(store, tenantId);
@@ -242,7 +242,7 @@ describe("those who follow events in a MongoDB that fails", () => {
     expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
   });
 
-  it("hear that they have missed some where the server does not remember them", async () => {
+  it("reports missed events when the oplog does not reach back", async () => {
     const { tenantId } = anApplication();
     const quick = followEvents(store, tenantId);
     await quick.next();
@@ -393,7 +393,7 @@ async function startTraveller(feed: Feed) {
 describe.each([
   ["events", events],
   ["changes", changes],
-])("one who follows %s in several instances", (_, feed) => {
+])("a follower of %s that moves between instances", (_, feed) => {
   const step = fc.record({
     instance: fc.nat(1),
     batches: fc.integer({ min: 1, max: 3 }),
@@ -416,7 +416,7 @@ describe.each([
     hasOthers: fc.boolean(),
   });
 
-  it("is told all and once, wherever it goes on and whatever breaks on the way", async () => {
+  it("receives everything exactly once, wherever it resumes and whatever fails", async () => {
     await fc.assert(
       fc.asyncProperty(travel, async ({ steps, hasOthers }) => {
         const others = hasOthers ? instances.map((store) => feed.follow(store)) : [];
@@ -442,7 +442,7 @@ describe.each([
     );
   });
 
-  it("is told all, or that some may be missing, where the stream began after it left", async () => {
+  it("receives everything, or a notice of missed changes, when the stream started after it left", async () => {
     const traveller = await startTraveller(feed);
     await traveller.write(3);
     const other = feed.follow(must(instances[1]));
@@ -454,7 +454,7 @@ describe.each([
     }
   });
 
-  it("is told all and once where the primary changes in between", async () => {
+  it("receives everything exactly once when the primary changes", async () => {
     const traveller = await startTraveller(feed);
     await traveller.write(3);
     await traveller.visit(0, 1);

@@ -9,10 +9,10 @@ import { createChangePublisher } from "../../../src/store/mongo/feeds/change-pub
 import type { Step } from "../../../src/store/mongo/feeds/change-stream.js";
 import {
   clusterTimeOf,
-  clusterTimeOfMark,
+  clusterTimeOfOffset,
   clusterTimeOfToken,
   formatPosition,
-  markOf,
+  offsetOf,
   type Position,
   parsePosition,
   timestampOf,
@@ -26,13 +26,13 @@ import { repetitions } from "../../support/suite.js";
 
 const word = fc.nat(0xffff_ffff);
 
-describe("a mark", () => {
-  it("sorts by cluster time and then by number", () => {
+describe("an offset", () => {
+  it("sorts by cluster time, then by number", () => {
     const place = fc.tuple(word, word, word);
     fc.assert(
       fc.property(place, place, (one, other) => {
         const [a, b] = [one, other].map(([t, i, n]) =>
-          markOf(clusterTimeOf(new Timestamp({ t, i })), n),
+          offsetOf(clusterTimeOf(new Timestamp({ t, i })), n),
         );
         const differing = [0, 1, 2].find((index) => one[index] !== other[index]) ?? 0;
         const order = Math.sign((one[differing] ?? 0) - (other[differing] ?? 0));
@@ -41,11 +41,11 @@ describe("a mark", () => {
     );
   });
 
-  it("tells the cluster time it was made of, which is also that of a resume token", () => {
+  it("contains its cluster time, which equals that of the resume token", () => {
     fc.assert(
       fc.property(word, word, word, (t, i, ordinal) => {
         const time = clusterTimeOf(new Timestamp({ t, i }));
-        expect(timestampOf(clusterTimeOfMark(markOf(time, ordinal)))).toEqual(
+        expect(timestampOf(clusterTimeOfOffset(offsetOf(time, ordinal)))).toEqual(
           new Timestamp({ t, i }),
         );
         expect(clusterTimeOfToken({ _data: `82${time.toUpperCase()}2B0229296E04` })).toBe(time);
@@ -56,16 +56,16 @@ describe("a mark", () => {
 });
 
 describe("a position", () => {
-  it("is read as it was written", () => {
+  it("is parsed as it was formatted", () => {
     fc.assert(
       fc.property(word, fc.nat(8.64e15), (ordinal, scannedTo) => {
-        const position = { mark: markOf("0123456789abcdef", ordinal), scannedTo };
+        const position = { offset: offsetOf("0123456789abcdef", ordinal), scannedTo };
         expect(parsePosition(formatPosition(position))).toEqual(position);
       }),
     );
   });
 
-  it("is not read from anything else", () => {
+  it("is not parsed from any other text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(parsePosition(text)).toBeUndefined();
@@ -74,7 +74,7 @@ describe("a position", () => {
   });
 });
 
-describe("an event", () => {
+describe("an event of the change stream", () => {
   const [id, tenantId, applicationId] = [randomUUID(), randomUUID(), randomUUID()];
   const now = 1_000_000;
   const application: ChangeEvent = {
@@ -93,10 +93,14 @@ describe("an event", () => {
     ["an update", application, { kind: "updated", at: 5 }],
     ["a new key", { ...application, has_other_keys: true }, { kind: "regenerated", at: 5 }],
     ["a deletion", { ...application, operationType: "delete" }, { kind: "deleted", at: now }],
-    ["one before the end", { ...application, ...ends(now + 1) }, { kind: "deleted", at: now }],
-    ["one at the end", { ...application, ...ends(now) }, { kind: "expired", at: now }],
-    ["a sweep", { ...application, ...ends(7) }, { kind: "expired", at: 7 }],
-  ])("of an application is told: %s", (_, event, what) => {
+    [
+      "a deletion before the expiry",
+      { ...application, ...ends(now + 1) },
+      { kind: "deleted", at: now },
+    ],
+    ["a deletion at the expiry", { ...application, ...ends(now) }, { kind: "expired", at: now }],
+    ["a deletion by the TTL index", { ...application, ...ends(7) }, { kind: "expired", at: 7 }],
+  ])("of an application is converted: %s", (_, event, what) => {
     const change = { applicationId: id, ...what };
     expect(toTenantChange(event, now)).toEqual({ tenantId, change });
   });
@@ -109,14 +113,14 @@ describe("an event", () => {
       { authorized_at: new Date(6), was_authorized_at: new Date(6) },
       { kind: "updated", at: now },
     ],
-    ["swept", ends(7), { kind: "expired", at: 7 }],
+    ["deleted by the TTL index", ends(7), { kind: "expired", at: 7 }],
     ["deleted", { operationType: "delete" }, { kind: "deleted", at: now }],
-  ])("of a session is told: %s", (_, fields, what) => {
+  ])("of a session is converted: %s", (_, fields, what) => {
     const change = { applicationId, sessionId: id, ...what };
     expect(toTenantChange({ ...session, ...fields }, now)).toEqual({ tenantId, change });
   });
 
-  it("that does not say whose it is tells nothing", () => {
+  it("without a tenant is ignored", () => {
     const { tenant_id, ...unknown } = session;
     expect(toTenantChange(unknown, now)).toBeUndefined();
     expect(toTenantChange({ _id: {}, operationType: "drop" }, now)).toBeUndefined();
@@ -125,7 +129,7 @@ describe("an event", () => {
 
 describe("the buffer of recent changes", () => {
   const tenants = ["mine", "theirs"];
-  const start: Position = { mark: markOf("0".repeat(16), 0), scannedTo: 0 };
+  const start: Position = { offset: offsetOf("0".repeat(16), 0), scannedTo: 0 };
 
   /** An event, of nobody known perhaps, or what a scan found. */
   interface Step {
@@ -152,11 +156,11 @@ describe("the buffer of recent changes", () => {
     };
     let count = 0;
     for (const { tenantId, expiries } of steps) {
-      const { mark, scannedTo } = recent.position;
+      const { offset, scannedTo } = recent.position;
       if (!expiries) {
-        const next = markOf("0".repeat(16), ++count);
+        const next = offsetOf("0".repeat(16), ++count);
         const change = tenantId && ({ kind: "updated", applicationId: `${count}`, at: 0 } as const);
-        push({ tenantId, change: change || undefined, mark: next }, { mark: next, scannedTo });
+        push({ tenantId, change: change || undefined, offset: next }, { offset: next, scannedTo });
         continue;
       }
       let at = scannedTo + 1;
@@ -168,9 +172,9 @@ describe("the buffer of recent changes", () => {
         const moment = moments[index] ?? 0;
         const change = { kind: "expired", applicationId: `${++count}`, at: moment } as const;
         const isLast = moments[index + 1] !== moment;
-        push({ tenantId: one.tenantId, change }, { mark, scannedTo: moment - (isLast ? 0 : 1) });
+        push({ tenantId: one.tenantId, change }, { offset, scannedTo: moment - (isLast ? 0 : 1) });
       }
-      recent.advance({ mark, scannedTo: at + 1 });
+      recent.advance({ offset, scannedTo: at + 1 });
     }
     return { recent, published };
   }
@@ -195,7 +199,7 @@ describe("the buffer of recent changes", () => {
       entry.tenantId === "mine" && entry.change ? [entry.change.applicationId] : [],
     );
 
-  it("tells a reader all that is its tenant's, in order, and the end as its position", () => {
+  it("returns all changes of a tenant in order, and the position after them", () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { recent, published } = publish(steps, 1_000);
@@ -207,7 +211,7 @@ describe("the buffer of recent changes", () => {
     );
   });
 
-  it("continues from every position without a loss, or says that it does not cover it", () => {
+  it("continues from every position without a loss, or reports that it does not cover the position", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 20 }), (steps, capacity) => {
         const { recent, published } = publish(steps, capacity);
@@ -230,7 +234,7 @@ describe("the buffer of recent changes", () => {
     );
   });
 
-  it("tells nothing twice to one who comes back to its end", () => {
+  it("returns nothing twice to a reader that resumes at the end", () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { recent } = publish(steps, 1_000);
@@ -242,17 +246,17 @@ describe("the buffer of recent changes", () => {
     );
   });
 
-  it("says to a reader who fell behind that changes may be missing", () => {
+  it("reports missed changes to a reader that fell behind", () => {
     const { recent } = publish(Array(10).fill({ tenantId: "theirs" }), 4);
     expect(recent.read(5, "mine", undefined, 9)).toMatchObject({ missed: true, next: 10 });
     expect(recent.read(6, "mine", undefined, 9)).toMatchObject({ missed: false, next: 10 });
   });
 
-  it("forgets what is too old", () => {
+  it("removes old changes", () => {
     let now = 0;
     const recent = createRecentChanges({ start, capacity: 9, retention: 10, clock: () => now });
-    const mark = markOf("0".repeat(16), 1);
-    recent.push({ tenantId: "mine", mark }, { ...start, mark });
+    const offset = offsetOf("0".repeat(16), 1);
+    recent.push({ tenantId: "mine", offset }, { ...start, offset });
     now = 9;
     recent.advance(recent.position);
     expect([recent.oldest, recent.covers(start)]).toEqual([0, true]);
@@ -262,10 +266,10 @@ describe("the buffer of recent changes", () => {
   });
 });
 
-describe("publishing", () => {
+describe("the change publisher", () => {
   const [mine, theirs] = [randomUUID(), randomUUID()];
   const time = "0123456789abcdef";
-  const start = { mark: markOf(time, 0), scannedTo: 100 };
+  const start = { offset: offsetOf(time, 0), scannedTo: 100 };
   const now = 1_000;
 
   const sweptAt = (id: string, at: number, ordinal: number): Step<ChangeEvent> => ({
@@ -276,8 +280,8 @@ describe("publishing", () => {
       tenant_id: new UUID(mine),
       expires_at: new Date(at),
     },
-    mark: markOf(time, ordinal),
-    passed: markOf(time, 0),
+    offset: offsetOf(time, ordinal),
+    passed: offsetOf(time, 0),
   });
 
   const scanned = (until: number, ids: Record<string, number> = {}): ExpiryScan => ({
@@ -286,43 +290,43 @@ describe("publishing", () => {
       change: { kind: "expired", applicationId, at },
     })),
     until,
-    isAll: true,
-    begunAt: until,
+    isComplete: true,
+    startedAt: until,
     clusterTime: time,
   });
 
   function createPublished() {
-    const publisher = createChangePublisher({ start, momentOf: () => now });
+    const publisher = createChangePublisher({ start, toTimestamp: () => now });
     const told = () => publisher.recent.read(0, mine, undefined, 99).changes.map(({ at }) => at);
     return { publisher, told };
   }
 
-  it("tells an expiry once, whether stream or scan came first", () => {
+  it("publishes an expiration once, whether stream or scan is first", () => {
     const { publisher, told } = createPublished();
     const [early, late] = [randomUUID(), randomUUID()];
     publisher.publishStep(sweptAt(early, 150, 1));
     publisher.publishScan(scanned(200, { [early]: 150, [late]: 160 }));
     publisher.publishStep(sweptAt(late, 160, 2));
     expect(told()).toEqual([150, 160]);
-    expect(publisher.recent.position).toEqual({ mark: markOf(time, 2), scannedTo: 200 });
+    expect(publisher.recent.position).toEqual({ offset: offsetOf(time, 2), scannedTo: 200 });
   });
 
-  it("tells one that no scan saw, and none from before the start", () => {
+  it("publishes an expiration that no scan found, and none from before the start", () => {
     const { publisher, told } = createPublished();
     publisher.publishStep(sweptAt(randomUUID(), 100, 1));
     publisher.publishStep(sweptAt(randomUUID(), 101, 2));
     expect(told()).toEqual([101]);
   });
 
-  it("is complete as of a scan that found all, and not as of one that did not", () => {
+  it("is complete after a complete scan, and not after a partial one", () => {
     const { publisher } = createPublished();
-    publisher.publishScan({ ...scanned(200), isAll: false });
+    publisher.publishScan({ ...scanned(200), isComplete: false });
     expect(publisher.completeUntil).toBe(Number.NEGATIVE_INFINITY);
     publisher.publishScan(scanned(300));
     expect(publisher.completeUntil).toBe(300);
   });
 
-  it("wakes those whom it concerns", async () => {
+  it("notifies the followers of the tenant", async () => {
     const { publisher } = createPublished();
     const rung: string[] = [];
     for (const [name, tenantId] of Object.entries({ mine, theirs })) {
@@ -334,34 +338,34 @@ describe("publishing", () => {
       return rung.splice(0);
     };
     expect(wakes(() => publisher.publishStep(sweptAt(randomUUID(), 150, 1)))).toEqual(["mine"]);
-    const { mark, passed } = sweptAt(randomUUID(), 150, 2);
-    expect(wakes(() => publisher.publishStep({ mark, passed }))).toEqual([]);
-    const drop = { event: { _id: {}, operationType: "drop" }, mark, passed };
+    const { offset, passed } = sweptAt(randomUUID(), 150, 2);
+    expect(wakes(() => publisher.publishStep({ offset, passed }))).toEqual([]);
+    const drop = { event: { _id: {}, operationType: "drop" }, offset, passed };
     expect(wakes(() => publisher.publishStep(drop))).toEqual(["mine", "theirs"]);
     expect(wakes(() => publisher.publishScan(scanned(200)))).toEqual(["mine", "theirs"]);
   });
 });
 
-describe("a bell", () => {
-  it("ends a wait, also the next one where nobody waits, and once", async () => {
-    const bell = createSignal();
-    const waits = bell.wait();
-    bell.notify();
+describe("a signal", () => {
+  it("ends one wait, also a later one", async () => {
+    const wakeup = createSignal();
+    const waits = wakeup.wait();
+    wakeup.notify();
     await waits;
-    bell.notify();
-    bell.notify();
-    await bell.wait();
+    wakeup.notify();
+    wakeup.notify();
+    await wakeup.wait();
     let isOver = false;
-    const last = bell.wait().then(() => {
+    const last = wakeup.wait().then(() => {
       isOver = true;
     });
     await new Promise((resolve) => setImmediate(resolve));
     expect(isOver).toBe(false);
-    bell.notify();
+    wakeup.notify();
     await last;
   });
 
-  it("need not ring where a wait may last so long only", async () => {
+  it("is not needed for a wait with a timeout", async () => {
     await createSignal().wait(1);
   });
 });
@@ -372,18 +376,20 @@ const tenants = times(2, () => randomUUID());
 function entryOf(number: number, tenantId: string, size: number) {
   const event = anEvent({ tenantId, requestId: String(number), reason: "x".repeat(size) });
   const fields = { ...toEventFields(randomUUID(), event), at: new Date() };
-  return { mark: markNumbered(number), tenantId, document: BSON.serialize(fields) };
+  return { offset: offsetNumbered(number), tenantId, document: BSON.serialize(fields) };
 }
 
-const markNumbered = (number: number) => String(number).padStart(24, "0");
+const offsetNumbered = (number: number) => String(number).padStart(24, "0");
 
 /** From how far back one can read on. */
 const oldestCovered = (recent: ReturnType<typeof createRecentEvents>, newest: number) =>
-  times(newest + 1, (number) => number).findIndex((number) => recent.covers(markNumbered(number)));
+  times(newest + 1, (number) => number).findIndex((number) =>
+    recent.covers(offsetNumbered(number)),
+  );
 
-describe("the recent events of MongoDB", () => {
-  it("are as few as their number or their size asks for, but for the newest", () => {
-    const recent = createRecentEvents(markNumbered(0), { events: 4, bytes: 10_000 });
+describe("the buffer of recent events", () => {
+  it("is limited by number and size, and always contains the newest event", () => {
+    const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000 });
     const pushAll = (from: number, count: number, size: number) => {
       for (let number = from; number < from + count; number++) {
         recent.push(entryOf(number, must(tenants[0]), size));
@@ -393,13 +399,13 @@ describe("the recent events of MongoDB", () => {
     expect(pushAll(1, 9, 10)).toBe(5);
     expect(pushAll(10, 3, 4_000)).toBe(10);
     expect(pushAll(13, 2, 20_000)).toBe(13);
-    expect(recent.read(markNumbered(12), must(tenants[0]), 9)).toBeUndefined();
-    const { events, mark } = must(recent.read(markNumbered(13), must(tenants[0]), 9));
+    expect(recent.read(offsetNumbered(12), must(tenants[0]), 9)).toBeUndefined();
+    const { events, offset } = must(recent.read(offsetNumbered(13), must(tenants[0]), 9));
     expect(events).toMatchObject([{ requestId: "14" }]);
-    expect(mark).toBe(markNumbered(14));
+    expect(offset).toBe(offsetNumbered(14));
   });
 
-  it("are told to each tenant once and in their order, few at a time where they are large", () => {
+  it("returns the events of each tenant once and in order, fewer at a time if they are large", () => {
     const sizes = fc.oneof(fc.constant(10), fc.constant(300_000), fc.constant(1_500_000));
     const pushed = fc.record({ tenant: fc.constantFrom(...tenants), size: sizes });
     fc.assert(
@@ -407,20 +413,20 @@ describe("the recent events of MongoDB", () => {
         fc.array(pushed, { maxLength: 12 }),
         fc.integer({ min: 1, max: 4 }),
         (all, limit) => {
-          const recent = createRecentEvents(markNumbered(0), { events: 12, bytes: 2 ** 30 });
+          const recent = createRecentEvents(offsetNumbered(0), { events: 12, bytes: 2 ** 30 });
           for (const [index, { tenant, size }] of all.entries()) {
             recent.push(entryOf(index + 1, tenant, size));
           }
           for (const tenantId of tenants) {
             const told: string[] = [];
-            for (let mark = markNumbered(0); mark < recent.mark; ) {
-              const reading = must(recent.read(mark, tenantId, limit));
+            for (let offset = offsetNumbered(0); offset < recent.offset; ) {
+              const reading = must(recent.read(offset, tenantId, limit));
               const taken = reading.events.reduce((sum, { reason = "" }) => sum + reason.length, 0);
               expect(reading.events.length).toBeLessThanOrEqual(limit);
               expect(reading.events.length === 1 || taken <= 2 ** 20).toBe(true);
-              expect(reading.mark > mark).toBe(true);
+              expect(reading.offset > offset).toBe(true);
               told.push(...reading.events.map(({ requestId = "" }) => requestId));
-              mark = reading.mark;
+              offset = reading.offset;
             }
             const theirs = all.flatMap(({ tenant }, at) =>
               tenant === tenantId ? [`${at + 1}`] : [],

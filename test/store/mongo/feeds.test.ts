@@ -6,15 +6,15 @@ import { newId } from "../../../src/lib/uuid.js";
 import { createEventIds, firstIdAt } from "../../../src/store/mongo/audit.js";
 import { type ChangeEvent, eventPipeline } from "../../../src/store/mongo/feeds/change-events.js";
 import {
-  clusterTimeOfMark,
+  clusterTimeOfOffset,
   lastOrdinal,
-  markOf,
+  offsetOf,
   openEventStream,
   parsePosition,
 } from "../../../src/store/mongo/feeds/change-stream.js";
 import { scanExpiries } from "../../../src/store/mongo/feeds/expiry-scan.js";
-import { createSessionSweep } from "../../../src/store/mongo/session-cleanup.js";
-import { timeOf } from "../../../src/store/mongo/time.js";
+import { createSessionCleanup } from "../../../src/store/mongo/session-cleanup.js";
+import { timeFromClock } from "../../../src/store/mongo/time.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -92,7 +92,7 @@ const setImages = async (db: Db, enabled: boolean) => {
 };
 
 describe("a change in MongoDB", () => {
-  it("leaves an image from before, in collections of an older schema too", async () => {
+  it("has a pre-image, also in collections that existed before", async () => {
     const [fresh, old] = [createDatabase(), createDatabase()];
     await open(fresh);
     for (const name of collectionNames) {
@@ -107,7 +107,7 @@ describe("a change in MongoDB", () => {
     }
   });
 
-  it("without that image tells everyone that changes may be missing, and to no one whose they are", async () => {
+  it("without a pre-image is reported to all tenants as a possibly missed change", async () => {
     const { db, store, application, tenantId, follower, mark, marked } = await openFollowed();
     const stranger = follow(store, randomUUID());
     await stranger.next();
@@ -126,7 +126,7 @@ describe("a change in MongoDB", () => {
     }
   });
 
-  it("is told though the database logs it as a replacement", async () => {
+  it("is reported when MongoDB logs it as a replacement", async () => {
     const { db, application, follower } = await openFollowed();
     const applications = db.collection<Document & { _id: UUID }>("applications");
     const filter = { _id: new UUID(application.id) };
@@ -140,7 +140,7 @@ describe("a change in MongoDB", () => {
     expect((await follower.next()).changes).toEqual(told("regenerated"));
   });
 
-  it("is told at the moment that the record names", async () => {
+  it("is reported with the time in the record", async () => {
     const { store, application, follower } = await openFollowed();
     const { session } = await createBoth(store);
     const theirs = follow(store, session.tenantId);
@@ -154,7 +154,7 @@ describe("a change in MongoDB", () => {
     expect((await theirs.next()).changes).toMatchObject([{ at: authorizedAt }]);
   });
 
-  it("travels without hashes, rules and names", async () => {
+  it("is sent without hashes, rules and names", async () => {
     const { db, store, application, tenantId } = await openFollowed();
     const stream = db.watch<Document, ChangeEvent>(eventPipeline, {
       fullDocumentBeforeChange: "whenAvailable",
@@ -189,8 +189,8 @@ describe("a change in MongoDB", () => {
   }
 });
 
-describe("an expiry in MongoDB", () => {
-  it("is told once, though it is swept later", async () => {
+describe("an expiration in MongoDB", () => {
+  it("is reported once when MongoDB deletes the document later", async () => {
     const { db, store, application, tenantId, follower, mark, marked, untilMarked } =
       await openFollowed();
     const expiresAt = clock.now() + minute;
@@ -214,7 +214,7 @@ describe("an expiry in MongoDB", () => {
     expect((await follower.next()).changes).toEqual([deleted]);
   });
 
-  it("is told once, though it is swept at the same time", async () => {
+  it("is reported once when MongoDB deletes the document at the same time", async () => {
     const { db, store, tenantId, mark, marked, untilMarked } = await openFollowed();
     for (let round = 0; round < repetitions({ quick: 6, full: 15 }); round++) {
       const expiresAt = clock.now() + 1;
@@ -228,7 +228,7 @@ describe("an expiry in MongoDB", () => {
     }
   });
 
-  it("is told after its moment by the clock of the database", async () => {
+  it("is reported after its time by the database's clock", async () => {
     const { store } = await shared();
     const { tenantId } = anApplication();
     const follower = follow(store, tenantId);
@@ -247,7 +247,7 @@ describe("an expiry in MongoDB", () => {
     expect(await store.applications.find(id)).toBeUndefined();
   });
 
-  it("is told with all others, however many come at once", async () => {
+  it("is reported with all others, however many occur at once", async () => {
     const { db, store, application, tenantId, follower } = await openFollowed(openAhead());
     const applications = documentsOf(db, "applications");
     const template = await applications.findOne({ _id: new UUID(application.id) });
@@ -288,7 +288,7 @@ describe("an expiry in MongoDB", () => {
 });
 
 describe("a position in MongoDB", () => {
-  it("is good on another instance, whose stream is open already or not", async () => {
+  it("is valid on another instance, with or without an open stream", async () => {
     const { db, store, application, tenantId, mark, marked, untilMarked } = await openFollowed();
     const [early, late] = [
       await open(db, { clock: clock.now }),
@@ -308,7 +308,7 @@ describe("a position in MongoDB", () => {
     }
   });
 
-  it("from before the stream of an instance was opened is none", async () => {
+  it("from before the start of an instance's stream is refused", async () => {
     const { db, tenantId, follower, mark, marked, untilMarked } = await openFollowed();
     const after = follower.position();
     await mark();
@@ -321,7 +321,7 @@ describe("a position in MongoDB", () => {
     expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
   });
 
-  it("that the server has forgotten, or never knew, is none", async () => {
+  it("that the server does not know is refused", async () => {
     const { store, tenantId, follower, mark, marked } = await openFollowed();
     follower.stop();
     const number = (digit: string) => digit.repeat(8);
@@ -335,27 +335,27 @@ describe("a position in MongoDB", () => {
     }
   });
 
-  it("has an event behind it or not, also where the cluster time is the same", async () => {
+  it("distinguishes events with the same cluster time", async () => {
     const { db, store, application, follower } = await openFollowed();
     await update(store, application);
     await follower.next();
-    const { mark } = must(parsePosition(follower.position()));
-    const time = clusterTimeOfMark(mark);
+    const { offset } = must(parsePosition(follower.position()));
+    const time = clusterTimeOfOffset(offset);
     for (const [start, isBefore] of [
-      [markOf(time, 0), true],
-      [mark, false],
-      [markOf(time, lastOrdinal), false],
+      [offsetOf(time, 0), true],
+      [offset, false],
+      [offsetOf(time, lastOrdinal), false],
     ] as const) {
       const stream = openEventStream<ChangeEvent>(db, eventPipeline, start);
-      const { event, mark: reached } = await stream.next();
+      const { event, offset: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);
       // Without an event the mark moves on with whatever else happens on the server.
-      expect(event ? reached === mark : reached >= start).toBe(true);
+      expect(event ? reached === offset : reached >= start).toBe(true);
     }
   });
 
-  it("names nobody's ids", async () => {
+  it("contains no ids", async () => {
     const { store, follower, mark } = await openFollowed();
     const { application } = await createBoth(store);
     await update(store, application);
@@ -369,7 +369,7 @@ describe("a position in MongoDB", () => {
 });
 
 describe("the change stream", () => {
-  it("is one for all who follow, and closes when the last of them leaves", async () => {
+  it("is shared by all followers, and closes when the last one leaves", async () => {
     const { db } = await shared();
     const store = await open(db);
     const last = follow(store, randomUUID());
@@ -392,7 +392,7 @@ describe("the change stream", () => {
     await hasStreams(db, 0);
   });
 
-  it("closes when one who follows leaves in the middle, or stops before it is open", async () => {
+  it("closes when a follower leaves during a batch or before the stream is open", async () => {
     const { db } = await shared();
     const store = await open(db);
     const { signal } = new AbortController();
@@ -409,7 +409,7 @@ describe("the change stream", () => {
     await hasStreams(db, 0);
   });
 
-  it("ends with the store, for those who wait and those who do not", async () => {
+  it("ends when the store closes, for waiting and other followers", async () => {
     const store = await open((await shared()).db);
     const [waiting, pausing, starting] = [1, 2, 3].map(() => follow(store, randomUUID()));
     await waiting?.next();
@@ -423,7 +423,7 @@ describe("the change stream", () => {
     await expect(follow(store, randomUUID()).next()).rejects.toThrow(StoreUnavailable);
   });
 
-  it("goes on where collections are dropped or renamed, and says that changes may be missing", async () => {
+  it("continues after collections are dropped or renamed, and reports that changes may be missing", async () => {
     for (const work of [
       (db: Db) => db.collection("sessions").drop(),
       (db: Db) => db.collection("applications").rename("kept"),
@@ -456,7 +456,7 @@ const cases: Record<string, [applications: number[], sessions: number[]]> = {
   "none at all": [[], []],
 };
 
-describe("scans for what has expired", () => {
+describe("the scan for expirations", () => {
   /** Each case has moments of its own. */
   let now = Date.now();
   let opened: ReturnType<typeof openScanned> | undefined;
@@ -467,7 +467,7 @@ describe("scans for what has expired", () => {
   }
 
   it.each(Object.entries(cases))(
-    "tell all once and in order, however little one may hold, of %s",
+    "finds all once and in order, whatever its limit, for %s",
     async (_, [ofApplications, ofSessions]) => {
       now += 1_000;
       const start = now;
@@ -494,7 +494,7 @@ describe("scans for what has expired", () => {
         for (let isAll = false; !isAll; ) {
           const scan = await scanExpiries(
             db,
-            timeOf(() => now),
+            timeFromClock(() => now),
             from,
             {},
             limit,
@@ -506,7 +506,7 @@ describe("scans for what has expired", () => {
             ]),
           );
           expect(scan.until).toBeGreaterThan(from);
-          ({ until: from, isAll } = scan);
+          ({ until: from, isComplete: isAll } = scan);
         }
         expect(from).toBe(end);
         expect(new Map(told)).toEqual(ends);
@@ -549,12 +549,12 @@ async function createDoomed() {
   return { db, store, doomed, other, kept, ...(await followMarked(follow, store, tenantId)) };
 }
 
-describe("sessions that are dead in MongoDB", () => {
+describe("revoked sessions in MongoDB", () => {
   it.each([
     ["deleted", remove, "deleted"],
     ["revoked", revoke, "updated"],
   ] as const)(
-    "because their application was %s are swept, of which only the application is told",
+    "are deleted when their application was %s, and only the application is reported",
     async (_, work, kind) => {
       const { db, store, doomed, other, kept, mark, marked, untilMarked } = await createDoomed();
       await work(store, doomed);
@@ -569,7 +569,7 @@ describe("sessions that are dead in MongoDB", () => {
     400_000,
   );
 
-  it("are not told as expired either, neither when swept nor when they would have ended", async () => {
+  it("are not reported as expired, neither on deletion nor at their original expiry", async () => {
     const { db, store } = await sharedAhead();
     const { application, session } = await createBoth(store, 60_000);
     const { mark, marked, untilMarked } = await followMarked(follow, store, session.tenantId);
@@ -580,7 +580,7 @@ describe("sessions that are dead in MongoDB", () => {
     expect(await untilMarked()).toEqual([told("deleted", application.id), marked]);
   }, 400_000);
 
-  it("are passed over by the server before it tells what happens", async () => {
+  it("are filtered from the change stream by the server", async () => {
     const { db, store, doomed, mark } = await createDoomed();
     const stream = db.watch(eventPipeline, { fullDocumentBeforeChange: "whenAvailable" });
     await stream.tryNext();
@@ -592,7 +592,7 @@ describe("sessions that are dead in MongoDB", () => {
     expect(events.map(({ operationType }) => operationType)).toEqual(["delete", "update"]);
   }, 400_000);
 
-  it("are swept but for those that were opened since", async () => {
+  it("are deleted, but not sessions that were opened since", async () => {
     const { db, store, doomed } = await createDoomed();
     const revoked = must(await revoke(store, doomed));
     const opened = await createSessions(store, revoked, 5);
@@ -605,7 +605,7 @@ describe("sessions that are dead in MongoDB", () => {
     expect(new Set(idsOf(items))).toEqual(new Set(opened.map(({ id }) => id)));
   }, 400_000);
 
-  it("are all swept, however many", async () => {
+  it("are all deleted, however many", async () => {
     const { db, store } = await shared();
     const application = await store.applications.create(anApplication());
     await store.sessions.create(aSession(application));
@@ -620,15 +620,15 @@ describe("sessions that are dead in MongoDB", () => {
     await until(async () => (await documents.countDocuments(alive)) === 0);
   });
 
-  it("stay where they cannot be swept, which nobody hears of", async () => {
+  it("remain without an error if the cleanup fails", async () => {
     const broken = { find: () => ({ toArray: () => Promise.reject(new Error("gone")) }) };
-    const sweep = createSessionSweep(broken as never);
+    const sweep = createSessionCleanup(broken as never);
     sweep.start(new UUID(randomUUID()));
     await sweep.close();
   });
 });
 
-describe("a list of sessions in MongoDB", () => {
+describe("listing sessions in MongoDB", () => {
   /** A tenant with sessions that are dead without being swept, as those of an application that has expired. */
   async function createUnswept(applications: number, each: number) {
     const { db, store } = await sharedAhead();
@@ -647,7 +647,7 @@ describe("a list of sessions in MongoDB", () => {
   it.each([
     ["many of one application", 1, 250],
     ["some of many applications", 150, 1],
-  ])("passes over the dead, be they %s", async (_, applications, each) => {
+  ])("skips revoked sessions: %s", async (_, applications, each) => {
     const { store, tenantId, ids } = await createUnswept(applications, each);
     const all = await store.sessions.list({ tenantId, size: 2 });
     expect(idsOf(all.items)).toEqual(ids);
@@ -658,7 +658,7 @@ describe("a list of sessions in MongoDB", () => {
     expect([idsOf(second.items), second.more]).toEqual([ids.slice(1), false]);
   });
 
-  it("reads once more where the dead are of one application, however many they are", async () => {
+  it("needs one more read for any number of revoked sessions of one application", async () => {
     const { db, store, tenantId } = await createUnswept(1, 300);
     const seen = await profile(db, () => store.sessions.list({ tenantId, size: 9 }), 3);
     const reads = seen.filter(({ ns }) => ns === `${db.databaseName}.sessions`);
@@ -666,8 +666,8 @@ describe("a list of sessions in MongoDB", () => {
   });
 });
 
-describe("the ids of events", () => {
-  it("sort in the order in which they were made, whatever the clock does", () => {
+describe("event ids", () => {
+  it("sort in order of creation, whatever the clock does", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -5, max: 5 }), { maxLength: 300 }), (steps) => {
         let now = 4_000_000_000_000;
@@ -682,7 +682,7 @@ describe("the ids of events", () => {
     );
   });
 
-  it("are those of a moment, and soon after it where there are too many for it", () => {
+  it("contain the current time, or a slightly later one if too many are created", () => {
     const now = 4_000_000_000_000;
     const nextId = createEventIds(() => now);
     const ids = times(5_000, nextId);
@@ -694,7 +694,7 @@ describe("the ids of events", () => {
 });
 
 describe("an event in MongoDB", () => {
-  it("is stamped by the clock of the database, and found by it, however those of the instances differ", async () => {
+  it("gets its time from the database's clock, and is found by it", async () => {
     const { store } = await shared();
     const dateNow = jest.spyOn(Date, "now");
     try {
@@ -711,7 +711,7 @@ describe("an event in MongoDB", () => {
     }
   });
 
-  it("is not there after its time, whether it is swept or not", async () => {
+  it("is not returned after its retention, even if MongoDB has not deleted it", async () => {
     const store = await open(createDatabase(), { clock: clock.now, eventRetention: day });
     const event = anEvent();
     const { tenantId, kind } = event;
@@ -726,7 +726,7 @@ describe("an event in MongoDB", () => {
     }
   });
 
-  it("is swept after the time that was last set", async () => {
+  it("is deleted after the retention that was last configured", async () => {
     const db = createDatabase();
     const events = db.collection("events");
     const seconds = async () => {
@@ -742,7 +742,7 @@ describe("an event in MongoDB", () => {
     await until(async () => (await events.countDocuments()) === 0, 180_000);
   }, 400_000);
 
-  it("is refused when written malformed behind our back", async () => {
+  it("is refused if malformed and written directly", async () => {
     const { db, store } = await shared();
     const { tenantId } = anEvent();
     await store.events.add([aFullEvent({ tenantId })]);
@@ -754,7 +754,7 @@ describe("an event in MongoDB", () => {
     }
   });
 
-  it("is found in an index, whatever it is asked for by", async () => {
+  it("is found with an index for every filter", async () => {
     const { db, store } = await shared();
     const [tenantId, target, actor] = [randomUUID(), randomUUID(), randomUUID()];
     const parties = { target: { applicationId: target }, actor: { keyId: actor } };
@@ -787,8 +787,8 @@ describe("an event in MongoDB", () => {
   });
 });
 
-describe("those who follow events in MongoDB", () => {
-  it("share one stream, which closes when the last of them leaves", async () => {
+describe("following events in MongoDB", () => {
+  it("uses one stream, which closes when the last follower leaves", async () => {
     const { db } = await shared();
     const store = await open(db);
     const followers = times(10, () => followEvents(store, randomUUID()));
@@ -800,7 +800,7 @@ describe("those who follow events in MongoDB", () => {
     await hasStreams(db, 0);
   });
 
-  it("end with the store", async () => {
+  it("ends when the store closes", async () => {
     const store = await open((await shared()).db);
     const waits = followEvents(store, randomUUID());
     await waits.next();
@@ -810,7 +810,7 @@ describe("those who follow events in MongoDB", () => {
     await expect(followEvents(store, randomUUID()).next()).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("are told all, though they were slow, or away, and others have long been told", async () => {
+  it("delivers all events to followers that were slow or away", async () => {
     const { db } = await shared();
     const store = await open(db);
     const tenantId = randomUUID();
@@ -837,7 +837,7 @@ describe("those who follow events in MongoDB", () => {
     await hasStreams(db, 1);
   });
 
-  it("move on with each beat, though nothing happens in their tenant", async () => {
+  it("advances the position with each heartbeat without events of the tenant", async () => {
     const { store } = await shared();
     const follower = followEvents(store, randomUUID(), { beat: 1 });
     const { position } = await follower.next();

@@ -12,7 +12,7 @@ import { startServer } from "../../support/server.js";
 
 const { createDatabase, open, shared } = useMongo();
 
-describe("opening", () => {
+describe("opening a store", () => {
   const indexesOf = async (db: Db, name: string) =>
     (await db.collection(name).indexes()).map(({ key, expireAfterSeconds, unique }) =>
       JSON.stringify({ key, expireAfterSeconds, unique }),
@@ -25,7 +25,6 @@ describe("opening", () => {
   const ofApplications = [
     sweep,
     listing,
-    '{"key":{"folded_name":1}}',
     '{"key":{"tenant_id":1,"disabled":1,"expires_at":1}}',
     '{"key":{"foreign_hashes":1}}',
     '{"key":{"expires_at":1,"_id":1}}',
@@ -43,7 +42,7 @@ describe("opening", () => {
     return info?.options ?? {};
   };
 
-  it("may be done by many instances at once", async () => {
+  it("works for many instances at once", async () => {
     const db = createDatabase();
     await Promise.all(Array.from({ length: 8 }, () => open(db)));
     expect((await indexesOf(db, "applications")).slice(1)).toEqual(ofApplications);
@@ -61,7 +60,7 @@ describe("opening", () => {
     });
   });
 
-  it("brings older validators and indexes up to date, also at once", async () => {
+  it("updates differing validators and indexes, also concurrently", async () => {
     const [db, fresh] = [createDatabase(), createDatabase()];
     await open(fresh);
     const validator = { name: { $exists: true } };
@@ -79,7 +78,19 @@ describe("opening", () => {
     expect(await store?.applications.isEmpty()).toBe(true);
   });
 
-  it("leaves alone what is as it should be", async () => {
+  it("refuses a database of an earlier version and leaves it unchanged", async () => {
+    const db = createDatabase();
+    const validator = { $jsonSchema: { bsonType: "object", required: ["_id"] } };
+    await db.createCollection("applications", { validator });
+    const error = await open(db).catch((error) => error);
+    expect(error.message).toMatch(
+      /\(the collection applications was created by another version\): use an empty database\.$/,
+    );
+    expect(await validatorOf(db, "applications")).toMatchObject({ validator });
+    expect(await db.listCollections().toArray()).toHaveLength(1);
+  });
+
+  it("changes nothing that is up to date", async () => {
     const { db, store } = await shared();
     const { id } = await store.applications.create(anApplication());
     await db.setProfilingLevel("all");
@@ -94,16 +105,14 @@ describe("opening", () => {
     }
   });
 
-  it("says in one sentence why a database cannot be prepared", async () => {
+  it("explains in one sentence why a database cannot be prepared", async () => {
     const db = createDatabase();
     await db.createCollection("applications", { viewOn: "others", pipeline: [] });
     const error = await open(db).catch((error) => error);
-    expect(error.message).toMatch(
-      /^The database latchkey-.* at .* cannot be prepared \(.*\): .*\.$/,
-    );
+    expect(error.message).toMatch(/^Cannot prepare the database latchkey-.* at .* \(.*\): .*\.$/);
   });
 
-  it("says in one sentence what is wrong with an unreachable MongoDB, and no secrets", async () => {
+  it("explains in one sentence why MongoDB is unreachable, without secrets", async () => {
     const at =
       "mongodb://someone:s3cr3t@127.0.0.1:1,127.0.0.1:2/?tlsCertificateKeyFilePassword=a@s3cr3t&serverSelectionTimeoutMS=2000";
     const error = await openMongoStore({ uri: at, database: "x" }).catch((error) => error);
@@ -113,7 +122,7 @@ describe("opening", () => {
     expect(inspect(error, { depth: 9 })).not.toMatch(/someone|s3cr3t/);
   });
 
-  it("takes the options that the URI sets before its own", async () => {
+  it("prefers the options in the URI to its own", async () => {
     const { db } = await shared();
     await open(db, { uri: withOptions(uri, { appname: "named-in-the-uri" }) });
     const connections = db.client
@@ -123,7 +132,7 @@ describe("opening", () => {
     expect(names).toContain("named-in-the-uri");
   });
 
-  it("says so of a URI that is none, and no secrets", async () => {
+  it("refuses an invalid URI without showing secrets", async () => {
     for (const bad of [
       "",
       "someone:s3cr3t@host",
@@ -137,14 +146,16 @@ describe("opening", () => {
       "mongodb://someone:s3cr3t@host/?nonsense=1",
     ]) {
       const error = await openMongoStore({ uri: bad, database: "x" }).catch((error) => error);
-      expect(error.message).toMatch(/^MONGODB_URI is not a connection string for MongoDB.*: .*\.$/);
+      expect(error.message).toMatch(
+        /^MONGODB_URI is not a valid MongoDB connection string.*: .*\.$/,
+      );
       expect(inspect(error)).not.toMatch(/someone|s3cr3t/);
     }
   });
 });
 
-describe("the connections of a store in MongoDB", () => {
-  it("are in use or waited for until calls are answered", async () => {
+describe("the connection counts of a MongoDB store", () => {
+  it("include connections in use and waiting calls", async () => {
     const { db } = await shared();
     const narrow = withOptions(uri, { maxPoolSize: "1", waitQueueTimeoutMS: "60000" });
     const store = await open(db, { uri: narrow });
@@ -163,7 +174,7 @@ describe("the connections of a store in MongoDB", () => {
     expect(store.connections?.()).toEqual({ inUse: 0, waiting: 0 });
   });
 
-  it("are told by the metrics", async () => {
+  it("are exported as metrics", async () => {
     const server = await startServer("lmdb", { store: (await shared()).store });
     const { samples } = await scrape(server);
     await server.close();

@@ -41,7 +41,7 @@ const badStage = /^(COLLSCAN|CLUSTERED_IXSCAN|\$?sort)/i;
 /** A command, the index that it reads, and how many keys and documents it examines. */
 type Seen = readonly [command: string, index: string, keys: number, documents: number];
 
-describe("MongoDB, in a store with much that was not asked for,", () => {
+describe("MongoDB, in a store with many other records,", () => {
   const tenantId = randomUUID();
   const ids = times(60, () => anApplication().id).sort();
   const expired = 6;
@@ -140,11 +140,11 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       () => store.applications.findExpired(idAt(0)),
       [findOne],
     ],
-    "ask whether there is any": [
+    "check whether the store is empty": [
       () => store.applications.isEmpty(),
       [["find applications", byExpiry, 2, 2]],
     ],
-    "ask whether it answers": [() => store.ping(), [["find applications", byId, 1, 0]]],
+    ping: [() => store.ping(), [["find applications", byId, 1, 0]]],
     "list the first page": [
       () => list({ from: { page: 1 } }),
       [["find applications", byTenant, 6, 6], countAll, countExpired],
@@ -161,7 +161,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       () => list({ from: { page: 20 } }),
       [["find applications", byTenant, 60, 60], countAll, countExpired],
     ],
-    "list what follows an id": [
+    "list after an id": [
       () => list({ from: { after: idAt(40) } }),
       [["find applications", byTenant, 7, 6]],
     ],
@@ -173,7 +173,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
         countExpired,
       ],
     ],
-    "list of some ids what follows": [
+    "list some ids after an id": [
       () => list({ ids: ids.slice(20, 40), from: { after: idAt(35) } }),
       [["find applications", byTenant, 7, 6]],
     ],
@@ -185,7 +185,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       () => store.applications.update(tenantId, idAt(20), () => ({ modifiedBy: idAt(20) })),
       [readOne, ["findAndModify applications", byId, 1, 1]],
     ],
-    "delete an application, and to end its sessions": [
+    "delete an application and its sessions": [
       async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
         await by.applications.delete(doomed.tenantId, doomed.id);
         await by.close();
@@ -193,7 +193,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       [readOne, ["delete applications", byId, 1, 1], ...sweep],
       createDoomed,
     ],
-    "disable one of two managers, beside many that cannot do all that it takes": [
+    "disable one of two managers among many non-managers": [
       ({ id, tenantId }: ApplicationRecord) =>
         store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id })),
       [
@@ -214,7 +214,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       [readOne, ["findAndModify applications", byId, 1, 1], ...sweep],
       createDoomed,
     ],
-    "note a use": [
+    "record a use": [
       () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
       [["update applications", byId, 1, 1]],
     ],
@@ -243,7 +243,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       createWithSessions,
     ],
     "find a session": [() => store.sessions.find(sessionAt(0).id), [findOneSession, findOne]],
-    "find out whether a session has expired": [
+    "find an expired session": [
       () => store.sessions.findExpired(sessionAt(0).id),
       [findOneSession, findOne, findOneSession],
     ],
@@ -256,7 +256,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       () => listSessions({ authorizedBy: owner.id }),
       [["find sessions", byAuthorizer, 1, 0]],
     ],
-    "list what sessions follow one": [
+    "list sessions after one": [
       () => listSessions({ after: sessionAt(20).id }),
       [["find sessions", byTenant, 7, 6], findOne],
     ],
@@ -270,7 +270,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
       [["findAndModify sessions", byId, 1, 1], findOne],
       createSession,
     ],
-    "authorize a session with a nonce that is wrong": [
+    "authorize a session with a wrong nonce": [
       () => store.sessions.authorize(aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) })),
       [["findAndModify sessions", byId, 1, 1], findOneSession],
     ],
@@ -295,7 +295,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
 
   const searches: [what: string, query: Partial<ListQuery>, index: string][] = [
     ["a type", { filter: { type: "private" } }, '{"tenant_id":1,"type":1,"_id":-1}'],
-    ["those disabled", { filter: { disabled: true } }, '{"tenant_id":1,"disabled":1,"_id":-1}'],
+    ["disabled", { filter: { disabled: true } }, '{"tenant_id":1,"disabled":1,"_id":-1}'],
     [
       "a permission",
       { filter: { permission: "token:search", type: "private" } },
@@ -321,7 +321,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
   describe.each(searches)("searching by %s", (_, query, index) => {
     const rare = { name: "Rarely", type: "private", permissions: ["token:search"] } as const;
 
-    it("reads the index of it, as far as the page goes", async () => {
+    it("reads only the page from its index", async () => {
       const tenantId = randomUUID();
       const { applications } = store;
       const expiresAt = (await store.now()) + hour;
@@ -346,7 +346,7 @@ describe("MongoDB, in a store with much that was not asked for,", () => {
     });
   });
 
-  it("reads the indexes of both collections to tell what has expired", async () => {
+  it("reads the indexes of both collections to find expirations", async () => {
     const follower = follow(store, tenantId, { beat: 1 });
     await follower.next();
     const plans = await plansOf(db, async () => {
@@ -380,8 +380,8 @@ function nameOf([command, index]: Seen): string {
   return `${command} ${index}`;
 }
 
-describe("an authentication in MongoDB", () => {
-  it("shares its reads with all others of the same turn", async () => {
+describe("authentication in MongoDB", () => {
+  it("shares one read with all others of the same tick", async () => {
     const { db, store } = await shared();
     const owner = anImportedApplication();
     const sessions = times(150, () => anImportedSession(owner));
@@ -398,8 +398,8 @@ describe("an authentication in MongoDB", () => {
   });
 });
 
-describe("a command to MongoDB", () => {
-  it("asks for a majority's word from the primary in good time, whatever the URI says", async () => {
+describe("commands to MongoDB", () => {
+  it("use majority concerns, the primary and a time limit, whatever the URI specifies", async () => {
     const { db } = await shared();
     const weak = {
       w: "1",

@@ -1,29 +1,30 @@
+/** Filters the change stream on the server, and maps its events to changes of credentials. */
 import type { Binary, Document, ResumeToken } from "mongodb";
 import type { Change } from "../../port/changes.js";
+import { applicationsName, sessionsName } from "../collections.js";
 import { fromUuid, subjectOf } from "../documents.js";
-import { applicationsName, sessionsName } from "../schema.js";
-import { longAgo } from "../session-cleanup.js";
+import { cleanupMarker } from "../session-cleanup.js";
 
 const before = "$fullDocumentBeforeChange";
 const updated = "$updateDescription.updatedFields";
 
-/** The new value of a field. A large update is told as a replacement by the whole document. */
+/** The new value of a field. MongoDB logs a large update as a replacement of the whole document. */
 const after = (field: string): Document => ({
   $ifNull: [`${updated}.${field}`, `$fullDocument.${field}`, null],
 });
 
 const collections = { $in: [applicationsName, sessionsName] };
 
-const orNone = (list: Document | string): Document => ({ $ifNull: [list, []] });
+const orEmpty = (list: Document | string): Document => ({ $ifNull: [list, []] });
 const each = (list: Document | string, what: Document | string): Document => ({
-  $map: { input: orNone(list), in: what },
+  $map: { input: orEmpty(list), in: what },
 });
 
-/** The names of all fields that an update touched, such as `older_keys.0.last_used_at`; none of a replacement. */
+/** The names of all changed fields, such as `older_keys.0.last_used_at`. Empty for a replacement. */
 const touched: Document = {
   $concatArrays: [
     each({ $objectToArray: updated }, "$$this.k"),
-    orNone("$updateDescription.removedFields"),
+    orEmpty("$updateDescription.removedFields"),
     each("$updateDescription.truncatedArrays", "$$this.field"),
   ],
 };
@@ -32,20 +33,21 @@ const someTouched = (test: (name: string) => Document): Document => ({
   $anyElementTrue: [each(touched, test("$$this"))],
 });
 
-/** Fields that make nothing wrong when they alone change: what is noted of uses, derived of other fields, or a lock. */
-const unnoticed =
+/** Changes of these fields alone do not affect credentials: usage, derived fields and a lock. */
+const ignoredFields =
   /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions|manager_lock)$/;
 
-/** Fields that hold keys, but not when those were used. */
-const ofKeys = /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
+/** The fields of keys, except their last use. */
+const keyFields =
+  /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
 
 const isMatch = (input: string, regex: RegExp): Document => ({ $regexMatch: { input, regex } });
 
-/** Whether keys differ: of an update its fields tell, of a replacement the documents. */
-const hasOtherKeys: Document = {
+/** Compares the changed fields of an update, or the documents of a replacement. */
+const haveKeysChanged: Document = {
   $cond: [
     { $eq: ["$operationType", "update"] },
-    someTouched((name) => isMatch(name, ofKeys)),
+    someTouched((name) => isMatch(name, keyFields)),
     {
       $ne: [
         ["$fullDocument.key_hash", "$fullDocument.older_keys"],
@@ -55,10 +57,7 @@ const hasOtherKeys: Document = {
   ],
 };
 
-/**
- * What the server does before it sends an event: it leaves out those that make
- * nothing wrong that was known, and keeps to itself hashes, rules and names.
- */
+/** Removes irrelevant events on the server, and hashes, rules and names from the others. */
 export const eventPipeline: Document[] = [
   {
     $match: {
@@ -70,13 +69,13 @@ export const eventPipeline: Document[] = [
         {
           operationType: "update",
           "ns.coll": collections,
-          "updateDescription.updatedFields.expires_at": { $ne: longAgo },
-          $expr: someTouched((name) => ({ $not: isMatch(name, unnoticed) })),
+          "updateDescription.updatedFields.expires_at": { $ne: cleanupMarker },
+          $expr: someTouched((name) => ({ $not: isMatch(name, ignoredFields) })),
         },
         {
           operationType: "delete",
           "ns.coll": collections,
-          "fullDocumentBeforeChange.expires_at": { $ne: longAgo },
+          "fullDocumentBeforeChange.expires_at": { $ne: cleanupMarker },
         },
         { operationType: "rename", "to.coll": collections },
         { operationType: { $in: ["dropDatabase", "invalidate"] } },
@@ -91,7 +90,7 @@ export const eventPipeline: Document[] = [
       tenant_id: `${before}.tenant_id`,
       application_id: `${before}.application_id`,
       expires_at: `${before}.expires_at`,
-      has_other_keys: hasOtherKeys,
+      has_other_keys: haveKeysChanged,
       was_authorized_at: `${before}.authorized_at`,
       authorized_at: after("authorized_at"),
       modified_at: { $ifNull: [after("modified_at"), `${before}.modified_at`] },
@@ -99,7 +98,7 @@ export const eventPipeline: Document[] = [
   },
 ];
 
-/** An event as the pipeline leaves it. */
+/** An event as the pipeline returns it. */
 export interface ChangeEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
@@ -107,7 +106,7 @@ export interface ChangeEvent {
   readonly id?: Binary;
   readonly tenant_id?: Binary;
   readonly application_id?: Binary;
-  /** As it was before. */
+  /** Before the change. */
   readonly expires_at?: Date;
   readonly has_other_keys?: boolean;
   readonly was_authorized_at?: Date;
@@ -115,16 +114,14 @@ export interface ChangeEvent {
   readonly modified_at?: Date | null;
 }
 
-/** A change and whose it is. */
 export interface TenantChange {
   readonly tenantId: string;
   readonly change: Change;
 }
 
 /**
- * Makes out what an event says, which happened at a moment by the store's
- * clock. Answers `undefined` where it does not say whom it is about: where a
- * collection went, or there is no image of the document from before.
+ * The moment is by the store's clock. Returns `undefined` if the tenant is not
+ * known: a collection was dropped, or the document has no pre-image.
  */
 export function toTenantChange(event: ChangeEvent, moment: number): TenantChange | undefined {
   const { id, tenant_id, application_id } = event;

@@ -1,50 +1,50 @@
 import type { Db } from "mongodb";
 import { createSignal, type Signal } from "../../../lib/signal.js";
 import type { FreshRead } from "../connect.js";
-import { reach } from "../reach.js";
+import { callDriver } from "../driver-call.js";
 import type { Time } from "../time.js";
 import { type ChangeEvent, eventPipeline } from "./change-events.js";
 import { createChangePublisher, type PublisherOptions } from "./change-publisher.js";
 import {
   type EventStream,
-  markOf,
+  offsetOf,
   openEventStream,
   type Position,
   type Step,
 } from "./change-stream.js";
 import { scanExpiries } from "./expiry-scan.js";
 import type { RecentChanges } from "./recent-changes.js";
-import { asFailure, type Hub } from "./shared-hub.js";
+import { type Hub, toFailure } from "./shared-hub.js";
 
-export interface ChangeSource extends Pick<PublisherOptions, "momentOf"> {
+export interface ChangeSource extends Pick<PublisherOptions, "toTimestamp"> {
   readonly db: Db;
   readonly time: Time;
   readonly freshRead: FreshRead;
 }
 
 /**
- * Publishes what happens in a store to all who follow it, from one change
- * stream and from scans for what has expired. The two vouch for each other:
- * a scan counts once the stream has told all that the scan could have seen.
- * Then nothing that took effect before the scan began is missing.
+ * Publishes the changes of a store to all followers, from one change stream and
+ * from scans for expirations. A scan is published once the stream has delivered
+ * everything that the scan could have seen. Then no change that took effect
+ * before the start of the scan is missing.
  */
 export interface ChangeHub extends Hub {
   readonly recent: RecentChanges;
-  /** The moment up to which all is published, as `performance.now()` tells time. */
+  /** All changes before this time of `performance.now()` are published. */
   readonly completeUntil: number;
 
-  /** Rings a bell when there is something for a tenant, and whenever `completeUntil` moves; soon, at first. */
-  join(tenantId: string, bell: Signal): void;
+  /** Notifies a follower of changes of its tenant, and whenever `completeUntil` moves, which it soon does. */
+  join(tenantId: string, wakeup: Signal): void;
 }
 
-/** How long to wait between scans, in milliseconds. */
+/** In milliseconds. */
 const scanInterval = 250;
 
-/** Starts to publish what is after a position, and throws where that is not known any more. */
+/** Publishes changes after a position. Throws if the server's oplog does not reach back to it. */
 export async function startChangeHub(source: ChangeSource, start: Position): Promise<ChangeHub> {
-  const stream = openEventStream<ChangeEvent>(source.db, eventPipeline, start.mark);
+  const stream = openEventStream<ChangeEvent>(source.db, eventPipeline, start.offset);
   try {
-    const first = await reach(() => stream.next());
+    const first = await callDriver(() => stream.next());
     return publishFrom(source, start, stream, first);
   } catch (error) {
     await stream.close();
@@ -58,41 +58,41 @@ function publishFrom(
   stream: EventStream<ChangeEvent>,
   first: Step<ChangeEvent>,
 ): ChangeHub {
-  const { db, time, freshRead, momentOf } = source;
-  const publisher = createChangePublisher({ start, momentOf });
+  const { db, time, freshRead, toTimestamp } = source;
+  const publisher = createChangePublisher({ start, toTimestamp });
   const { recent } = publisher;
-  const scanBell = createSignal();
-  const streamBell = createSignal();
+  const scanWakeup = createSignal();
+  const streamWakeup = createSignal();
   let isRunning = true;
   let stopped = Promise.resolve();
   let failure: Error | undefined;
   let passed = "";
 
   async function readStream() {
-    for (let step = first; isRunning; step = await reach(() => stream.next())) {
+    for (let step = first; isRunning; step = await callDriver(() => stream.next())) {
       publisher.publishStep(step);
       passed = step.passed;
-      streamBell.notify();
+      streamWakeup.notify();
     }
   }
 
   async function scan() {
     while (isRunning) {
-      // What a primary of the past has to tell is all there was, and yet not all there is.
+      // A fresh read: a former primary does not have the latest expirations.
       const found = await scanExpiries(db, time, recent.position.scannedTo, freshRead());
-      const seen = markOf(found.clusterTime, 1);
+      const seen = offsetOf(found.clusterTime, 1);
       while (isRunning && passed < seen) {
-        await streamBell.wait();
+        await streamWakeup.wait();
       }
       if (isRunning) {
         publisher.publishScan(found);
-        await scanBell.wait(found.isAll ? scanInterval : 0);
+        await scanWakeup.wait(found.isComplete ? scanInterval : 0);
       }
     }
   }
 
   const loops = [readStream(), scan()].map((loop) =>
-    loop.catch((error) => void stop(asFailure(error, "changes"))),
+    loop.catch((error) => void stop(toFailure(error, "changes"))),
   );
 
   function stop(reason?: Error): Promise<void> {
@@ -100,9 +100,9 @@ function publishFrom(
       isRunning = false;
       failure = reason;
       stopped = closeStream();
-      streamBell.notify();
-      scanBell.notify();
-      publisher.ringAll();
+      streamWakeup.notify();
+      scanWakeup.notify();
+      publisher.notifyAll();
     }
     return stopped;
   }
@@ -110,7 +110,7 @@ function publishFrom(
   async function closeStream() {
     await stream.close();
     await Promise.all(loops);
-    // Again, for the driver may have been about to open it anew.
+    // Again: the driver may have been reopening it.
     await stream.close();
   }
 
@@ -123,9 +123,9 @@ function publishFrom(
       return failure;
     },
 
-    join(tenantId, bell) {
-      publisher.join(tenantId, bell);
-      scanBell.notify();
+    join(tenantId, wakeup) {
+      publisher.join(tenantId, wakeup);
+      scanWakeup.notify();
     },
     leave: publisher.leave,
     stop,

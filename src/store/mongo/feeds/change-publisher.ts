@@ -5,67 +5,67 @@ import type { Position, Step } from "./change-stream.js";
 import type { ExpiryScan } from "./expiry-scan.js";
 import { createRecentChanges, type Entry, type RecentChanges } from "./recent-changes.js";
 
-/** Puts what the change stream and the scans tell into one order, each change once, and says so to those who wait. */
+/** Merges the changes of the stream and of the scans into one sequence without duplicates, and notifies followers. */
 export interface ChangePublisher {
   readonly recent: RecentChanges;
-  /** The moment up to which all is published, as `performance.now()` tells time. */
+  /** All changes before this time of `performance.now()` are published. */
   readonly completeUntil: number;
 
   publishStep(step: Step<ChangeEvent>): void;
-  /** Takes a scan once the stream has told all that the scan could have seen. */
+  /** Call it after the stream has delivered everything that the scan could have seen. */
   publishScan(scan: ExpiryScan): void;
 
-  /** Rings a bell when there is something for a tenant, and whenever `completeUntil` moves. */
-  join(tenantId: string, bell: Signal): void;
-  leave(bell: Signal): void;
-  ringAll(): void;
+  /** Notifies a follower of changes of its tenant, and whenever `completeUntil` moves. */
+  join(tenantId: string, wakeup: Signal): void;
+  leave(wakeup: Signal): void;
+  notifyAll(): void;
 }
 
 export interface PublisherOptions {
   readonly start: Position;
-  /** When an event was, by the store's clock, of which the database's clock says this. */
-  readonly momentOf: (wallTime: Date) => number;
+  /** Converts a time of the database's clock to the store's clock. */
+  readonly toTimestamp: (wallTime: Date) => number;
 }
 
 const recentCapacity = 50_000;
 
-export function createChangePublisher({ start, momentOf }: PublisherOptions): ChangePublisher {
+export function createChangePublisher({ start, toTimestamp }: PublisherOptions): ChangePublisher {
   const recent = createRecentChanges({
     start,
     capacity: recentCapacity,
     retention: changeRetention,
     clock: () => performance.now(),
   });
-  const bells = new Map<Signal, string>();
-  /** Told by the stream since the last scan, which may have seen them too. */
-  const swept = new Set<string>();
+  const followers = new Map<Signal, string>();
+  /** Expirations from the stream since the last scan, which may have found them too. */
+  const deleted = new Set<string>();
   let completeUntil = Number.NEGATIVE_INFINITY;
 
   function publish(entry: Entry, position: Position) {
     recent.push(entry, position);
-    for (const [bell, tenantId] of bells) {
+    for (const [wakeup, tenantId] of followers) {
       if (!entry.change || tenantId === entry.tenantId) {
-        bell.notify();
+        wakeup.notify();
       }
     }
   }
 
   function publishEvent(event: ChangeEvent, position: Position) {
-    const told = toTenantChange(event, momentOf(event.wallTime ?? new Date()));
-    if (told?.change.kind === "expired") {
-      // All that expired until then was told, or was swept before the scan and told for that.
-      if (told.change.at <= position.scannedTo) {
+    const converted = toTenantChange(event, toTimestamp(event.wallTime ?? new Date()));
+    if (converted?.change.kind === "expired") {
+      // Already published by a scan, or by the stream if it was deleted before the scan.
+      if (converted.change.at <= position.scannedTo) {
         recent.advance(position);
         return;
       }
-      swept.add(idOf(told));
+      deleted.add(idOf(converted));
     }
-    publish({ ...told, mark: position.mark }, position);
+    publish({ ...converted, offset: position.offset }, position);
   }
 
-  function ringAll() {
-    for (const bell of bells.keys()) {
-      bell.notify();
+  function notifyAll() {
+    for (const wakeup of followers.keys()) {
+      wakeup.notify();
     }
   }
 
@@ -75,8 +75,8 @@ export function createChangePublisher({ start, momentOf }: PublisherOptions): Ch
       return completeUntil;
     },
 
-    publishStep({ event, mark }) {
-      const position = { ...recent.position, mark };
+    publishStep({ event, offset }) {
+      const position = { ...recent.position, offset };
       if (event) {
         publishEvent(event, position);
       } else {
@@ -84,26 +84,26 @@ export function createChangePublisher({ start, momentOf }: PublisherOptions): Ch
       }
     },
 
-    publishScan({ expiries, until, isAll, begunAt }) {
-      const { mark } = recent.position;
+    publishScan({ expiries, until, isComplete, startedAt }) {
+      const { offset } = recent.position;
       for (const [index, expiry] of expiries.entries()) {
-        if (!swept.has(idOf(expiry))) {
+        if (!deleted.has(idOf(expiry))) {
           const { at } = expiry.change;
           const isLastOfMoment = expiries[index + 1]?.change.at !== at;
-          publish(expiry, { mark, scannedTo: isLastOfMoment ? at : at - 1 });
+          publish(expiry, { offset, scannedTo: isLastOfMoment ? at : at - 1 });
         }
       }
-      swept.clear();
-      recent.advance({ mark, scannedTo: until });
-      if (isAll) {
-        completeUntil = begunAt;
-        ringAll();
+      deleted.clear();
+      recent.advance({ offset, scannedTo: until });
+      if (isComplete) {
+        completeUntil = startedAt;
+        notifyAll();
       }
     },
 
-    join: (tenantId, bell) => void bells.set(bell, tenantId),
-    leave: (bell) => void bells.delete(bell),
-    ringAll,
+    join: (tenantId, wakeup) => void followers.set(wakeup, tenantId),
+    leave: (wakeup) => void followers.delete(wakeup),
+    notifyAll,
   };
 }
 

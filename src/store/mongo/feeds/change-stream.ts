@@ -1,3 +1,4 @@
+/** A change stream whose events have offsets, and positions to resume from. */
 import {
   type ChangeStream,
   type ChangeStreamOptions,
@@ -7,40 +8,40 @@ import {
   Timestamp,
 } from "mongodb";
 import { StoreUnavailable } from "../../port/errors.js";
-import { limits } from "../reach.js";
+import { limits } from "../driver-call.js";
 
-/** How long the server waits for an event before it answers that there is none, in milliseconds. */
-const patience = 100;
+/** How long the server waits for an event before it returns none. */
+const maxAwaitTimeMS = 100;
 
-/** What is known of an event of whatever kind. */
+/** The common fields of all events. */
 export interface StreamEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
 }
 
-/** One step along the stream: an event, or that there is none now. */
+/** An event, or none if there is no new event. */
 export interface Step<E> {
   readonly event?: E;
-  /** Behind the event and all before it. */
-  readonly mark: string;
-  /** Nothing at or before this mark is yet to come. */
+  /** After the event and all previous ones. */
+  readonly offset: string;
+  /** All events up to this offset have been delivered. */
   readonly passed: string;
 }
 
-/** The events of a database that a pipeline lets through, each with its mark. */
+/** The events of a database that match a pipeline, each with its offset. */
 export interface EventStream<E> {
   next(): Promise<Step<E>>;
   close(): Promise<void>;
 }
 
-/** Marks number the events that come through, so they go for streams of the same pipeline only. */
+/** Offsets count the matching events, so they are valid only for streams with the same pipeline. */
 export function openEventStream<E extends StreamEvent>(
   db: Db,
   pipeline: Document[],
   start: string,
   options: ChangeStreamOptions = {},
 ): EventStream<E> {
-  let clusterTime = clusterTimeOfMark(start);
+  let clusterTime = clusterTimeOfOffset(start);
   let stream = watch(timestampOf(clusterTime));
   let ordinal = 0;
 
@@ -49,7 +50,7 @@ export function openEventStream<E extends StreamEvent>(
       ...options,
       startAtOperationTime,
       fullDocumentBeforeChange: "whenAvailable",
-      maxAwaitTimeMS: patience,
+      maxAwaitTimeMS,
       ...limits,
     });
   }
@@ -59,14 +60,17 @@ export function openEventStream<E extends StreamEvent>(
       for (;;) {
         const event = await stream.tryNext();
         if (!event && stream.closed) {
-          // One that the server has ended would say so at once and for ever.
-          throw new StoreUnavailable("MongoDB has ended the change stream.");
+          // A closed stream would return immediately, forever.
+          throw new StoreUnavailable("MongoDB has closed the change stream.");
         }
         if (!event) {
           const reached = clusterTimeOfToken(stream.resumeToken);
           [clusterTime, ordinal] = reached > clusterTime ? [reached, 0] : [clusterTime, ordinal];
-          const mark = markOf(clusterTime, ordinal);
-          return { mark: mark > start ? mark : start, passed: markOf(reached, lastOrdinal) };
+          const offset = offsetOf(clusterTime, ordinal);
+          return {
+            offset: offset > start ? offset : start,
+            passed: offsetOf(reached, lastOrdinal),
+          };
         }
         const at = clusterTimeOfToken(event._id);
         [clusterTime, ordinal] = at === clusterTime ? [clusterTime, ordinal + 1] : [at, 1];
@@ -74,11 +78,11 @@ export function openEventStream<E extends StreamEvent>(
           await stream.close();
           stream = watch(following(timestampOf(clusterTime)));
         }
-        const mark = markOf(clusterTime, ordinal);
+        const offset = offsetOf(clusterTime, ordinal);
         // The stream starts with all events of the cluster time of its start.
-        if (mark > start) {
+        if (offset > start) {
           // More of the same cluster time may follow.
-          return { event, mark, passed: markOf(clusterTime, 0) };
+          return { event, offset, passed: offsetOf(clusterTime, 0) };
         }
       }
     },
@@ -87,39 +91,38 @@ export function openEventStream<E extends StreamEvent>(
   };
 }
 
-/** A stream ends when its database is dropped; what follows is another. */
+/** The end of a stream is the drop of its database. The next stream starts after it. */
 function following({ t, i }: Timestamp): Timestamp {
   return new Timestamp({ t, i: i + 1 });
 }
 
-/** How far the telling of changes has come. */
+/** How far a follower has read. */
 export interface Position {
-  /** The mark of the last event of the change stream that was told. */
-  readonly mark: string;
-  /** The moment up to which expiries were told. */
+  /** The offset of the last event of the change stream. */
+  readonly offset: string;
+  /** Expirations up to this moment were delivered. */
   readonly scannedTo: number;
 }
 
 /**
- * A place among the events of a change stream: the cluster time, then a number
- * for each of the events that share it. Marks sort as text in the order of
- * events. They take the place of resume tokens, which name the document last
- * changed, of whatever tenant.
+ * The offset of an event in a change stream: the cluster time, then a number for
+ * events with the same cluster time. Offsets sort as strings. They replace resume
+ * tokens, which contain the id of a document that may be of another tenant.
  */
-export function markOf(clusterTime: string, ordinal: number): string {
+export function offsetOf(clusterTime: string, ordinal: number): string {
   return clusterTime + hex(ordinal);
 }
 
 /** After every event of a cluster time. */
 export const lastOrdinal = 0xffff_ffff;
 
-/** A cluster time as the first part of a mark. */
+/** A cluster time as the first part of an offset. */
 export function clusterTimeOf({ t, i }: Timestamp): string {
   return hex(t) + hex(i);
 }
 
-export function clusterTimeOfMark(mark: string): string {
-  return mark.slice(0, 16);
+export function clusterTimeOfOffset(offset: string): string {
+  return offset.slice(0, 16);
 }
 
 export function timestampOf(clusterTime: string): Timestamp {
@@ -129,29 +132,29 @@ export function timestampOf(clusterTime: string): Timestamp {
   });
 }
 
-/** The cluster time up to which a resume token vouches for the stream. */
+/** The cluster time that the stream has reached. */
 export function clusterTimeOfToken(token: ResumeToken): string {
   const { _data: data } = token as { readonly _data?: unknown };
   const [, clusterTime] = /^82([0-9A-F]{16})/i.exec(String(data)) ?? [];
   if (!clusterTime) {
-    throw new Error("MongoDB gave a resume token of a form that is not known.");
+    throw new Error("MongoDB returned a resume token in an unknown format.");
   }
   return clusterTime.toLowerCase();
 }
 
-export function formatPosition({ mark, scannedTo }: Position): string {
-  return `${mark}.${scannedTo}`;
+export function formatPosition({ offset, scannedTo }: Position): string {
+  return `${offset}.${scannedTo}`;
 }
 
 export function parsePosition(text: string): Position | undefined {
-  const [, mark, scannedTo] = /^([0-9a-f]{24})\.([0-9]{1,16})$/.exec(text) ?? [];
-  return mark && scannedTo ? { mark, scannedTo: Number(scannedTo) } : undefined;
+  const [, offset, scannedTo] = /^([0-9a-f]{24})\.([0-9]{1,16})$/.exec(text) ?? [];
+  return offset && scannedTo ? { offset, scannedTo: Number(scannedTo) } : undefined;
 }
 
-/** What lies behind one of two positions at least. */
+/** The later of two positions, for each part. */
 export function latest(one: Position, other: Position): Position {
   return {
-    mark: one.mark > other.mark ? one.mark : other.mark,
+    offset: one.offset > other.offset ? one.offset : other.offset,
     scannedTo: Math.max(one.scannedTo, other.scannedTo),
   };
 }

@@ -1,3 +1,4 @@
+/** The change feed: reads changes of a tenant from the shared hub. */
 import type { Signal } from "../../../lib/signal.js";
 import {
   type ChangeBatch,
@@ -9,19 +10,19 @@ import {
 import { StoreUnavailable } from "../../port/errors.js";
 import { type ChangeHub, type ChangeSource, startChangeHub } from "./change-hub.js";
 import {
-  clusterTimeOfMark,
+  clusterTimeOfOffset,
   formatPosition,
   lastOrdinal,
-  markOf,
+  offsetOf,
   type Position,
   parsePosition,
   timestampOf,
 } from "./change-stream.js";
-import { type Present, readPresent } from "./expiry-scan.js";
+import { type CurrentTime, readCurrentTime } from "./expiry-scan.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 
 interface MongoChangeFeed extends ChangeFeed {
-  /** Ends all who follow. */
+  /** Ends all subscriptions. */
   close(): Promise<void>;
 }
 
@@ -32,9 +33,9 @@ export function createChangeFeed(source: ChangeSource): MongoChangeFeed {
     follow(options) {
       const { tenantId, after, signal } = options;
       const position = after === undefined ? undefined : parsePosition(after);
-      return followHub(shared, position, signal, (hub, bell) => {
-        hub.join(tenantId, bell);
-        return read(hub, bell, options);
+      return followHub(shared, position, signal, (hub, wakeup) => {
+        hub.join(tenantId, wakeup);
+        return read(hub, wakeup, options);
       });
     },
 
@@ -44,13 +45,13 @@ export function createChangeFeed(source: ChangeSource): MongoChangeFeed {
 
 async function* read(
   hub: ChangeHub,
-  bell: Signal,
+  wakeup: Signal,
   options: FollowOptions,
 ): AsyncGenerator<ChangeBatch, void, void> {
   const { tenantId, signal } = options;
   const { recent } = hub;
-  const beat = createBeat(options.beat);
-  let point = await startingPoint(hub, bell, options);
+  const heartbeat = createHeartbeat(options.beat);
+  let point = await startingPoint(hub, wakeup, options);
 
   while (!isOver(hub, signal)) {
     const reading = recent.read(point.from, tenantId, point.after, largestBatch);
@@ -58,13 +59,13 @@ async function* read(
     const missed = reading.missed || point.missed;
     const { completeUntil } = hub;
     point = { ...point, from: next, missed: false };
-    if (changes.length === 0 && !missed && !beat.isDue(completeUntil)) {
-      await bell.wait();
+    if (changes.length === 0 && !missed && !heartbeat.isDue(completeUntil)) {
+      await wakeup.wait();
       continue;
     }
-    const toldUntil = next < recent.nextNumber ? undefined : completeUntil;
-    beat.note(toldUntil);
-    yield { changes, missed, position: formatPosition(position), completeUntil: toldUntil };
+    const deliveredUntil = next < recent.nextNumber ? undefined : completeUntil;
+    heartbeat.record(deliveredUntil);
+    yield { changes, missed, position: formatPosition(position), completeUntil: deliveredUntil };
   }
   if (hub.failure && !signal.aborted) {
     throw hub.failure;
@@ -73,96 +74,96 @@ async function* read(
 
 const isOver = (hub: ChangeHub, signal: AbortSignal) => signal.aborted || hub.failure !== undefined;
 
-/** From where a follower reads. */
+/** Where a follower reads next. */
 interface Point {
   /** The number of the entry to read next. */
   readonly from: number;
-  /** What is behind this position the follower was told before. */
+  /** The follower already has the changes up to this position. */
   readonly after: Position | undefined;
-  /** Whether changes may be missing before it. */
+  /** Whether earlier changes may be missing. */
   readonly missed: boolean;
 }
 
-/** Where a follower who has just joined starts, once all that happened before it joined is published. */
+/** Where a new follower starts. Waits until all changes before its join are published. */
 async function startingPoint(
   hub: ChangeHub,
-  bell: Signal,
-  { after: told, signal }: FollowOptions,
+  wakeup: Signal,
+  { after: text, signal }: FollowOptions,
 ): Promise<Point> {
   const { recent } = hub;
   const joinedAt = performance.now();
   const from = recent.nextNumber;
   while (!isOver(hub, signal) && hub.completeUntil < joinedAt) {
-    await bell.wait();
+    await wakeup.wait();
   }
-  if (told === undefined) {
+  if (text === undefined) {
     return { from, after: undefined, missed: false };
   }
-  // Judged only now that the hub has caught up with every position it may have given.
-  const after = knownPosition(hub, told);
+  // Only now: the hub must first reach every position that a follower can have received.
+  const after = knownPosition(hub, text);
   return { from: after ? recent.oldest : recent.nextNumber, after, missed: !after };
 }
 
-/** The position that a text tells, where the hub can continue from it. */
+/** Parses a position. Returns `undefined` if the hub cannot continue from it. */
 function knownPosition({ recent }: ChangeHub, text: string): Position | undefined {
   const position = parsePosition(text);
   if (!position || !recent.covers(position)) {
     return undefined;
   }
-  const { mark, scannedTo } = recent.position;
+  const { offset, scannedTo } = recent.position;
   const isTooOld = scannedTo - position.scannedTo > changeRetention;
-  const isAhead = clusterTimeOfMark(position.mark) > clusterTimeOfMark(mark);
+  const isAhead = clusterTimeOfOffset(position.offset) > clusterTimeOfOffset(offset);
   return isTooOld || isAhead ? undefined : position;
 }
 
-/** Tells when a batch is due though there are no changes: at once, then so long after the one before. */
-function createBeat(interval: number) {
-  let toldUntil = Number.NEGATIVE_INFINITY;
+/** Decides when a batch without changes is due: immediately, then an interval after the previous batch. */
+function createHeartbeat(interval: number) {
+  let deliveredUntil = Number.NEGATIVE_INFINITY;
   let dueAt = Number.NEGATIVE_INFINITY;
 
   return {
-    /** A beat says that all was told until lately, so it takes a proof of that. */
-    isDue: (completeUntil: number) => completeUntil > toldUntil && performance.now() >= dueAt,
+    /** A heartbeat confirms that nothing is missing, so `completeUntil` must have moved. */
+    isDue: (completeUntil: number) => completeUntil > deliveredUntil && performance.now() >= dueAt,
 
-    /** Notes that a batch is told, and up to when it was complete. After one that was not, the next is due. */
-    note(completeUntil: number | undefined) {
-      toldUntil = completeUntil ?? Number.NEGATIVE_INFINITY;
-      dueAt = completeUntil === undefined ? toldUntil : performance.now() + interval;
+    /** Records a batch and until when it was complete. After an incomplete batch, the next is due immediately. */
+    record(completeUntil: number | undefined) {
+      deliveredUntil = completeUntil ?? Number.NEGATIVE_INFINITY;
+      dueAt = completeUntil === undefined ? deliveredUntil : performance.now() + interval;
     },
   };
 }
 
-/** Starts to publish what is after a position, or after the present where that is too old to go on from. */
+/** Publishes changes after a position, or from now on if the position is too old. */
 async function resumeChanges(
   source: ChangeSource,
   after: Position | undefined,
 ): Promise<ChangeHub> {
-  const present = await readPresent(source.db, source.time);
-  if (after && isRecent(after, present)) {
-    const past = { ...after, scannedTo: Math.min(after.scannedTo, present.now) };
+  const current = await readCurrentTime(source.db, source.time);
+  if (after && isRecent(after, current)) {
+    const past = { ...after, scannedTo: Math.min(after.scannedTo, current.now) };
     try {
       return await startChangeHub(source, past);
     } catch (error) {
       if (error instanceof StoreUnavailable) {
         throw error;
       }
-      // The server does not know that position any more.
+      // The server's oplog does not reach back to the position.
     }
   }
-  const mark = markOf(present.clusterTime, lastOrdinal);
-  return startChangeHub(source, { mark, scannedTo: present.now });
+  const offset = offsetOf(current.clusterTime, lastOrdinal);
+  return startChangeHub(source, { offset, scannedTo: current.now });
 }
 
-/** While a database is idle, its cluster time stands still for some seconds. */
-const longestStandstill = 60_000;
+/** The cluster time of an idle database can stand still for some seconds, in milliseconds. */
+const maxIdleClusterTime = 60_000;
 
-function isRecent(after: Position, { now, clusterTime }: Present): boolean {
-  const markTime = clusterTimeOfMark(after.mark);
+function isRecent(after: Position, { now, clusterTime }: CurrentTime): boolean {
+  const markTime = clusterTimeOfOffset(after.offset);
   const sinceMark = (timestampOf(clusterTime).t - timestampOf(markTime).t) * 1_000;
   return (
     now - after.scannedTo <= changeRetention &&
-    // One that is ahead would keep the changes until then from all who follow.
+    // A position in the future would hide the changes until then from all followers.
     markTime <= clusterTime &&
-    sinceMark <= changeRetention + longestStandstill
+    sinceMark <= changeRetention + maxIdleClusterTime
   );
 }

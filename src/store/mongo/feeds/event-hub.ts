@@ -8,53 +8,53 @@ import {
 } from "mongodb";
 import type { Signal } from "../../../lib/signal.js";
 import { fromUuid, uuid } from "../documents.js";
+import { callDriver } from "../driver-call.js";
 import { eventsName } from "../event-collections.js";
-import { reach } from "../reach.js";
 import type { Time } from "../time.js";
 import {
   clusterTimeOf,
   type EventStream,
-  markOf,
+  offsetOf,
   openEventStream,
   type Step,
   timestampOf,
 } from "./change-stream.js";
-import { readPresent } from "./expiry-scan.js";
+import { readCurrentTime } from "./expiry-scan.js";
 import { createRecentEvents, type RecentEvents } from "./recent-events.js";
-import { asFailure, type Hub } from "./shared-hub.js";
+import { type Hub, toFailure } from "./shared-hub.js";
 
-/** Publishes the events that are added to all who follow, from one change stream. */
+/** Publishes new events to all followers, from one change stream. */
 export interface EventHub extends Hub {
   readonly recent: RecentEvents;
-  /** Rings a bell when there is something for a tenant, or whenever the stream moves where none is named. */
-  join(bell: Signal, tenantId?: string): void;
+  /** Notifies a follower of events of its tenant, or without a tenant whenever the stream moves. */
+  join(wakeup: Signal, tenantId?: string): void;
 }
 
-/** Whoever is further back than that reads for itself. */
+/** A follower that is further behind reads from its own stream. */
 const recentCapacity = { events: 2_000, bytes: 8 * 1024 * 1024 };
 
-/** Those who come back after their instance was started anew find in memory what they missed, in seconds. */
+/** In seconds. After a restart of the instance, reconnecting followers find missed events in memory. */
 const headStart = 60;
 
-/** Starts a little before the present, or at it where the server does not remember as much. */
+/** Starts slightly in the past, or now if the server's oplog does not reach back. */
 export async function startEventHub(db: Db, time: Time): Promise<EventHub> {
-  const { clusterTime } = await readPresent(db, time);
+  const { clusterTime } = await readCurrentTime(db, time);
   const { t } = timestampOf(clusterTime);
   const earlier = clusterTimeOf(new Timestamp({ t: Math.max(t - headStart, 1), i: 0 }));
   try {
-    return await startAt(db, markOf(earlier, 0));
+    return await startAt(db, offsetOf(earlier, 0));
   } catch (error) {
     if (!(error instanceof MongoServerError)) {
       throw error;
     }
-    return startAt(db, markOf(clusterTime, 0));
+    return startAt(db, offsetOf(clusterTime, 0));
   }
 }
 
 async function startAt(db: Db, start: string): Promise<EventHub> {
   const stream = openInsertedEvents(db, start);
   try {
-    const first = await reach(() => stream.next());
+    const first = await callDriver(() => stream.next());
     return publishFrom(start, stream, first);
   } catch (error) {
     await stream.close();
@@ -68,42 +68,42 @@ function publishFrom(
   first: Step<InsertedEvent>,
 ): EventHub {
   const recent = createRecentEvents(start, recentCapacity);
-  const bells = new Map<Signal, string | undefined>();
+  const followers = new Map<Signal, string | undefined>();
   let isRunning = true;
   let stopped = Promise.resolve();
   let failure: Error | undefined;
 
-  function publish({ event, mark }: Step<InsertedEvent>) {
+  function publish({ event, offset }: Step<InsertedEvent>) {
     const [document] = event?.documents ?? [];
     const tenantId = event?.tenant_id && fromUuid(event.tenant_id);
     if (document && tenantId !== undefined) {
-      // Copied, as it is a part of a whole answer that must not be kept with it.
-      recent.push({ mark, tenantId, document: new Uint8Array(document) });
+      // Copied, because the document is a view of the whole response buffer.
+      recent.push({ offset, tenantId, document: new Uint8Array(document) });
     } else {
-      recent.advance(mark);
+      recent.advance(offset);
     }
-    for (const [bell, theirs] of bells) {
+    for (const [wakeup, theirs] of followers) {
       if (theirs === undefined || theirs === tenantId) {
-        bell.notify();
+        wakeup.notify();
       }
     }
   }
 
   async function read() {
-    for (let step = first; isRunning; step = await reach(() => stream.next())) {
+    for (let step = first; isRunning; step = await callDriver(() => stream.next())) {
       publish(step);
     }
   }
 
-  const reading = read().catch((error) => void stop(asFailure(error, "events")));
+  const reading = read().catch((error) => void stop(toFailure(error, "events")));
 
   function stop(reason?: Error): Promise<void> {
     if (isRunning) {
       isRunning = false;
       failure = reason;
       stopped = closeStream();
-      for (const bell of bells.keys()) {
-        bell.notify();
+      for (const wakeup of followers.keys()) {
+        wakeup.notify();
       }
     }
     return stopped;
@@ -112,7 +112,7 @@ function publishFrom(
   async function closeStream() {
     await stream.close();
     await reading;
-    // Again, for the driver may have been about to open it anew.
+    // Again: the driver may have been reopening it.
     await stream.close();
   }
 
@@ -121,26 +121,26 @@ function publishFrom(
     get failure() {
       return failure;
     },
-    join: (bell, tenantId) => void bells.set(bell, tenantId),
-    leave: (bell) => void bells.delete(bell),
+    join: (wakeup, tenantId) => void followers.set(wakeup, tenantId),
+    leave: (wakeup) => void followers.delete(wakeup),
     stop,
   };
 }
 
-/** An event that was added, as the change stream tells it. */
+/** A new event as the change stream returns it. */
 export interface InsertedEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
   readonly tenant_id?: Binary;
-  /** Its document in BSON, a part of a whole answer of the server; none of what is not asked for. */
+  /** The document in BSON, a view of the response buffer. Empty for other tenants' events. */
   readonly documents?: readonly (Uint8Array | null)[];
 }
 
-/** The events that are added, of all tenants. */
+/** New events of all tenants. */
 const openInsertedEvents = (db: Db, start: string): EventStream<InsertedEvent> =>
   open(db, start, ["$fullDocument"]);
 
-/** The same, marked the same, but with the contents of those of one tenant only. */
+/** The same events and offsets, but with the documents of one tenant only. */
 export const openInsertedEventsOf = (
   tenantId: string,
   db: Db,
@@ -156,14 +156,14 @@ const inserts = {
   },
 };
 
-/** The driver can leave undecoded what is in a list, so the document comes as the only one of its list. */
+/** The driver can return array elements undecoded, so the document comes in an array of one. */
 function open(
   db: Db,
   start: string,
   documents: Document | readonly string[],
 ): EventStream<InsertedEvent> {
   const fields = { operationType: 1, tenant_id: tenant, documents };
-  // However many events wait in memory to be read, the server answers no more than 16 MB of them at once.
+  // The server returns at most 16 MB at once, which limits the memory of unread events.
   const options = { fieldsAsRaw: { documents: true } };
   return openEventStream(db, [inserts, { $project: fields }], start, options);
 }

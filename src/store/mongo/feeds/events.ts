@@ -1,3 +1,4 @@
+/** The event feed: reads events of a tenant from the shared hub, or from a stream of its own to catch up. */
 import { type Db, MongoServerError } from "mongodb";
 import { waitForNextTick } from "../../../lib/event-loop.js";
 import { createSemaphore, type Semaphore } from "../../../lib/semaphore.js";
@@ -10,14 +11,14 @@ import {
   largestEventBatch,
 } from "../../port/events.js";
 import { createPageBudget } from "../../port/page-budget.js";
+import { callDriver } from "../driver-call.js";
 import { decodeEvent } from "../event-documents.js";
-import { reach } from "../reach.js";
 import type { Time } from "../time.js";
 import {
-  clusterTimeOfMark,
+  clusterTimeOfOffset,
   type EventStream,
   lastOrdinal,
-  markOf,
+  offsetOf,
   type Step,
 } from "./change-stream.js";
 import {
@@ -26,38 +27,38 @@ import {
   openInsertedEventsOf,
   startEventHub,
 } from "./event-hub.js";
-import { readPresent } from "./expiry-scan.js";
+import { readCurrentTime } from "./expiry-scan.js";
 import type { EventReading } from "./recent-events.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 
 interface EventFeed extends Pick<EventStore, "follow"> {
-  /** Ends all who follow. */
+  /** Ends all subscriptions. */
   close(): Promise<void>;
 }
 
 interface Source {
   readonly db: Db;
   readonly time: Time;
-  readonly turns: Semaphore;
+  readonly catchUpSlots: Semaphore;
 }
 
-/** How many may read from the server for themselves at once, as each needs a connection. */
-const mostCatchUps = 4;
+/** The number of followers that may catch up at the same time. Each needs a connection. */
+const maxCatchUps = 4;
 
 /**
- * Tells followers what one stream for all of them tells. Whoever is further
- * back than that remembers, because it was away or is slow, catches up in a
+ * All followers share one stream, whose recent events are in memory. A follower
+ * that is further behind, because it was away or is slow, catches up with a
  * stream of its own.
  */
 export function createEventFeed(db: Db, time: Time): EventFeed {
   const shared = createSharedHub((_: undefined) => startEventHub(db, time));
-  const source = { db, time, turns: createSemaphore(mostCatchUps) };
+  const source = { db, time, catchUpSlots: createSemaphore(maxCatchUps) };
 
   return {
     follow: (options) =>
-      followHub(shared, undefined, options.signal, (hub, bell) => {
-        hub.join(bell);
-        return read(source, hub, bell, options);
+      followHub(shared, undefined, options.signal, (hub, wakeup) => {
+        hub.join(wakeup);
+        return read(source, hub, wakeup, options);
       }),
 
     close: () => shared.close(),
@@ -67,45 +68,45 @@ export function createEventFeed(db: Db, time: Time): EventFeed {
 async function* read(
   source: Source,
   hub: EventHub,
-  bell: Signal,
+  wakeup: Signal,
   options: FollowOptions,
 ): AsyncGenerator<EventBatch, void, void> {
   const { tenantId, beat, signal } = options;
   let catchUp: CatchUp | undefined;
-  let { mark, missed } = await startingPoint(source, hub, bell, options);
+  let { offset, missed } = await startingPoint(source, hub, wakeup, options);
   let dueAt = Number.NEGATIVE_INFINITY;
   if (!signal.aborted) {
-    hub.join(bell, tenantId);
+    hub.join(wakeup, tenantId);
   }
 
-  /** Reads what all read, or what is before that. */
+  /** Reads from memory, or catches up. */
   async function readNext(): Promise<EventReading | undefined> {
-    const told = hub.recent.read(mark, tenantId, largestEventBatch);
-    if (told) {
+    const recent = hub.recent.read(offset, tenantId, largestEventBatch);
+    if (recent) {
       await catchUp?.close();
       catchUp = undefined;
-      return told;
+      return recent;
     }
-    const own = catchUp ?? createCatchUp(source.db, tenantId, mark);
+    const own = catchUp ?? createCatchUp(source.db, tenantId, offset);
     catchUp = own;
     const isEnough = (reached: string) =>
       hub.recent.covers(reached) || isOver(hub, signal) || performance.now() >= dueAt;
-    return source.turns(() => own.read(largestEventBatch, isEnough));
+    return source.catchUpSlots(() => own.read(largestEventBatch, isEnough));
   }
 
   try {
     while (!isOver(hub, signal)) {
       const reading = await readNext();
       missed ||= reading === undefined;
-      mark = reading?.mark ?? hub.recent.mark;
+      offset = reading?.offset ?? hub.recent.offset;
       const events = reading?.events ?? [];
       if (events.length > 0 || missed || performance.now() >= dueAt) {
         dueAt = performance.now() + beat;
-        yield { events, missed, position: mark };
+        yield { events, missed, position: offset };
         missed = false;
-      } else if (mark >= hub.recent.mark) {
-        await bell.wait(dueAt - performance.now());
-        // What has come with it is told with it.
+      } else if (offset >= hub.recent.offset) {
+        await wakeup.wait(dueAt - performance.now());
+        // Collect the events that arrived with it into one batch.
         await waitForNextTick();
       }
     }
@@ -120,67 +121,70 @@ async function* read(
 const isOver = (hub: EventHub, signal: AbortSignal) => signal.aborted || hub.failure !== undefined;
 
 interface Point {
-  readonly mark: string;
-  /** Whether events may be missing before it. */
+  readonly offset: string;
+  /** Whether earlier events may be missing. */
   readonly missed: boolean;
 }
 
-/** Where a follower starts, once the hub has come past the present: what is added later is after it. */
+/** Where a follower starts. Waits until the hub has reached the current time, so that no later event is missing. */
 async function startingPoint(
   { db, time }: Source,
   hub: EventHub,
-  bell: Signal,
+  wakeup: Signal,
   { after, signal }: FollowOptions,
 ): Promise<Point> {
-  const { clusterTime } = await readPresent(db, time);
-  while (!isOver(hub, signal) && clusterTimeOfMark(hub.recent.mark) < clusterTime) {
-    await bell.wait();
+  const { clusterTime } = await readCurrentTime(db, time);
+  while (!isOver(hub, signal) && clusterTimeOfOffset(hub.recent.offset) < clusterTime) {
+    await wakeup.wait();
   }
   const isKnown =
     after !== undefined &&
     /^[0-9a-f]{24}$/.test(after) &&
-    // One that is ahead would keep the events until then from who follows.
-    clusterTimeOfMark(after) <= clusterTimeOfMark(hub.recent.mark);
+    // A position in the future would hide the events until then.
+    clusterTimeOfOffset(after) <= clusterTimeOfOffset(hub.recent.offset);
   return isKnown
-    ? { mark: after, missed: false }
-    : { mark: markOf(clusterTime, lastOrdinal), missed: after !== undefined };
+    ? { offset: after, missed: false }
+    : { offset: offsetOf(clusterTime, lastOrdinal), missed: after !== undefined };
 }
 
-/** Reads for one follower what all others have read before. */
+/** Reads older events for one follower. */
 interface CatchUp {
   /**
-   * Reads on until so many events are found, fewer where they are large, or it
-   * is enough; `undefined` where the server does not remember them.
+   * Reads up to `limit` events, fewer if they are large or `isEnough`. Returns
+   * `undefined` if the server's oplog does not reach back.
    */
-  read(limit: number, isEnough: (mark: string) => boolean): Promise<EventReading | undefined>;
+  read(limit: number, isEnough: (offset: string) => boolean): Promise<EventReading | undefined>;
   close(): Promise<void>;
 }
 
 function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
   let stream: EventStream<InsertedEvent> | undefined;
-  /** What found no room in the reading before. */
-  let left: Step<InsertedEvent> | undefined;
+  /** Exceeded the budget of the previous read. */
+  let pending: Step<InsertedEvent> | undefined;
   let reached = start;
 
-  async function readOn(limit: number, isEnough: (mark: string) => boolean): Promise<EventReading> {
+  async function readOn(
+    limit: number,
+    isEnough: (offset: string) => boolean,
+  ): Promise<EventReading> {
     const opened = stream ?? openInsertedEventsOf(tenantId, db, start);
     stream = opened;
-    const room = createPageBudget();
+    const budget = createPageBudget();
     const events: EventRecord[] = [];
     do {
-      const step = left ?? (await reach(() => opened.next()));
+      const step = pending ?? (await callDriver(() => opened.next()));
       const [document] = step.event?.documents ?? [];
-      if (document && !room.tryAdd(document.length)) {
-        left = step;
+      if (document && !budget.tryAdd(document.length)) {
+        pending = step;
         break;
       }
-      left = undefined;
-      reached = step.mark;
+      pending = undefined;
+      reached = step.offset;
       if (document) {
         events.push(decodeEvent(document));
       }
     } while (events.length < limit && !isEnough(reached));
-    return { events, mark: reached };
+    return { events, offset: reached };
   }
 
   return {

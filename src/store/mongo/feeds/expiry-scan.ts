@@ -1,79 +1,79 @@
+/** Scans for applications and sessions that have expired: MongoDB reports them only when it deletes them. */
 import type { AggregateOptions, Binary, Db, Document } from "mongodb";
+import { applicationsName, sessionsName } from "../collections.js";
 import { fromUuid, subjectOf } from "../documents.js";
-import { limits, reach } from "../reach.js";
-import { applicationsName, sessionsName } from "../schema.js";
-import { endOfTime, type Time } from "../time.js";
+import { callDriver, limits } from "../driver-call.js";
+import { maxDate, type Time } from "../time.js";
 import type { TenantChange } from "./change-events.js";
 import { clusterTimeOf } from "./change-stream.js";
 
-/** What has expired since an earlier scan. */
+/** The expirations since an earlier scan. */
 export interface ExpiryScan {
-  /** In the order in which they expired. */
+  /** In order of expiry. */
   readonly expiries: readonly TenantChange[];
-  /** The moment up to which these are all. */
+  /** The scan is complete up to this moment. */
   readonly until: number;
-  /** Whether that was the present, and not as much as one scan may hold. */
-  readonly isAll: boolean;
-  /** When it was begun, as `performance.now()` tells time. */
-  readonly begunAt: number;
-  /** The cluster time of what it saw: whatever took effect later, it did not see. */
+  /** Whether `until` is the current time. Otherwise the scan has reached its limit. */
+  readonly isComplete: boolean;
+  /** In the time of `performance.now()`. */
+  readonly startedAt: number;
+  /** The cluster time of the data read. */
   readonly clusterTime: string;
 }
 
-const largestScan = 5_000;
+const scanLimit = 5_000;
 
-interface Ended {
+interface ExpiredDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
   readonly application_id?: Binary;
   readonly expires_at: Date;
 }
 
-/** The present, by the clocks that count. */
-export interface Present {
+export interface CurrentTime {
   /** By the store's clock. */
   readonly now: number;
-  /** The cluster time, which the next change will come after. */
+  /** The next change has a later cluster time. */
   readonly clusterTime: string;
 }
 
-/** Finds what expired after a moment and is not yet swept, of each collection at most so many. */
+/** Finds documents that expired after a moment and are not deleted yet, up to a limit per collection. */
 export async function scanExpiries(
   db: Db,
   time: Time,
   from: number,
   reading: AggregateOptions = {},
-  limit = largestScan,
+  limit = scanLimit,
 ): Promise<ExpiryScan> {
-  const begunAt = performance.now();
-  const { ended, present } = await findEnded(db, time, from, limit, reading);
-  const cut = ended.filter((found) => found.length === limit);
-  const isAll = cut.length === 0;
-  // Of the last moment there may be more than were found.
+  const startedAt = performance.now();
+  const { expired, current } = await findExpired(db, time, from, limit, reading);
+  const cut = expired.filter((found) => found.length === limit);
+  const isComplete = cut.length === 0;
+  // More documents may have expired in the last millisecond found.
   const full = Math.min(...cut.map((found) => (found.at(-1)?.expires_at.getTime() ?? from) - 1));
-  const until = isAll ? Math.max(present.now, from) : full;
-  if (!isAll && until <= from) {
+  const until = isComplete ? Math.max(current.now, from) : full;
+  if (!isComplete && until <= from) {
     return scanExpiries(db, time, from, reading, 2 * limit);
   }
-  const expiries = ended
+  const expiries = expired
     .flat()
     .map(toExpiry)
     .filter(({ change }) => change.at <= until)
     .sort((one, other) => one.change.at - other.change.at);
-  return { expiries, until, isAll, begunAt, clusterTime: present.clusterTime };
+  return { expiries, until, isComplete, startedAt, clusterTime: current.clusterTime };
 }
 
-export async function readPresent(db: Db, time: Time): Promise<Present> {
-  const { present } = await findEnded(db, time, endOfTime.getTime(), 1);
-  return present;
+export async function readCurrentTime(db: Db, time: Time): Promise<CurrentTime> {
+  const { current } = await findExpired(db, time, maxDate.getTime(), 1);
+  return current;
 }
 
 /**
- * One read, so that the present it tells is the one that it judges by. Each
- * collection is read in the order of its index, as to sort both together would
- * be done in the server's memory.
+ * One query, so that it returns the same current time that it compares with.
+ * Each collection is read in the order of its index; sorting both together would
+ * happen in the server's memory.
  */
-async function findEnded(
+async function findExpired(
   db: Db,
   time: Time,
   from: number,
@@ -81,39 +81,39 @@ async function findEnded(
   reading: AggregateOptions = {},
 ) {
   const now = time();
-  const ended = [
+  const expired = [
     { $match: { expires_at: { $gt: new Date(from) }, $expr: { $lte: ["$expires_at", now] } } },
     { $sort: { expires_at: 1 } },
     { $limit: limit },
     { $project: { tenant_id: 1, application_id: 1, expires_at: 1 } },
   ];
   const pipeline: Document[] = [
-    ...ended,
-    { $unionWith: { coll: sessionsName, pipeline: ended } },
+    ...expired,
+    { $unionWith: { coll: sessionsName, pipeline: expired } },
     { $unionWith: { pipeline: [{ $documents: [{ now }] }] } },
   ];
-  return reach(() =>
+  return callDriver(() =>
     db.client.withSession(async (session) => {
       const options = { session, batchSize: 2 * limit + 2, ...limits, ...reading };
       const documents = db.collection(applicationsName).aggregate(pipeline, options);
       const found = await documents.toArray();
       const last = found.pop();
       if (!last || !session.operationTime) {
-        throw new Error("MongoDB answered without the time.");
+        throw new Error("MongoDB returned no time.");
       }
       const clusterTime = clusterTimeOf(session.operationTime);
-      const present: Present = { now: last.now.getTime(), clusterTime };
-      return { ended: byCollection(found as Ended[]), present };
+      const current: CurrentTime = { now: last.now.getTime(), clusterTime };
+      return { expired: byCollection(found as ExpiredDocument[]), current };
     }),
   );
 }
 
-function byCollection(ended: readonly Ended[]): Ended[][] {
-  const isOfSession = ({ application_id }: Ended) => application_id !== undefined;
-  return [ended.filter((one) => !isOfSession(one)), ended.filter(isOfSession)];
+function byCollection(expired: readonly ExpiredDocument[]): ExpiredDocument[][] {
+  const isSession = ({ application_id }: ExpiredDocument) => application_id !== undefined;
+  return [expired.filter((one) => !isSession(one)), expired.filter(isSession)];
 }
 
-function toExpiry({ _id, tenant_id, application_id, expires_at }: Ended): TenantChange {
+function toExpiry({ _id, tenant_id, application_id, expires_at }: ExpiredDocument): TenantChange {
   const subject = subjectOf(_id, application_id);
   const change = { kind: "expired", ...subject, at: expires_at.getTime() } as const;
   return { tenantId: fromUuid(tenant_id), change };

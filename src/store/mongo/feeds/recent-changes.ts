@@ -1,51 +1,51 @@
 import type { Change } from "../../port/changes.js";
 import { latest, type Position } from "./change-stream.js";
 
-/** What was published. Without a tenant it says to all that changes may be missing. */
+/** A published change. Without a change, it informs all tenants that changes may be missing. */
 export interface Entry {
   readonly tenantId?: string | undefined;
   readonly change?: Change | undefined;
-  /** Of what the change stream told; what a scan found is placed by its moment. */
-  readonly mark?: string | undefined;
+  /** Only for changes of the change stream. Expirations of a scan are ordered by their time. */
+  readonly offset?: string | undefined;
 }
 
 export interface Reading {
   readonly changes: readonly Change[];
   readonly missed: boolean;
-  /** Where to read on. */
+  /** The number of the entry to read next. */
   readonly next: number;
   readonly position: Position;
 }
 
-/** The changes last published, which all followers read from; none is kept for one of them. */
+/** A buffer of recently published changes, shared by all followers. */
 export interface RecentChanges {
-  /** The number that the next entry gets. */
+  /** The number of the next entry. */
   readonly nextNumber: number;
-  /** The number of the oldest entry there is. */
+  /** The number of the oldest entry in the buffer. */
   readonly oldest: number;
-  /** Behind all that was published. */
+  /** After all published changes. */
   readonly position: Position;
 
-  /** Adds an entry, behind which the position is as given. */
+  /** Adds an entry. The position is the one after it. */
   push(entry: Entry, position: Position): void;
 
-  /** Moves the position where there was nothing to publish on the way. */
+  /** Moves the position without an entry. */
   advance(position: Position): void;
 
-  /** Whether all that was published after a position is there. */
+  /** Whether the buffer contains all changes after a position. */
   covers(position: Position): boolean;
 
-  /** Reads, from a number on, what is a tenant's and not yet behind a position. */
+  /** Reads the changes of a tenant after a position, starting with the entry `from`. */
   read(from: number, tenantId: string, after: Position | undefined, limit: number): Reading;
 }
 
 export interface RecentChangesOptions {
-  /** Where the publishing starts. */
+  /** The position of the first change. */
   readonly start: Position;
   readonly capacity: number;
-  /** How long an entry is kept, in milliseconds. */
+  /** In milliseconds. */
   readonly retention: number;
-  /** Tells how old an entry is, in milliseconds since whenever. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock: () => number;
 }
 
@@ -67,12 +67,12 @@ export function createRecentChanges({
   let position = start;
   let floor = start;
 
-  function forget(now: number) {
+  function evict(now: number) {
     for (let slot = slots.get(oldest); slot; slot = slots.get(oldest)) {
       if (slots.size <= capacity && slot.publishedAt > now - retention) {
         return;
       }
-      floor = latest(floor, placeOf(slot.entry));
+      floor = latest(floor, positionOf(slot.entry));
       slots.delete(oldest);
       oldest++;
     }
@@ -89,21 +89,21 @@ export function createRecentChanges({
       return position;
     },
 
-    push(entry, behind) {
+    push(entry, after) {
       const publishedAt = clock();
-      position = behind;
+      position = after;
       slots.set(nextNumber, { entry, position, publishedAt });
       nextNumber++;
-      forget(publishedAt);
+      evict(publishedAt);
     },
 
-    advance(behind) {
-      position = behind;
-      forget(clock());
+    advance(after) {
+      position = after;
+      evict(clock());
     },
 
-    covers({ mark, scannedTo }) {
-      return mark >= floor.mark && scannedTo >= floor.scannedTo;
+    covers({ offset, scannedTo }) {
+      return offset >= floor.offset && scannedTo >= floor.scannedTo;
     },
 
     read(from, tenantId, after, limit) {
@@ -118,7 +118,7 @@ export function createRecentChanges({
         }
         reached = slot.position;
         const { entry } = slot;
-        if (after && isBehind(entry, after)) {
+        if (after && isCoveredBy(entry, after)) {
           continue;
         }
         if (!entry.change) {
@@ -133,14 +133,14 @@ export function createRecentChanges({
   };
 }
 
-/** The least position that has the entry behind it. */
-function placeOf({ mark, change }: Entry): Position {
-  return mark === undefined
-    ? { mark: "", scannedTo: change?.at ?? 0 }
-    : { mark, scannedTo: Number.NEGATIVE_INFINITY };
+/** The lowest position that includes the entry. */
+function positionOf({ offset, change }: Entry): Position {
+  return offset === undefined
+    ? { offset: "", scannedTo: change?.at ?? 0 }
+    : { offset, scannedTo: Number.NEGATIVE_INFINITY };
 }
 
-function isBehind(entry: Entry, position: Position): boolean {
-  const { mark, scannedTo } = placeOf(entry);
-  return mark <= position.mark && scannedTo <= position.scannedTo;
+function isCoveredBy(entry: Entry, position: Position): boolean {
+  const { offset, scannedTo } = positionOf(entry);
+  return offset <= position.offset && scannedTo <= position.scannedTo;
 }

@@ -3,68 +3,67 @@ import { createPageBudget } from "../../port/page-budget.js";
 import { decodeEvent } from "../event-documents.js";
 
 export interface EventEntry {
-  readonly mark: string;
+  readonly offset: string;
   readonly tenantId: string;
-  /** The event in BSON, which takes a fraction of the memory that a record does. */
+  /** The event in BSON, which takes a fraction of the memory of a record. */
   readonly document: Uint8Array;
 }
 
 export interface EventReading {
   readonly events: readonly EventRecord[];
-  /** Behind these and all before them. */
-  readonly mark: string;
+  /** After these and all previous events. */
+  readonly offset: string;
 }
 
-/** The events last published, of all tenants, which all followers read from. */
+/** A buffer of recently published events of all tenants, shared by all followers. */
 export interface RecentEvents {
-  /** Behind all that was published. */
-  readonly mark: string;
+  /** After all published events. */
+  readonly offset: string;
 
   push(entry: EventEntry): void;
-  /** Moves the mark where there was nothing to publish on the way. */
-  advance(mark: string): void;
+  /** Moves the offset without an event. */
+  advance(offset: string): void;
 
-  /** Whether all that was published after a mark is there. */
-  covers(mark: string): boolean;
+  /** Whether the buffer contains all events after an offset. */
+  covers(offset: string): boolean;
   /**
-   * Reads what is a tenant's and after a mark: so many at most, and fewer where
-   * they are large. Answers `undefined` where that is not covered, so that who
-   * was told so a while ago cannot miss what was forgotten since.
+   * Reads up to `limit` events of a tenant after an offset, fewer if they are
+   * large. Returns `undefined` if the buffer does not cover the offset any more.
    */
   read(after: string, tenantId: string, limit: number): EventReading | undefined;
 }
 
-/** How much is kept; the newest event always is. */
+/** The limits of the buffer. It always contains the newest event. */
 export interface Capacity {
   readonly events: number;
   readonly bytes: number;
 }
 
 interface Slot extends EventEntry {
-  /** Shared by those who are told at the same time, and kept for nobody else. */
+  /** Shared by followers that read at the same time. */
   record?: WeakRef<EventRecord>;
 }
 
 export function createRecentEvents(start: string, capacity: Capacity): RecentEvents {
   const slots: Slot[] = [];
   let bytes = 0;
-  let mark = start;
+  let offset = start;
   let floor = start;
 
-  function forgetOldest() {
+  function evictOldest() {
     while (slots.length > capacity.events || (bytes > capacity.bytes && slots.length > 1)) {
-      const { document, mark: forgotten } = slots.shift() as Slot;
+      const { document, offset: evicted } = slots.shift() as Slot;
       bytes -= document.length;
-      floor = forgotten;
+      floor = evicted;
     }
   }
 
-  /** The place of the first event after a mark. */
-  function placeAfter(after: string): number {
+  /** The index of the first event after an offset. */
+  function indexAfter(after: string): number {
     let [low, high] = [0, slots.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      const isAfter = (slots[middle] as Slot).mark > after;
+      const isAfter = (slots[middle] as Slot).offset > after;
       [low, high] = isAfter ? [low, middle] : [middle + 1, high];
     }
     return low;
@@ -73,19 +72,19 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
   const covers = (after: string) => after >= floor;
 
   return {
-    get mark() {
-      return mark;
+    get offset() {
+      return offset;
     },
 
     push(entry) {
       slots.push({ ...entry });
       bytes += entry.document.length;
-      mark = entry.mark;
-      forgetOldest();
+      offset = entry.offset;
+      evictOldest();
     },
 
     advance(to) {
-      mark = to;
+      offset = to;
     },
 
     covers,
@@ -94,20 +93,20 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
       if (!covers(after)) {
         return undefined;
       }
-      const room = createPageBudget();
+      const budget = createPageBudget();
       const events: EventRecord[] = [];
       let reached = after;
-      for (let place = placeAfter(after); place < slots.length; place++) {
-        const slot = slots[place] as Slot;
+      for (let index = indexAfter(after); index < slots.length; index++) {
+        const slot = slots[index] as Slot;
         if (slot.tenantId === tenantId) {
-          if (events.length === limit || !room.tryAdd(slot.document.length)) {
-            return { events, mark: reached };
+          if (events.length === limit || !budget.tryAdd(slot.document.length)) {
+            return { events, offset: reached };
           }
           events.push(recordOf(slot));
         }
-        reached = slot.mark;
+        reached = slot.offset;
       }
-      return { events, mark: mark > after ? mark : after };
+      return { events, offset: offset > after ? offset : after };
     },
   };
 }

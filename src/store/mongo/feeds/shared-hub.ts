@@ -2,33 +2,33 @@ import { MongoServerError } from "mongodb";
 import { createSignal, type Signal } from "../../../lib/signal.js";
 import { StoreUnavailable } from "../../port/errors.js";
 
-/** Tells many what one reads, and rings the bells of those who joined when there is something to tell. */
+/** Publishes from one change stream to many followers, and notifies those that joined. */
 export interface Hub {
-  leave(bell: Signal): void;
-  /** Why it tells no more. */
+  leave(wakeup: Signal): void;
+  /** Why it has stopped. */
   readonly failure: Error | undefined;
-  /** Tells no more, for a reason that followers are told. Resolves when nothing is held open. */
+  /** Stops, with an error for the followers. Resolves when all resources are closed. */
   stop(reason?: Error): Promise<void>;
 }
 
-/** The one hub of a store, which runs while somebody follows. */
+/** The reference-counted hub of a store. It runs while it has followers. */
 export interface SharedHub<H, P> {
-  /** Starts the hub where it does not run, from a position if it can. */
-  borrow(after: P): Loan<H>;
-  /** Stops the hub, which ends all who follow, and lends it no more. */
+  /** Starts the hub if it is not running, from a position if possible. */
+  acquire(after: P): Lease<H>;
+  /** Stops the hub and ends all subscriptions. */
   close(): Promise<void>;
 }
 
-export interface Loan<H> {
+export interface Lease<H> {
   readonly hub: Promise<H>;
-  /** Stops the hub if no other has it; again does nothing. */
+  /** Stops the hub if this was the last lease. Idempotent. */
   release(): void;
 }
 
 interface Run<H> {
   readonly starting: Promise<H>;
   hub?: H;
-  borrowers: number;
+  leases: number;
 }
 
 export function createSharedHub<H extends Hub, P>(
@@ -39,7 +39,7 @@ export function createSharedHub<H extends Hub, P>(
   let isClosed = false;
 
   function begin(after: P): Run<H> {
-    const run: Run<H> = { starting: start(after), borrowers: 0 };
+    const run: Run<H> = { starting: start(after), leases: 0 };
     run.starting.then(
       (hub) => {
         run.hub = hub;
@@ -49,7 +49,7 @@ export function createSharedHub<H extends Hub, P>(
     return run;
   }
 
-  /** Whoever comes next starts anew. */
+  /** The next follower starts a new hub. */
   function abandon(run: Run<H>) {
     current = current === run ? undefined : current;
   }
@@ -58,14 +58,14 @@ export function createSharedHub<H extends Hub, P>(
     abandon(run);
     const stopped = run.starting
       .then((hub) => hub.stop(reason))
-      // One that did not start has told its borrowers why.
+      // Followers already got the error of a failed start.
       .catch(() => {})
       .finally(() => stopping.delete(stopped));
     stopping.add(stopped);
   }
 
   return {
-    borrow(after) {
+    acquire(after) {
       if (isClosed) {
         throw closed();
       }
@@ -74,14 +74,14 @@ export function createSharedHub<H extends Hub, P>(
       }
       const run = current;
       let isReleased = false;
-      run.borrowers++;
+      run.leases++;
       return {
         hub: run.starting,
         release() {
           if (!isReleased) {
             isReleased = true;
-            run.borrowers--;
-            if (run.borrowers === 0) {
+            run.leases--;
+            if (run.leases === 0) {
               stop(run);
             }
           }
@@ -101,33 +101,30 @@ export function createSharedHub<H extends Hub, P>(
 
 const closed = () => new StoreUnavailable("The store is closed.");
 
-/**
- * Borrows a hub for as long as one follows. `read` joins it, with the bell that
- * it is given, and tells what there is to tell.
- */
+/** Holds a lease on the hub during a subscription. `read` joins the hub with the wakeup, and yields batches. */
 export async function* followHub<H extends Hub, P, B>(
   shared: SharedHub<H, P>,
   after: P,
   signal: AbortSignal,
-  read: (hub: H, bell: Signal) => AsyncIterable<B>,
+  read: (hub: H, wakeup: Signal) => AsyncIterable<B>,
 ): AsyncGenerator<B, void, void> {
   if (signal.aborted) {
     return;
   }
-  const bell = createSignal();
-  const loan = shared.borrow(after);
+  const wakeup = createSignal();
+  const lease = shared.acquire(after);
   let hub: H | undefined;
-  // Also at once where nobody asks for the next batch any more.
+  // Immediately on abort, even if the consumer never requests the next batch.
   const leave = () => {
-    hub?.leave(bell);
-    loan.release();
-    bell.notify();
+    hub?.leave(wakeup);
+    lease.release();
+    wakeup.notify();
   };
   signal.addEventListener("abort", leave);
   try {
-    hub = (await Promise.race([loan.hub, bell.wait()])) ?? undefined;
+    hub = (await Promise.race([lease.hub, wakeup.wait()])) ?? undefined;
     if (hub && !signal.aborted) {
-      yield* read(hub, bell);
+      yield* read(hub, wakeup);
     }
   } finally {
     signal.removeEventListener("abort", leave);
@@ -135,9 +132,9 @@ export async function* followHub<H extends Hub, P, B>(
   }
 }
 
-/** Why a hub stops. The server may refuse to go on, as where the stream fell behind its memory; to start anew then helps. */
-export function asFailure(error: unknown, told: string): Error {
+/** The server may end a stream, for example when it fell behind the oplog. A new subscription then succeeds. */
+export function toFailure(error: unknown, what: "changes" | "events"): Error {
   return error instanceof MongoServerError
-    ? new StoreUnavailable(`MongoDB tells no more ${told} now.`, { cause: error })
+    ? new StoreUnavailable(`MongoDB has stopped the stream of ${what}.`, { cause: error })
     : (error as Error);
 }

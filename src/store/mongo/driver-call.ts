@@ -1,3 +1,4 @@
+/** Calls the MongoDB driver with time limits, and maps its errors to {@link StoreUnavailable}. */
 import {
   type ClientSession,
   MongoBulkWriteError,
@@ -15,47 +16,47 @@ import {
 import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
 
-/** For every call: the server gives up before the socket does. */
+/** For every call: the server stops before the socket times out. */
 export const limits = { maxTimeMS: 2_500 } as const;
 
-/** The same, for a call that may be a part of a transaction. */
+/** The same, for a call that may be part of a transaction. */
 export const limitsIn = (session: ClientSession | undefined) =>
   session ? { session, ...limits } : limits;
 
 /**
- * Longer than the driver's own timeouts for both of its attempts, in
- * milliseconds. The driver never answers a call that it sends on a connection
- * which MongoDB has just closed: none of its timeouts covers that.
+ * In milliseconds; longer than both attempts of the driver can take. A call
+ * never settles if MongoDB closes its connection just before it is sent: none
+ * of the driver's timeouts covers that.
  */
 const hangTimeouts = createTimerQueue(30_000);
 
 /**
- * Calls the driver; where the data cannot be reached, throws
- * {@link StoreUnavailable}. It never calls again: the driver retries once, and
- * knows whether the first attempt took effect, which we do not.
+ * Throws {@link StoreUnavailable} if the database cannot be reached. Does not
+ * retry: the driver retries once, and only the driver can detect whether the
+ * first attempt took effect. For transactions see transaction-retry.ts.
  */
-export async function reach<T>(call: () => Promise<T>): Promise<T> {
+export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await withTimeout(call());
   } catch (error) {
-    if (!meansUnreachable(error)) {
+    if (!isUnavailable(error)) {
       throw error;
     }
-    throw new StoreUnavailable("MongoDB cannot be reached now.", { cause: error });
+    throw new StoreUnavailable("MongoDB is unavailable.", { cause: error });
   }
 }
 
-/** Every authentication on MongoDB waits here, so all calls share one timer. */
-function withTimeout<T>(answer: Promise<T>): Promise<T> {
+/** Every authentication passes here, so all calls share one timer. */
+function withTimeout<T>(call: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timeout = hangTimeouts.start(() =>
-      reject(new StoreUnavailable("MongoDB did not answer in time.")),
+      reject(new StoreUnavailable("MongoDB did not respond in time.")),
     );
-    answer.then(resolve, reject).finally(() => timeout.cancel());
+    call.then(resolve, reject).finally(() => timeout.cancel());
   });
 }
 
-const unreachableErrors = [
+const unavailableErrors = [
   MongoClientClosedError,
   MongoNetworkError,
   MongoNotConnectedError,
@@ -66,11 +67,11 @@ const unreachableErrors = [
   MongoTopologyClosedError,
 ];
 
-/** Thrown by the driver's connection pool, which does not export their classes. */
-const unreachableNames = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
+/** Thrown by the driver's connection pool. The driver does not export their classes. */
+const unavailableNames = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
 
-/** The server said these of itself, of the members behind it, or of what it has ended or lost of ours meanwhile. */
-const unreachableCodes = new Set<unknown>([
+/** Codes of a server that is not available, or that has lost a cursor, session or transaction of ours. */
+const unavailableCodes = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
   24, // LockTimeout
@@ -112,24 +113,24 @@ const unreachableCodes = new Set<unknown>([
 /** Node's codes for writes to a socket that was closed. Not all of them name a system call. */
 const closedSocket = /^(EPIPE|ERR_STREAM_[A-Z_]+)$/;
 
-const unreachableLabels = ["HandshakeError", "RetryableError", "RetryableWriteError"];
+const unavailableLabels = ["HandshakeError", "RetryableError", "RetryableWriteError"];
 
-function meansUnreachable(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error) {
-    // What kept all of several writes from being sent.
-    return meansUnreachable(error.errorResponse);
+    // The error that prevented the whole bulk write.
+    return isUnavailable(error.errorResponse);
   }
-  if (error instanceof MongoServerError && unreachableCodes.has(error.code)) {
+  if (error instanceof MongoServerError && unavailableCodes.has(error.code)) {
     return true;
   }
   if (error instanceof MongoError) {
     return (
-      unreachableErrors.some((type) => error instanceof type) ||
-      unreachableNames.has(error.name) ||
-      unreachableLabels.some((label) => error.hasErrorLabel(label))
+      unavailableErrors.some((type) => error instanceof type) ||
+      unavailableNames.has(error.name) ||
+      unavailableLabels.some((label) => error.hasErrorLabel(label))
     );
   }
-  // A primary that dies may break a socket under the driver, whose error then comes as Node made it.
+  // When a primary dies, the driver may pass on Node's own socket error.
   const { syscall, code } = Object(error) as Partial<NodeJS.ErrnoException>;
   return syscall !== undefined || closedSocket.test(String(code));
 }
