@@ -11,7 +11,7 @@ interface ApplicationEventsProps {
   readonly id: string;
 }
 
-const mostShown = 6;
+const maxEvents = 6;
 
 /** What was last done to an application. */
 export function ApplicationEvents({ id }: ApplicationEventsProps) {
@@ -22,7 +22,7 @@ export function ApplicationEvents({ id }: ApplicationEventsProps) {
 function RecentEvents({ id }: ApplicationEventsProps) {
   const { data, error } = useQuery(
     EventService.method.listEvents,
-    { target: id, size: mostShown },
+    { target: id, size: maxEvents },
     { refetchInterval: 10_000 },
   );
   return (

@@ -19,7 +19,7 @@ interface ApplicationSessionsProps {
 }
 
 const mostCounted = 100;
-const mostShown = 5;
+const maxSessions = 5;
 
 /** The sessions that were opened with a public application and have not ended. */
 export function ApplicationSessions({ application }: ApplicationSessionsProps) {
@@ -44,7 +44,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
       <Problem of={error} />
       <p className="muted">{data ? counted(data) : !error && "Loading…"}</p>
       <ul className="entries">
-        {sessions.slice(0, mostShown).map((session) => (
+        {sessions.slice(0, maxSessions).map((session) => (
           <SessionLine key={session.id} session={session} />
         ))}
       </ul>
