@@ -1,11 +1,10 @@
 import { Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
-import { LostNotice } from "./access/reach.js";
-import { SignedIn } from "./access/signed-in.js";
-import { NewKeys } from "./applications/new-keys.js";
+import { LostNotice } from "./access/reachability.js";
+import { SignedIn } from "./access/sign-in.js";
+import { NewKeys } from "./applications/new-key.js";
 import { lazyPage } from "./lazy-page.js";
-import { home } from "./navigation.js";
-import { Shell } from "./shell.js";
+import { home, Shell } from "./shell.js";
 import { leaveGuarded } from "./ui/leave-guard.js";
 import { Page } from "./ui/page.js";
 

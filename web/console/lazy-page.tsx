@@ -1,5 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { pauseWhileAway, setReached } from "./access/reach.js";
+import { pauseWhileAway, setReached } from "./access/reachability.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages differ in what they are given.
 type AnyPage = ComponentType<any>;

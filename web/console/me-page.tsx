@@ -1,9 +1,8 @@
 import { useAccess } from "./access/access.js";
-import { Badge } from "./ui/badge.js";
-import { Facts } from "./ui/facts.js";
-import { Grants } from "./ui/grants.js";
-import { Moment } from "./ui/moment.js";
+import { Grants } from "./rules/grants.js";
+import { Badge, Facts } from "./ui/display.js";
 import { Page } from "./ui/page.js";
+import { Moment } from "./ui/time.js";
 
 /** Whose key the person has, and what it may do. */
 export default function MePage() {

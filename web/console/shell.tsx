@@ -1,12 +1,11 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { chooseTheme, chosenTheme, type Theme, themes } from "../common/theme.js";
-import { useAccess } from "./access/access.js";
+import { type Access, useAccess } from "./access/access.js";
 import { loadPagesInTime } from "./lazy-page.js";
-import { destinations } from "./navigation.js";
-import { Button } from "./ui/button.js";
-import { Logo } from "./ui/logo.js";
-import { Mishap } from "./ui/mishap.js";
+import { Button } from "./ui/buttons.js";
+import { Logo } from "./ui/display.js";
+import { Mishap } from "./ui/page.js";
 
 /** Milliseconds after which the first page has what it needs, and there is time for the others. */
 const firstPageTime = 2_000;
@@ -104,3 +103,27 @@ function useFocusOnNewPage() {
   }, [here]);
   return main;
 }
+
+interface Destination {
+  readonly path: string;
+  readonly label: string;
+  /** Whether the page makes sense for what the key may do. */
+  isFor(access: Access): boolean;
+}
+
+/** Everybody can look at the own key. */
+export const home = "/me";
+
+/** The pages in the menu. */
+const destinations: readonly Destination[] = [
+  {
+    path: "/applications",
+    label: "Applications",
+    isFor: ({ may }) => may("application:read"),
+  },
+  { path: "/sessions", label: "Sessions", isFor: ({ may }) => may("session:read") },
+  { path: "/sessions/try", label: "Try a session", isFor: () => true },
+  { path: "/why", label: "Why?", isFor: () => true },
+  { path: "/activity", label: "Activity", isFor: ({ may }) => may("event:read") },
+  { path: home, label: "My key", isFor: () => true },
+];

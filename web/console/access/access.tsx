@@ -3,8 +3,8 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { pauseWhileAway, useReached } from "./reach.js";
-import { serviceNow } from "./service-time.js";
+import { pauseWhileAway, useReached } from "./reachability.js";
+import { serviceNow } from "./service-clock.js";
 
 /** Who the person is to the service, and what that allows. */
 export interface Access {

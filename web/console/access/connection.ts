@@ -1,9 +1,21 @@
-import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import {
+  type Client,
+  Code,
+  ConnectError,
+  createClient,
+  type Interceptor,
+  type Transport,
+} from "@connectrpc/connect";
+import { useTransport } from "@connectrpc/connect-query";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { QueryClient } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { retryLost, sendKey } from "../../../src/contract/client-interceptors.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
-import { noteServiceTime } from "./service-time.js";
+import { pauseWhileAway } from "./reachability.js";
+import { noteServiceTime } from "./service-clock.js";
 
 export const serviceUrl = location.origin;
 
@@ -84,4 +96,30 @@ function lost(cause: ConnectError): ConnectError {
     undefined,
     cause,
   );
+}
+
+/** What came of calls, for one visit: nothing of it outlives a sign-out. */
+export function createQueries(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 2_000,
+        refetchOnWindowFocus: true,
+        // It is asked again while the service is away, however long that is.
+        retry: (_failures, thrown) => ConnectError.from(thrown).code === Code.Unavailable,
+        retryDelay: pauseWhileAway,
+        networkMode: "always",
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+}
+
+/**
+ * Calls a service with the key of the person. Unlike those of a query, its
+ * answers are kept nowhere, which those that hold a new key must not be.
+ */
+export function useClient<Service extends DescService>(service: Service): Client<Service> {
+  const transport = useTransport();
+  return useMemo(() => createClient(service, transport), [service, transport]);
 }

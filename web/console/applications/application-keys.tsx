@@ -6,13 +6,13 @@ import {
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { useClient } from "../access/use-client.js";
-import { Button } from "../ui/button.js";
-import { ConfirmDialog } from "../ui/confirm-dialog.js";
-import { Moment } from "../ui/moment.js";
-import { Problem } from "../ui/problem.js";
-import { useRefresh } from "../ui/use-refresh.js";
-import { OwnKeyWarning } from "./own-key-warning.js";
+import { useClient } from "../access/connection.js";
+import { Button } from "../ui/buttons.js";
+import { ConfirmDialog } from "../ui/dialog.js";
+import { useRefresh } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
+import { Moment } from "../ui/time.js";
+import { OwnKeyWarning } from "./application-dialogs.js";
 
 interface ApplicationKeysProps {
   readonly application: Application;

@@ -1,10 +1,21 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Problem } from "../ui/problem.js";
-import { useMedia } from "../ui/use-media.js";
-import { ApplicationRow, columns, PendingRow } from "./application-row.js";
-import { useApplicationRows } from "./use-application-rows.js";
-import type { Filters } from "./use-filters.js";
+import {
+  type CSSProperties,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
+import { Link } from "wouter";
+import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { Badge } from "../ui/display.js";
+import { useMedia } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
+import { Moment, useNow } from "../ui/time.js";
+import { type Filters, useApplicationRows } from "./application-query.js";
 
 /** The height of a row, in pixels, where it is a line and where it is a card. */
 const lineHeight = 45;
@@ -87,4 +98,79 @@ function useTopOf(element: RefObject<HTMLElement | null>): number {
     return () => observer.disconnect();
   }, [element]);
   return top;
+}
+
+interface Column {
+  readonly title: string;
+  show(application: Application): ReactNode;
+}
+
+const columns: readonly Column[] = [
+  {
+    title: "Name",
+    show: ({ id, name }) => (
+      <Link href={`/applications/${id}`} title={name}>
+        {name}
+      </Link>
+    ),
+  },
+  { title: "Type", show: ({ type }) => <TypeBadge type={type} /> },
+  {
+    title: "Status",
+    show: ({ status, expiresAt }) => <StatusBadge status={status} expiresAt={expiresAt} />,
+  },
+  { title: "Last used", show: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
+  { title: "Expires", show: ({ expiresAt }) => <Moment at={expiresAt} /> },
+  { title: "Created", show: ({ createdAt }) => <Moment at={createdAt} /> },
+];
+
+interface RowProps {
+  /** Its place in the list. The first is 0. */
+  readonly index: number;
+  readonly style: CSSProperties;
+}
+
+function ApplicationRow({
+  application,
+  index,
+  style,
+}: RowProps & { readonly application: Application }) {
+  return (
+    <tr aria-rowindex={rowIndexOf(index)} style={style}>
+      {columns.map(({ title, show }) => (
+        <td key={title} data-title={title}>
+          {show(application)}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+/** Stands where an application will be when it is there. */
+function PendingRow({ index, style }: RowProps) {
+  return (
+    <tr aria-rowindex={rowIndexOf(index)} style={style} className="pending-row">
+      {columns.map(({ title }) => (
+        <td key={title}>{title === "Name" && <span className="unseen">Loading…</span>}</td>
+      ))}
+    </tr>
+  );
+}
+
+/** The first row is the one with the titles. */
+function rowIndexOf(index: number): number {
+  return index + 2;
+}
+
+export function TypeBadge({ type }: Pick<Application, "type">) {
+  return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
+}
+
+/** Whether the keys of an application work. */
+export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
+  const now = useNow(10_000);
+  if (expiresAt && timestampMs(expiresAt) <= now) {
+    return <Badge tone="danger">expired</Badge>;
+  }
+  return <Badge tone={status === "enabled" ? "good" : "warning"}>{status}</Badge>;
 }

@@ -1,10 +1,27 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useCallback, useMemo, useState } from "react";
+import { Redirect } from "wouter";
+import {
+  type Application,
+  ApplicationService,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
+import type { ProblemCode } from "../../../src/contract/problems.js";
 import { useAccess } from "../access/access.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { Problem } from "../ui/problem.js";
-import { EditApplication } from "./edit-application.js";
+import { useClient } from "../access/connection.js";
+import { useRefresh } from "../ui/hooks.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { ApplicationFields } from "./form/application-fields.js";
+import { FormFrame, useApplicationForm } from "./form/application-form.js";
+import { MergedNotice, OutdatedNotice } from "./form/conflict-notice.js";
+import {
+  type Draft,
+  type DraftField,
+  draftOf,
+  mergeDrafts,
+  updateRequestOf,
+} from "./form/draft.js";
 
 interface EditApplicationPageProps {
   readonly id: string;
@@ -35,4 +52,76 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
     return <EditApplication saved={data} onOutdated={refetch} />;
   }
   return error ? <Problem of={error} /> : <p className="muted">Loading…</p>;
+}
+
+interface EditApplicationProps {
+  /** The application as it is now, which others may change at any time. */
+  readonly saved: Application;
+  onOutdated(): void;
+}
+
+/** Changes an application, unless someone else has done so meanwhile. */
+export function EditApplication({ saved, onOutdated }: EditApplicationProps) {
+  const { id } = saved;
+  const [base, setBase] = useState(saved);
+  const [contested, setContested] = useState<readonly DraftField[]>();
+  const [isSaved, setIsSaved] = useState(false);
+  const form = useApplicationForm({
+    base: useMemo(() => draftOf(base), [base]),
+    schema: UpdateApplicationRequestSchema,
+    requestOf: useCallback((draft: Draft) => updateRequestOf(draft, base), [base]),
+  });
+  const applications = useClient(ApplicationService);
+  const refresh = useRefresh();
+
+  async function save(): Promise<void> {
+    try {
+      await applications.updateApplication(updateRequestOf(form.draft, base));
+    } catch (thrown) {
+      if (isOutdated(thrown)) {
+        onOutdated();
+      }
+      throw thrown;
+    }
+    setIsSaved(true);
+    refresh();
+  }
+
+  function load(): void {
+    const merged = mergeDrafts(draftOf(base), form.draft, draftOf(saved));
+    form.replace(merged.draft);
+    setContested(merged.contested);
+    setBase(saved);
+  }
+
+  function take(field: DraftField): void {
+    form.change({ [field]: draftOf(base)[field] });
+    setContested(contested?.filter((other) => other !== field));
+  }
+
+  if (isSaved) {
+    return <Redirect to={`/applications/${id}`} replace />;
+  }
+  return (
+    <FormFrame
+      form={form}
+      saveLabel="Save"
+      wayOut={`/applications/${id}`}
+      isSaved={isSaved}
+      save={save}
+      isToldElsewhere={isOutdated}
+    >
+      {saved.version !== base.version && <OutdatedNotice onLoad={load} />}
+      {saved.version === base.version && contested && (
+        <MergedNotice contested={contested} saved={draftOf(base)} onTake={take} />
+      )}
+      <ApplicationFields form={form} isNew={false} />
+    </FormFrame>
+  );
+}
+
+const outdated: ProblemCode = "version_mismatch";
+
+function isOutdated(thrown: unknown): boolean {
+  return thrown !== undefined && problemOf(thrown).code === outdated;
 }

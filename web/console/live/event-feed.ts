@@ -1,7 +1,6 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { longestSilence, nextPause, shortestPause } from "../../../src/lib/reconnect.js";
-import { untilShown } from "./until-shown.js";
 
 /** Milliseconds after which the service says something where nothing happens. */
 const heartbeat = 2_000;
@@ -115,5 +114,23 @@ function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     }
     const timer = setTimeout(end, milliseconds);
     signal.addEventListener("abort", end);
+  });
+}
+
+/** Resolves when the person looks at the page, or the signal is given. */
+function untilShown(signal: AbortSignal): Promise<void> {
+  if (!document.hidden || signal.aborted) {
+    return Promise.resolve();
+  }
+  return new Promise((resolve) => {
+    const settle = () => {
+      if (!document.hidden || signal.aborted) {
+        document.removeEventListener("visibilitychange", settle);
+        signal.removeEventListener("abort", settle);
+        resolve();
+      }
+    };
+    document.addEventListener("visibilitychange", settle);
+    signal.addEventListener("abort", settle);
   });
 }

@@ -2,6 +2,7 @@ import { useTransport } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { useAccess } from "../access/access.js";
+import { Badge } from "../ui/display.js";
 import { type EventBatch, type FeedState, startEventFeed } from "./event-feed.js";
 import { createRefresh } from "./refresh.js";
 
@@ -72,4 +73,17 @@ export function useEvents(listener: Listener): void {
       listeners.delete(hear);
     };
   }, [listeners]);
+}
+
+/** Says whether what is shown follows what happens, and how it is kept true otherwise. */
+export function LiveBadge({ otherwise }: { readonly otherwise: string }) {
+  const state = useLiveState();
+  return (
+    <span role="status">
+      {state === "live" && <Badge tone="good">● Live</Badge>}
+      {state === "connecting" && <Badge>Connecting…</Badge>}
+      {state === "lost" && <Badge tone="warning">Connecting again…</Badge>}
+      {state === "off" && <Badge>{otherwise}</Badge>}
+    </span>
+  );
 }

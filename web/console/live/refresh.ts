@@ -1,12 +1,11 @@
 import { createConnectQueryKey } from "@connectrpc/connect-query";
-import type { QueryClient, QueryKey } from "@tanstack/react-query";
+import type { InfiniteData, QueryClient, QueryKey } from "@tanstack/react-query";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { applicationNames } from "../names/application-names.js";
+import { applicationNames } from "../names/application-link.js";
 import type { EventBatch } from "./event-feed.js";
-import { isShort } from "./short-lists.js";
 
 /** Milliseconds between two rounds: where much happens, not every event is worth a call. */
 const pause = 1_000;
@@ -17,7 +16,7 @@ const sessions = createConnectQueryKey({ schema: SessionService, cardinality });
 const me = createConnectQueryKey({ schema: AccessService.method.whoAmI, cardinality });
 
 /** Has what is shown asked for again when events tell that it has changed. */
-export interface Refresh {
+interface Refresh {
   after(batch: EventBatch): void;
   stop(): void;
 }
@@ -67,4 +66,13 @@ function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {
   }
   const isMine = target?.applicationId === applicationId;
   return [applications, sessions, applicationNames, ...(isMine ? [me] : [])];
+}
+
+/** A list of more pages is not asked for again as a whole, which takes a call for each of them. */
+const mostPages = 5;
+
+/** Whether what was asked for may be asked for again by itself. */
+export function isShort({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
+  const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
+  return pages.length <= mostPages;
 }

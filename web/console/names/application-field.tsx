@@ -2,11 +2,9 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useEffect, useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { Field } from "../ui/field.js";
-import { useSettled } from "../ui/use-settled.js";
-import { isWholeId } from "../ui/whole-id.js";
-import { shortened } from "./application-link.js";
-import { useApplicationName } from "./application-names.js";
+import { Field } from "../ui/fields.js";
+import { useSettled } from "../ui/hooks.js";
+import { isWholeId, shortened, useApplicationName } from "./application-link.js";
 
 interface ApplicationFieldProps {
   readonly label: string;

@@ -1,10 +1,9 @@
 import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Button } from "../ui/button.js";
-import { Field } from "../ui/field.js";
+import { Button } from "../ui/buttons.js";
+import { Field } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { attributes, newCondition, operators } from "./rule-list.js";
-import { operatorInWords } from "./rule-words.js";
+import { attributes, newCondition, operatorInWords, operators } from "./rule-list.js";
 
 type Conditions = AccessRule["conditions"];
 

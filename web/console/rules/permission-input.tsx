@@ -1,5 +1,5 @@
 import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
-import { type ControlProps, Field } from "../ui/field.js";
+import { type ControlProps, Field } from "../ui/fields.js";
 import "./permission-input.css";
 
 interface PermissionInputProps {

@@ -1,17 +1,15 @@
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { useEffect, useId, useRef, useState } from "react";
+import { type RefObject, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Badge } from "../ui/badge.js";
-import { Button } from "../ui/button.js";
+import { Button } from "../ui/buttons.js";
+import { Badge } from "../ui/display.js";
+import { Field } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { PriorityInput } from "./priority-input.js";
 import { RuleFields } from "./rule-fields.js";
-import type { RuleKind } from "./rule-list.js";
-import { nameOfRule, scopeInWords } from "./rule-words.js";
-import { useToldErrors } from "./told-errors.js";
+import { nameOfRule, type RuleKind, scopeInWords } from "./rule-list.js";
 
-export interface RuleCardProps {
+interface RuleCardProps {
   readonly id: string;
   readonly rule: AccessRule;
   /** Its place in the order of trying. The first is 1. */
@@ -120,4 +118,86 @@ function ProblemCount({ errors }: { readonly errors: FieldErrors }) {
   return count === 0 ? null : (
     <Badge tone="danger">{count === 1 ? "1 problem" : `${count} problems`}</Badge>
   );
+}
+
+interface PriorityInputProps {
+  readonly value: number;
+  readonly errors: readonly string[] | undefined;
+  onChange(priority: number): void;
+}
+
+/** A priority. It counts when it is written out, as the rule may then go to another place. */
+function PriorityInput({ value, errors, onChange }: PriorityInputProps) {
+  const [draft, setDraft] = useState(String(value));
+  useEffect(() => setDraft(String(value)), [value]);
+
+  function take(): void {
+    const priority = Math.trunc(Number(draft));
+    if (priority !== value) {
+      onChange(priority);
+    }
+  }
+
+  return (
+    <Field label="Priority" errors={errors}>
+      {(control) => (
+        <input
+          {...control}
+          type="number"
+          inputMode="numeric"
+          value={draft}
+          onChange={({ target }) => setDraft(target.value)}
+          onBlur={take}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") {
+              event.preventDefault();
+              take();
+            }
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface ToldErrors {
+  /** What is wrong with what the person has been at. */
+  readonly errors: FieldErrors;
+  /** Called when something happens in a field. */
+  visit(event: SyntheticEvent): void;
+}
+
+/**
+ * Keeps back what is wrong with fields of a new rule that the person has not
+ * come to yet, until the form is sent.
+ */
+function useToldErrors(
+  all: FieldErrors,
+  isNew: boolean,
+  inForm: RefObject<HTMLElement | null>,
+): ToldErrors {
+  const [visited, setVisited] = useState<readonly string[]>([]);
+  const [isAllTold, setIsAllTold] = useState(!isNew);
+
+  useEffect(() => {
+    const form = inForm.current?.closest("form");
+    const tellAll = () => setIsAllTold(true);
+    form?.addEventListener("submit", tellAll);
+    return () => form?.removeEventListener("submit", tellAll);
+  }, [inForm]);
+
+  // What stands in a list of names was entered.
+  const isTold = (field: string) => field === "" || field.endsWith("]") || visited.includes(field);
+  const told = Object.entries(all).filter(([field]) => isAllTold || isTold(field));
+  return {
+    errors: Object.fromEntries(told),
+    visit({ type, target }) {
+      const field = (target as Element).closest<HTMLElement>("[data-field]")?.dataset.field;
+      // A name that is being written is not in its list yet.
+      const isDraft = type === "change" && field === "permissions";
+      if (field !== undefined && !isDraft && !visited.includes(field)) {
+        setVisited([...visited, field]);
+      }
+    },
+  };
 }

@@ -1,10 +1,12 @@
 import {
+  type Announcements,
   closestCenter,
   DndContext,
   type DragEndEvent,
   KeyboardSensor,
   type Modifier,
   PointerSensor,
+  type UniqueIdentifier,
   useSensor,
   useSensors,
 } from "@dnd-kit/core";
@@ -18,11 +20,15 @@ import { useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { errorsWithin } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { announceMoves, moveInstructions } from "./announcements.js";
 import { RuleCard } from "./rule-card.js";
-import { useRuleIds } from "./rule-ids.js";
-import { duplicateOf, inOrder, newRule, type RuleKind, renumbered } from "./rule-list.js";
-import { nameOfRule } from "./rule-words.js";
+import {
+  duplicateOf,
+  inOrder,
+  nameOfRule,
+  newRule,
+  type RuleKind,
+  renumbered,
+} from "./rule-list.js";
 import "./rules.css";
 
 interface RuleEditorProps {
@@ -121,4 +127,62 @@ const upAndDown: Modifier = ({ transform }) => ({ ...transform, x: 0 });
 function nameIn(rules: readonly AccessRule[], ids: readonly string[], id: string): string {
   const rule = rules[ids.indexOf(id)];
   return rule ? `rule “${nameOfRule(rule)}”` : "the rule";
+}
+
+const moveInstructions =
+  "Press space or enter to pick the rule up, the arrow keys to move it, space or enter again to put it down, escape to leave it where it was.";
+
+/** What a screen reader says while a rule is moved. */
+function announceMoves(
+  ids: readonly string[],
+  nameOf: (id: UniqueIdentifier) => string,
+): Announcements {
+  const placeOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
+  const held = (id: UniqueIdentifier) => `Holding ${nameOf(id)}, tried as ${placeOf(id)}.`;
+  return {
+    onDragStart: ({ active }) => held(active.id),
+    onDragOver: ({ active, over }) => {
+      // A rule that was picked up is at once over its own place.
+      if (over?.id === active.id) {
+        return held(active.id);
+      }
+      return over ? `${nameOf(active.id)} would be tried as ${placeOf(over.id)}.` : undefined;
+    },
+    onDragEnd: ({ active, over }) =>
+      `${nameOf(active.id)} is now tried as ${placeOf((over ?? active).id)}.`,
+    onDragCancel: ({ active }) =>
+      `${nameOf(active.id)} stays where it was, tried as ${placeOf(active.id)}.`,
+  };
+}
+
+/** Tells rules apart while they are edited and moved, as they have no names of their own. */
+interface RuleIds {
+  of(rule: AccessRule): string;
+  /** The rule with other values in some fields. It is still the same one. */
+  change(rule: AccessRule, fields: Partial<AccessRule>): AccessRule;
+}
+
+function createRuleIds(): RuleIds {
+  const ids = new WeakMap<AccessRule, string>();
+  let count = 0;
+
+  function of(rule: AccessRule): string {
+    const id = ids.get(rule) ?? `rule-${++count}`;
+    ids.set(rule, id);
+    return id;
+  }
+
+  return {
+    of,
+    change(rule, fields) {
+      const changed = { ...rule, ...fields };
+      ids.set(changed, of(rule));
+      return changed;
+    },
+  };
+}
+
+function useRuleIds(): RuleIds {
+  const [ids] = useState(createRuleIds);
+  return ids;
 }

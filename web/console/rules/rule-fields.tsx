@@ -1,11 +1,11 @@
+import { useId } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Field } from "../ui/field.js";
+import { Field } from "../ui/fields.js";
 import { errorsOfNames } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { ConditionList } from "./condition-list.js";
 import { PermissionInput } from "./permission-input.js";
-import type { RuleKind } from "./rule-list.js";
-import { TransformChoice } from "./transform-choice.js";
+import { type RuleKind, transforms } from "./rule-list.js";
 
 interface RuleFieldsProps {
   readonly rule: AccessRule;
@@ -85,5 +85,45 @@ function Container({ rule, kind, errors, onChange }: Omit<RuleFieldsProps, "sugg
         )}
       </Field>
     </div>
+  );
+}
+
+/** What each does, for people. */
+const meanings: Readonly<Record<string, string>> = {
+  redact: "Leaves the data out.",
+  mask: "Shows the masked value, or nothing where there is no mask.",
+  reveal: "Shows the plain value.",
+};
+
+interface TransformChoiceProps {
+  readonly value: string;
+  onChange(transform: string): void;
+  readonly errors: readonly string[] | undefined;
+}
+
+/** How much of a token a rule shows. */
+function TransformChoice({ value, onChange, errors = [] }: TransformChoiceProps) {
+  const name = useId();
+  return (
+    <fieldset className="transforms">
+      <legend>How much is shown</legend>
+      <div>
+        {transforms.map((transform) => (
+          <label key={transform}>
+            <input
+              type="radio"
+              name={name}
+              checked={transform === value}
+              onChange={() => onChange(transform)}
+            />
+            <span>
+              {transform}
+              <span className="hint">{meanings[transform]}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+      {errors.length > 0 && <p className="field-error">{errors.join(" · ")}</p>}
+    </fieldset>
   );
 }

@@ -1,12 +1,14 @@
-import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { useInfiniteQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { useLiveState } from "../live/live.js";
+import { isShort } from "../live/refresh.js";
 import { ApplicationLink, shortened } from "../names/application-link.js";
-import { Button } from "../ui/button.js";
-import { Moment } from "../ui/moment.js";
-import { Problem } from "../ui/problem.js";
-import { StateBadge } from "./state-badge.js";
-import { TimeLeft } from "./time-left.js";
-import { useLeaving } from "./use-leaving.js";
-import { type SessionFilter, useSessions } from "./use-sessions.js";
+import { Button } from "../ui/buttons.js";
+import { Problem } from "../ui/page.js";
+import { Moment, TimeLeft } from "../ui/time.js";
+import { StateBadge } from "./session-dialogs.js";
 
 interface SessionListProps {
   readonly filter: SessionFilter;
@@ -95,4 +97,82 @@ function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear"
   ) : (
     <p className="muted">No session is open. They appear here by themselves.</p>
   );
+}
+
+/** Milliseconds for which a session that has ended is still shown. */
+const farewell = 1_200;
+
+interface ShownSession {
+  readonly session: Session;
+  readonly isLeaving: boolean;
+}
+
+/** Sessions as they are, and for a moment those that have just ended, in their places. */
+function useLeaving(
+  sessions: readonly Session[],
+  hasMore: boolean,
+  list: string,
+): readonly ShownSession[] {
+  const [before, setBefore] = useState({ sessions, list });
+  const [leaving, setLeaving] = useState<readonly Session[]>([]);
+
+  if (before.sessions !== sessions || before.list !== list) {
+    setBefore({ sessions, list });
+    setLeaving(before.list === list ? endedOf(before.sessions, sessions, hasMore) : []);
+  }
+
+  useEffect(() => {
+    const timer = leaving.length > 0 ? setTimeout(() => setLeaving([]), farewell) : undefined;
+    return () => clearTimeout(timer);
+  }, [leaving]);
+
+  return [
+    ...sessions.map((session) => ({ session, isLeaving: false })),
+    ...leaving.map((session) => ({ session, isLeaving: true })),
+  ].toSorted((one, other) => (one.session.id < other.session.id ? 1 : -1));
+}
+
+/** What is missing after the last one that is shown may only have moved to the next page. */
+function endedOf(
+  before: readonly Session[],
+  now: readonly Session[],
+  hasMore: boolean,
+): readonly Session[] {
+  const present = new Set(now.map(({ id }) => id));
+  const last = hasMore ? (now.at(-1)?.id ?? "") : "";
+  return before.filter(({ id }) => !present.has(id) && id > last);
+}
+
+interface SessionFilter {
+  readonly applicationId?: string | undefined;
+  readonly authorizedBy?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+const size = 50;
+
+/** Milliseconds between two looks at the list: where news come by themselves, only to be sure. */
+const pauses = { live: 30_000, alone: 3_000 };
+
+/** The sessions that have not ended, newest first, as they are now. */
+function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
+  const pause = useLiveState() === "live" ? pauses.live : pauses.alone;
+  const { data, ...query } = useInfiniteQuery(
+    SessionService.method.listSessions,
+    {
+      size,
+      start: undefined,
+      ...(applicationId !== undefined && { applicationId }),
+      ...(authorizedBy !== undefined && { authorizedBy }),
+      ...(state !== undefined && { state }),
+    },
+    {
+      pageParamKey: "start",
+      getNextPageParam: ({ pagination }) => pagination?.next,
+      refetchInterval: (query) => isShort(query) && pause,
+      placeholderData: keepPreviousData,
+    },
+  );
+  const sessions = useMemo(() => data?.pages.flatMap((page) => page.data), [data]);
+  return { ...query, sessions };
 }

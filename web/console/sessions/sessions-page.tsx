@@ -1,17 +1,16 @@
 import { useState } from "react";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { useAccess } from "../access/access.js";
-import { LiveBadge } from "../live/live-badge.js";
+import { LiveBadge } from "../live/live.js";
 import { ApplicationField } from "../names/application-field.js";
-import { Button } from "../ui/button.js";
-import { Choice } from "../ui/choice.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { RevokeDialog } from "./revoke-dialog.js";
-import { SessionDialog } from "./session-dialog.js";
+import { Button } from "../ui/buttons.js";
+import { Choice } from "../ui/fields.js";
+import { NotAllowed, Page } from "../ui/page.js";
+import { RevokeDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
-import { states, useSessionPlace } from "./use-session-place.js";
 import "./sessions.css";
+import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 
 /** The sessions that have not ended, as they come and go. */
 export default function SessionsPage() {
@@ -80,4 +79,22 @@ function OpenSessions() {
       {isRevoking && <RevokeDialog id={application} onClose={() => setIsRevoking(false)} />}
     </>
   );
+}
+
+export const states = choicesOf(ListSessionsRequestSchema.field.state);
+
+const names = ["application", "authorizer", "state", "session"] as const;
+type Place = Readonly<Record<(typeof names)[number], string>>;
+
+/** Which sessions are listed, and which one is open, as the address of the page says. */
+export function useSessionPlace(): readonly [Place, (changed: Partial<Place>) => void] {
+  const [parameters, setParameters] = useSearchParams();
+  const place = Object.fromEntries(
+    names.map((name) => [name, parameters.get(name) ?? ""]),
+  ) as Place;
+  function change(changed: Partial<Place>): void {
+    const next = Object.entries({ ...place, ...changed }).filter(([, value]) => value !== "");
+    setParameters(Object.fromEntries(next), { replace: true });
+  }
+  return [{ ...place, state: states.includes(place.state) ? place.state : "" }, change];
 }

@@ -1,16 +1,15 @@
 import { useState } from "react";
-import { Page } from "../ui/page.js";
+import { Page, Problem } from "../ui/page.js";
 import { AuthorizeStep } from "./try/authorize-step.js";
-import { Finish } from "./try/finish.js";
-import { useFlow } from "./try/flow.js";
-import { OnceStep } from "./try/once-step.js";
-import { OpenStep } from "./try/open-step.js";
+import { removeDemoApplications, type StepInFlow, steps, useFlow } from "./try/flow.js";
 import { SessionCard } from "./try/session-card.js";
-import { Stepper } from "./try/stepper.js";
-import { TooEarlyStep } from "./try/too-early-step.js";
-import { UseStep } from "./try/use-step.js";
+import { OnceStep, OpenStep, TooEarlyStep, UseStep } from "./try/steps.js";
 import "./sessions.css";
 import "./try/try.css";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useClient } from "../access/connection.js";
+import { Button } from "../ui/buttons.js";
+import { useAction } from "../ui/hooks.js";
 
 const views = [OpenStep, TooEarlyStep, AuthorizeStep, UseStep, OnceStep];
 
@@ -40,5 +39,41 @@ export default function TrySessionPage() {
         {session && <SessionCard key={session.id} session={session} />}
       </div>
     </Page>
+  );
+}
+
+/** Where the person is on the way. */
+export function Stepper({ step }: { readonly step: number }) {
+  return (
+    <ol className="stepper" aria-label="Steps">
+      {steps.map((title, place) => (
+        <li key={title} aria-current={place === step ? "step" : undefined} data-done={place < step}>
+          <span className="step-number" aria-hidden="true">
+            {place < step ? "✓" : place + 1}
+          </span>
+          {title}
+          {place < step && <span className="unseen">, done</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Starts again, without what was made on the way. */
+export function Finish({ flow, change }: Pick<StepInFlow, "flow" | "change">) {
+  const applications = useClient(ApplicationService);
+  const { run, isBusy, problem } = useAction(async () => {
+    if (flow.demo) {
+      await removeDemoApplications(applications, flow.demo);
+    }
+    change({ step: 0, demo: undefined, session: undefined, backend: undefined });
+  });
+  return (
+    <>
+      <Problem of={problem} />
+      <Button isBusy={isBusy} onClick={run}>
+        {flow.demo ? "Remove the demo and start again" : "Start again"}
+      </Button>
+    </>
   );
 }

@@ -1,5 +1,7 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
-import { Button } from "./button.js";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef } from "react";
+import { Button } from "./buttons.js";
+import { useAction } from "./hooks.js";
+import { Problem } from "./page.js";
 
 interface DialogProps {
   readonly title: string;
@@ -58,4 +60,46 @@ function giveFocusTo(opener: Element | null): void {
   if (isLost && opener instanceof HTMLElement) {
     opener.focus();
   }
+}
+
+interface ConfirmDialogProps {
+  readonly title: string;
+  /** What happens then. */
+  readonly children: ReactNode;
+  /** What the button says that does it. */
+  readonly confirm: string;
+  readonly tone?: "primary" | "danger";
+  /** Whether it cannot be done as things stand. */
+  readonly isBlocked?: boolean;
+  act(): Promise<void>;
+  onClose(): void;
+}
+
+/** Asks before something is done, does it, and says where it was refused. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, children, confirm, tone = "danger", isBlocked = false, act, onClose } = props;
+  const { run, isBusy, problem } = useAction(async () => {
+    await act();
+    onClose();
+  });
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (!isBlocked) {
+      void run();
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form className="confirm" onSubmit={submit}>
+        {children}
+        <Problem of={problem} />
+        <div className="actions">
+          <Button type="submit" tone={tone} isBusy={isBusy} disabled={isBlocked}>
+            {confirm}
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
 }

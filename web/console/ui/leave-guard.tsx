@@ -1,6 +1,6 @@
 import { type ReactNode, useLayoutEffect, useState } from "react";
 import type { AroundNavHandler } from "wouter";
-import { Button } from "./button.js";
+import { Button } from "./buttons.js";
 import { Dialog } from "./dialog.js";
 
 type Leave = () => void;

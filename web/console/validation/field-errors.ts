@@ -1,4 +1,47 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { useEffect, useMemo, useState } from "react";
+import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
+import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
+
+type Validation = typeof validate;
+
+const none: validate.FieldErrors = {};
+
+/**
+ * What the service would say of a message, while it is being made. The checks
+ * are large and come by themselves: until they are there nothing is wrong, and
+ * the service has the last word anyway. Keep the message while nothing in it
+ * changes, so that it is not looked at again.
+ */
+export function useFieldErrors<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): validate.FieldErrors {
+  const validation = useValidation();
+  return useMemo(
+    () => validation?.fieldErrorsOf(schema, message) ?? none,
+    [validation, schema, message],
+  );
+}
+
+/** What the service would not let an application of a type have, beside what breaks the rules of the message. */
+export function useGrantErrors(type: ApplicationType, grants: Grants): validate.FieldErrors {
+  const validation = useValidation();
+  return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
+}
+
+function useValidation(): Validation | undefined {
+  const [validation, setValidation] = useState<Validation>();
+  useEffect(() => {
+    let isShown = true;
+    import("./validate.js").then((loaded) => isShown && setValidation(loaded));
+    return () => {
+      isShown = false;
+    };
+  }, []);
+  return validation;
+}
 
 /** What is wrong within a field, by the paths from there; with the field itself it is by the empty path. */
 export function errorsWithin(errors: FieldErrors, path: string): FieldErrors {

@@ -1,8 +1,12 @@
-import { useId } from "react";
+import { useQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { Field } from "../ui/field.js";
-import { KeyField } from "../ui/key-field.js";
-import { ApplicationSearch } from "./application-search.js";
+import { Badge } from "../ui/display.js";
+import { Field, KeyField } from "../ui/fields.js";
+import { useSettled } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
 
 /** By what the subject of a question is known. */
 export interface ChosenSubject {
@@ -95,4 +99,49 @@ export function firstChoice(
   const possible = ways.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
   const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
   return { by, key: "", applicationId, sessionId };
+}
+
+interface ApplicationSearchProps {
+  readonly chosenId: string | undefined;
+  onChoose(id: string): void;
+}
+
+const mostShown = 8;
+
+/** Finds an application by the beginning of its name. */
+function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
+  const [name, setName] = useState("");
+  const namePrefix = useSettled(name);
+  const { data, error } = useQuery(
+    ApplicationService.method.listApplications,
+    { size: mostShown, ...(namePrefix !== "" && { namePrefix }) },
+    { placeholderData: keepPreviousData },
+  );
+  return (
+    <>
+      <Field label="Application" hint="The beginning of its name.">
+        {(control) => (
+          <input
+            {...control}
+            type="search"
+            autoComplete="off"
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
+        )}
+      </Field>
+      <Problem of={error} />
+      <ul className="why-found" aria-label="Applications found">
+        {data?.data.map(({ id, name, type }) => (
+          <li key={id}>
+            <button type="button" aria-pressed={id === chosenId} onClick={() => onChoose(id)}>
+              <span>{name}</span>
+              <Badge>{type}</Badge>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {data?.data.length === 0 && <p className="muted">No application is called so.</p>}
+    </>
+  );
 }

@@ -1,16 +1,23 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
+import { useQuery } from "@connectrpc/connect-query";
+import { useEffect } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import type {
   CheckAccessRequest,
   WhoAmIResponse,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { DenialReason } from "../../../src/contract/decisions/explain.js";
 import {
   createPlaceCheck,
   type PlaceRefusal,
 } from "../../../src/contract/decisions/restrictions.js";
+import { useAccess } from "../access/access.js";
 
 /** Whom a question is about, as far as it is known. */
 export interface Subject {
@@ -25,7 +32,7 @@ export interface Subject {
   readonly authorizer?: Authorizer;
 }
 
-export interface Authorizer {
+interface Authorizer {
   /** Absent where the person may not read it. */
   readonly application?: Pick<Application, "id" | "name" | "type" | "status" | "expiresAt">;
   readonly grants?: Granted;
@@ -93,4 +100,80 @@ const reasonsOfRules: readonly string[] = ["permission_missing", "no_rule_matche
 /** Whether something was denied before a rule was even tried. */
 export function isBeforeRules(reason: string | undefined): boolean {
   return reason !== undefined && !reasonsOfRules.includes(reason);
+}
+
+interface Sought {
+  readonly applicationId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** Another number with each decision: what decided may have changed since the one before. */
+  readonly decidedAt?: number;
+}
+
+interface FoundSubject {
+  readonly subject?: Subject;
+  readonly isLoading: boolean;
+  readonly error: ConnectError | null;
+  /** The permission that the person would need to see the rules. */
+  readonly missing?: string;
+}
+
+/** Looks an application or a session up, as far as the person may. */
+export function useSubject({ applicationId, sessionId, decidedAt }: Sought): FoundSubject {
+  const { may } = useAccess();
+  const mayReadApplication = may("application:read");
+  const mayReadSession = may("session:read");
+  const session = useQuery(
+    SessionService.method.getSession,
+    { id: sessionId ?? "" },
+    { enabled: sessionId !== undefined && mayReadSession },
+  );
+  const ownerId = applicationId ?? session.data?.applicationId;
+  const application = useQuery(
+    ApplicationService.method.getApplication,
+    { id: ownerId ?? "" },
+    { enabled: ownerId !== undefined && mayReadApplication },
+  );
+  const authorizerId = session.data?.limitedByAuthorizer ? session.data.authorizedBy : undefined;
+  const authorizer = useQuery(
+    ApplicationService.method.getApplication,
+    { id: authorizerId ?? "" },
+    { enabled: authorizerId !== undefined && mayReadApplication },
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each decision, and not with what comes of looking again.
+  useEffect(() => {
+    for (const query of [session, application, authorizer].filter(({ data }) => data)) {
+      void query.refetch();
+    }
+  }, [decidedAt]);
+  const missing = missingFor(sessionId !== undefined ? mayReadSession : mayReadApplication);
+  const queries = [session, application, authorizer];
+  const isLoading = queries.some((query) => query.isLoading);
+  const error = session.error ?? application.error ?? authorizer.error;
+
+  function missingFor(isAllowed: boolean): string | undefined {
+    const needed = sessionId !== undefined ? "session:read" : "application:read";
+    const isSought = sessionId !== undefined || applicationId !== undefined;
+    return isSought && !isAllowed ? needed : undefined;
+  }
+
+  const owner = application.data;
+  const grants = sessionId !== undefined ? session.data : owner;
+  return {
+    isLoading,
+    error,
+    ...(missing !== undefined && { missing }),
+    ...(grants &&
+      !isLoading && {
+        subject: {
+          grants,
+          ...(owner && { application: owner }),
+          ...(sessionId !== undefined && session.data && { session: session.data }),
+          ...(authorizerId !== undefined && {
+            authorizer: authorizer.data
+              ? { application: authorizer.data, grants: authorizer.data }
+              : {},
+          }),
+        },
+      }),
+  };
 }

@@ -1,21 +1,23 @@
-import { useMemo, useState } from "react";
+import { type ReactNode, useId, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import {
+  AccessService,
   type CheckAccessRequest,
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { useAccess } from "../access/access.js";
+import { isWholeId } from "../names/application-link.js";
 import { Page } from "../ui/page.js";
-import { isWholeId } from "../ui/whole-id.js";
-import { useFieldErrors } from "../validation/use-field-errors.js";
-import { Answer } from "./answer.js";
-import { FoundAnswer } from "./found-answer.js";
-import { KeyAnswer } from "./key-answer.js";
-import { emptyQuestion, requestOf } from "./question.js";
-import { QuestionFields } from "./question-fields.js";
+import { useFieldErrors } from "../validation/field-errors.js";
+import { Answer } from "./decision.js";
 import { subjectOfOwnKey } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
+import { FoundAnswer, KeyAnswer } from "./subject-decision.js";
 import "./why.css";
+import { create } from "@bufbuild/protobuf";
+import { useQuery } from "@connectrpc/connect-query";
+import { Field } from "../ui/fields.js";
+import type { FieldErrors } from "../validation/validate.js";
 
 /** Explains decisions: who may do what with a token, and which rule says so. */
 export default function WhyPage() {
@@ -89,4 +91,99 @@ function AnswerFor({ chosen, request }: AnswerForProps) {
         <p className="muted">Enter the id of a session, which is no key.</p>
       );
   }
+}
+
+interface QuestionFieldsProps {
+  readonly question: Question;
+  readonly errors: FieldErrors;
+  onChange(question: Question): void;
+}
+
+/** What is asked: may it do this, with this token, from there? */
+export function QuestionFields({ question, errors, onChange }: QuestionFieldsProps) {
+  const { data: known } = useQuery(AccessService.method.listPermissions, {});
+  const listId = useId();
+  const chosen = known?.data.find(({ name }) => name === question.permission);
+
+  function field(name: keyof Question, label: string, path: string, more: More = {}): ReactNode {
+    const { hint, ...attributes } = more;
+    return (
+      <Field label={label} hint={hint} errors={question[name] === "" ? [] : errors[path]}>
+        {(control) => (
+          <input
+            {...control}
+            {...attributes}
+            autoCapitalize="none"
+            autoComplete="off"
+            spellCheck={false}
+            value={question[name]}
+            onChange={({ target }) => onChange({ ...question, [name]: target.value })}
+          />
+        )}
+      </Field>
+    );
+  }
+
+  return (
+    <>
+      {field("permission", "Permission", "permission", {
+        list: listId,
+        placeholder: "token:read",
+        hint: chosen?.allows,
+      })}
+      <datalist id={listId}>
+        {known?.data.map(({ name }) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <div className="why-pair">
+        {field("tokenId", "Token id", "token.id", { placeholder: "card-4242" })}
+        {field("container", "Token container", "token.container", { placeholder: "/pci/" })}
+      </div>
+      <div className="why-pair">
+        {field("origin", "Origin", "origin", { placeholder: "https://shop.example.com" })}
+        {field("address", "Address", "address", { placeholder: "203.0.113.7" })}
+      </div>
+    </>
+  );
+}
+
+interface More {
+  readonly hint?: string | undefined;
+  readonly list?: string;
+  readonly placeholder?: string;
+}
+
+/** What the person asks, as it stands in the fields: what is empty is not said. */
+export interface Question {
+  readonly permission: string;
+  readonly tokenId: string;
+  readonly container: string;
+  readonly origin: string;
+  readonly address: string;
+}
+
+export const emptyQuestion: Question = {
+  permission: "",
+  tokenId: "",
+  container: "",
+  origin: "",
+  address: "",
+};
+
+/** The question as the service takes it, about a key. */
+export function requestOf(question: Question, key: string): CheckAccessRequest {
+  const { permission, tokenId, container, origin, address } = question;
+  const token = { ...given("id", tokenId), ...given("container", container) };
+  return create(CheckAccessRequestSchema, {
+    key,
+    permission,
+    ...(Object.keys(token).length > 0 && { token }),
+    ...given("origin", origin),
+    ...given("address", address),
+  });
+}
+
+function given<Name extends string>(name: Name, value: string): { readonly [K in Name]?: string } {
+  return (value === "" ? {} : { [name]: value }) as { readonly [K in Name]?: string };
 }

@@ -2,13 +2,16 @@ import { useQuery } from "@connectrpc/connect-query";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
-import { Field } from "../../ui/field.js";
+import { Field } from "../../ui/fields.js";
 import { errorsOfNames } from "../../validation/field-errors.js";
 import { ExpiryField } from "./expiry-field.js";
 import "./form.css";
-import { LinesField } from "./lines-field.js";
-import { TypeField } from "./type-field.js";
-import type { ApplicationForm } from "./use-application-form.js";
+import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
+import { choicesOf } from "../../../../src/contract/fields.js";
+import type { ApplicationType } from "../../../../src/contract/grants.js";
+import type { FieldErrors } from "../../validation/validate.js";
+import type { ApplicationForm } from "./application-form.js";
+import { linesIn } from "./draft.js";
 
 interface ApplicationFieldsProps {
   readonly form: ApplicationForm;
@@ -107,5 +110,73 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
         </section>
       )}
     </>
+  );
+}
+
+interface LinesFieldProps {
+  readonly label: string;
+  readonly example: string;
+  /** What the service calls it. */
+  readonly field: string;
+  readonly errors: FieldErrors;
+  readonly text: string;
+  onChange(text: string): void;
+}
+
+/** Texts, one on each line. */
+function LinesField({ label, example, field, errors, text, onChange }: LinesFieldProps) {
+  return (
+    <Field
+      label={label}
+      hint="One on each line. None means from everywhere."
+      errors={errorsOfNames(errors, field, linesIn(text))}
+    >
+      {(props) => (
+        <textarea
+          {...props}
+          rows={2}
+          spellCheck={false}
+          placeholder={example}
+          value={text}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly ApplicationType[];
+
+const uses: Readonly<Record<ApplicationType, string>> = {
+  private: "For backends that can keep a secret. It can authorize sessions.",
+  public: "For browsers and mobile apps, where everybody can read it. It can open sessions.",
+  management: "For administration.",
+};
+
+interface TypeFieldProps {
+  readonly type: ApplicationType;
+  onChange(type: ApplicationType): void;
+}
+
+/** What the key is for. */
+function TypeField({ type, onChange }: TypeFieldProps) {
+  return (
+    <fieldset className="options">
+      <legend>Type</legend>
+      {types.map((choice) => (
+        <label key={choice} className="check type-choice">
+          <input
+            type="radio"
+            name="type"
+            checked={type === choice}
+            onChange={() => onChange(choice)}
+          />
+          <span>
+            {choice} <span className="hint">{uses[choice]}</span>
+          </span>
+        </label>
+      ))}
+      <p className="hint">It cannot be changed later.</p>
+    </fieldset>
   );
 }

@@ -1,5 +1,5 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { AccessRule } from "../../../../gen/latchkey/v1/access_rule_pb.js";
+import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
+import { type AccessRule, AccessRuleSchema } from "../../../../gen/latchkey/v1/access_rule_pb.js";
 import {
   type Application,
   type CreateApplicationRequest,
@@ -8,9 +8,8 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
-import { serviceNow } from "../../access/service-time.js";
-import { type Expiry, expiryOf, noExpiry } from "./expiry.js";
-import { linesIn } from "./lines.js";
+import { serviceNow } from "../../access/service-clock.js";
+import { type Expiry, expiryOf, noExpiry } from "./expiry-field.js";
 
 /** An application as it stands in the form. */
 export interface Draft {
@@ -93,4 +92,51 @@ function fieldsOf({ type, ...draft }: Draft): SharedFields {
 function quotaIn({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
   const quota = Number(sessionQuota);
   return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
+}
+
+const fields = [
+  ...(["name", "type", "expiry", "permissions", "rules"] as const),
+  ...(["allowedOrigins", "allowedCidrs", "sessionQuota"] as const),
+] as const satisfies readonly (keyof Draft)[];
+export type DraftField = (typeof fields)[number];
+
+interface MergedDraft {
+  readonly draft: Draft;
+  /** What both have changed, in different ways. */
+  readonly contested: readonly DraftField[];
+}
+
+/**
+ * Brings together what two people made of the same application: what I have
+ * changed stays as I have it, and all else becomes what it is now.
+ */
+export function mergeDrafts(base: Draft, mine: Draft, theirs: Draft): MergedDraft {
+  const kept = changedFields(base, mine);
+  const draft = { ...theirs, ...Object.fromEntries(kept.map((field) => [field, mine[field]])) };
+  const contested = kept.filter(
+    (field) => !isSame(field, base, theirs) && !isSame(field, mine, theirs),
+  );
+  return { draft, contested };
+}
+
+export function changedFields(before: Draft, after: Draft): DraftField[] {
+  return fields.filter((field) => !isSame(field, before, after));
+}
+
+function isSame(field: DraftField, one: Draft, other: Draft): boolean {
+  if (field === "rules") {
+    return (
+      one.rules.length === other.rules.length &&
+      one.rules.every((rule, at) => equals(AccessRuleSchema, rule, other.rules[at] ?? rule))
+    );
+  }
+  return JSON.stringify(one[field]) === JSON.stringify(other[field]);
+}
+
+/** What stands on the lines of a text, without those that are empty. */
+export function linesIn(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }

@@ -10,17 +10,15 @@ import {
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
-import { serviceNow } from "../../access/service-time.js";
+import { serviceNow } from "../../access/service-clock.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
-import { Field } from "../../ui/field.js";
-import { errorsOfNames } from "../../validation/field-errors.js";
-import { useFieldErrors } from "../../validation/use-field-errors.js";
-import { CurlCommand } from "./curl-command.js";
-import { demoPermissions } from "./demo-applications.js";
+import { Field } from "../../ui/fields.js";
+import { errorsOfNames, useFieldErrors } from "../../validation/field-errors.js";
 import type { StepInFlow } from "./flow.js";
+import { demoPermissions } from "./flow.js";
 import { KeyChoice } from "./key-choice.js";
-import { Step } from "./step.js";
+import { CurlCommand, Step } from "./step.js";
 
 /** Minutes that the session is to last from now on. None leaves its end as it is. */
 const lifetimes: readonly (readonly [label: string, minutes: number | undefined])[] = [

@@ -3,11 +3,11 @@ import { useTransport } from "@connectrpc/connect-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
-import { setReached } from "../../access/reach.js";
-import { Button } from "../../ui/button.js";
-import { KeyField } from "../../ui/key-field.js";
-import { Problem } from "../../ui/problem.js";
-import { useAction } from "../../ui/use-action.js";
+import { setReached } from "../../access/reachability.js";
+import { Button } from "../../ui/buttons.js";
+import { KeyField } from "../../ui/fields.js";
+import { useAction } from "../../ui/hooks.js";
+import { Problem } from "../../ui/page.js";
 
 interface KeyChoiceProps {
   /** Which type of application the key must be of. */

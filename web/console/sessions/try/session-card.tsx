@@ -1,15 +1,15 @@
 import { Code } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
-import { Facts } from "../../ui/facts.js";
-import { Problem } from "../../ui/problem.js";
-import { TimeLeft } from "../time-left.js";
-import { SecretValue } from "./secret-value.js";
+import { Button, CopyButton } from "../../ui/buttons.js";
+import { Facts } from "../../ui/display.js";
+import { Problem } from "../../ui/page.js";
+import { TimeLeft } from "../../ui/time.js";
 
 /** The session that was opened: what came with it, and how long it lasts. */
 export function SessionCard({ session }: { readonly session: CreateSessionResponse }) {
@@ -54,5 +54,35 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
         </p>
       )}
     </section>
+  );
+}
+
+interface SecretValueProps {
+  readonly label: string;
+  readonly value: string;
+  /** What it is for. */
+  readonly use: string;
+}
+
+/** Keys begin with what they are. */
+const kindLength = "lk_ses_".length;
+
+/** A secret, which is covered until the person wants to see it. */
+function SecretValue({ label, value, use }: SecretValueProps) {
+  const [isShown, setIsShown] = useState(false);
+  return (
+    <div className="secret-value">
+      <h3>{label}</h3>
+      <p className="hint">{use}</p>
+      <code className="secret">
+        {isShown ? value : `${value.slice(0, kindLength)}${"•".repeat(24)}`}
+      </code>
+      <div className="actions">
+        <Button aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+          Show {label.toLowerCase()}
+        </Button>
+        <CopyButton text={value} label={`Copy ${label.toLowerCase()}`} />
+      </div>
+    </div>
   );
 }

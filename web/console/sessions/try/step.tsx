@@ -1,5 +1,13 @@
+import { type DescMessage, type DescMethodUnary, getOption } from "@bufbuild/protobuf";
 import { type ReactNode, useEffect, useRef } from "react";
-import { Button } from "../../ui/button.js";
+import { http } from "../../../../gen/google/api/annotations_pb.js";
+import { problemOf } from "../../../../src/contract/problem-report.js";
+import { type ProblemCode, problemCatalogue } from "../../../../src/contract/problems.js";
+import { keyHeader } from "../../../common/key-header.js";
+import { serviceUrl } from "../../access/connection.js";
+import { Button, CopyButton } from "../../ui/buttons.js";
+import { Badge } from "../../ui/display.js";
+import { Problem } from "../../ui/page.js";
 
 interface StepProps {
   readonly title: string;
@@ -38,5 +46,67 @@ export function Step({ title, story, children, next, onNext, isArrival }: StepPr
         </div>
       )}
     </section>
+  );
+}
+
+interface CurlCommandProps {
+  readonly method: DescMethodUnary<DescMessage, DescMessage>;
+  /** The name of the shell variable that holds the key. */
+  readonly keyIn: string;
+  /** What is sent, where `$NONCE` stands for the shell variable. */
+  readonly body?: object;
+}
+
+/** The same call on a command line. Secrets stay in variables. */
+export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
+  const { pattern } = getOption(method, http);
+  const verb = pattern.case?.toUpperCase();
+  const command = [
+    `curl -X ${verb} ${serviceUrl}${pattern.value}`,
+    `-H "${keyHeader}: $${keyIn}"`,
+    ...(body === undefined
+      ? []
+      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`]),
+  ].join(" \\\n  ");
+  return (
+    <div className="curl">
+      <p className="hint">The same with curl</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reached by the keyboard. */}
+      <pre tabIndex={0}>{command}</pre>
+      <CopyButton text={command} label="Copy the command" />
+      <p className="hint">
+        Read on: “Sessions” in <code>docs/api.md</code>, or{" "}
+        <a href="/docs" target="_blank" rel="noreferrer">
+          the whole contract
+        </a>
+        .
+      </p>
+    </div>
+  );
+}
+
+/** A text for the shell, which puts the nonce in. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''").replaceAll("$NONCE", `'"$NONCE"'`)}'`;
+}
+
+/** A refusal that was to be expected, with its status. Nothing where nothing was thrown. */
+export function Refusal({ of: thrown }: { readonly of: unknown }) {
+  if (thrown === undefined) {
+    return null;
+  }
+  const { code } = problemOf(thrown);
+  const known = code === undefined ? undefined : problemCatalogue[code as ProblemCode];
+  return (
+    <>
+      {known && (
+        <p>
+          <Badge tone="danger">
+            {known.status} {code}
+          </Badge>
+        </p>
+      )}
+      <Problem of={thrown} />
+    </>
   );
 }

@@ -1,0 +1,122 @@
+import { equals } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { ReactNode } from "react";
+import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import type { CredentialState } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { RuleSummary } from "../rules/grants.js";
+
+interface StateDifferenceProps {
+  readonly before: CredentialState | undefined;
+  readonly after: CredentialState | undefined;
+}
+
+/** What a credential was before and is not any more, and what it became. */
+export function StateDifference({ before, after }: StateDifferenceProps) {
+  const changed = differences(before, after);
+  const rules = ruleDifference(before, after);
+  if (changed.length === 0 && !isChange(rules)) {
+    return <p className="muted">Nothing of what it is or may do was changed.</p>;
+  }
+  return (
+    <section className="difference" aria-label="What changed">
+      <h2>What changed</h2>
+      {changed.map(([label, change]) => (
+        <Part key={label} label={label} change={change} show={(text) => <code>{text}</code>} />
+      ))}
+      {isChange(rules) && (
+        <Part label="Rules" change={rules} show={(rule) => <RuleSummary rule={rule} />} />
+      )}
+    </section>
+  );
+}
+
+interface PartProps<Value> {
+  readonly label: string;
+  readonly change: Change<Value>;
+  show(value: Value): ReactNode;
+}
+
+function Part<Value>({ label, change: { removed, added }, show }: PartProps<Value>) {
+  return (
+    <div>
+      <h3>{label}</h3>
+      <ul>
+        {removed.map((value, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown of an event never changes.
+          <li key={place} data-change="removed">
+            <span className="unseen">removed</span>
+            {show(value)}
+          </li>
+        ))}
+        {added.map((value, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown of an event never changes.
+          <li key={place} data-change="added">
+            <span className="unseen">added</span>
+            {show(value)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** What went and what came of some part of a credential. */
+interface Change<Value> {
+  readonly removed: readonly Value[];
+  readonly added: readonly Value[];
+}
+
+type State = CredentialState | undefined;
+
+const parts: readonly (readonly [label: string, read: (state: CredentialState) => string[]])[] = [
+  ["Name", ({ name }) => present(name)],
+  ["Status", ({ status }) => present(status)],
+  ["Permissions", ({ permissions }) => permissions],
+  ["Origins", ({ allowedOrigins }) => allowedOrigins],
+  ["Networks", ({ allowedCidrs }) => allowedCidrs],
+  ["Session quota", ({ sessionQuota }) => present(sessionQuota?.toString())],
+  ["End", ({ expiresAt }) => (expiresAt ? [timestampDate(expiresAt).toLocaleString()] : [])],
+];
+
+/** The parts in which two states of a credential differ. */
+function differences(
+  before: State,
+  after: State,
+): readonly (readonly [label: string, change: Change<string>])[] {
+  return parts
+    .map(([label, read]) => {
+      const change = changeOf(
+        before ? read(before) : [],
+        after ? read(after) : [],
+        (one, other) => one === other,
+      );
+      return [label, change] as const;
+    })
+    .filter(([, change]) => isChange(change));
+}
+
+/** The rules that went and came. One that was changed is among both. */
+function ruleDifference(before: State, after: State): Change<AccessRule> {
+  return changeOf(before?.rules ?? [], after?.rules ?? [], (one, other) =>
+    equals(AccessRuleSchema, one, other),
+  );
+}
+
+function isChange({ removed, added }: Change<unknown>): boolean {
+  return removed.length + added.length > 0;
+}
+
+function changeOf<Value>(
+  before: readonly Value[],
+  after: readonly Value[],
+  isSame: (one: Value, other: Value) => boolean,
+): Change<Value> {
+  return {
+    removed: before.filter((value) => !after.some((other) => isSame(value, other))),
+    added: after.filter((value) => !before.some((other) => isSame(value, other))),
+  };
+}
+
+function present(text: string | undefined): string[] {
+  return text === undefined ? [] : [text];
+}

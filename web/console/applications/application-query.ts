@@ -1,0 +1,125 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { createQueryOptions, useQuery, useTransport } from "@connectrpc/connect-query";
+import { useQueries } from "@tanstack/react-query";
+import { useSearchParams } from "wouter";
+import {
+  type Application,
+  ApplicationService,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { choicesOf } from "../../../src/contract/fields.js";
+import { isWholeId } from "../names/application-link.js";
+
+export const types = choicesOf(ListApplicationsRequestSchema.field.type);
+export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
+
+/** What the list is narrowed to. An empty text narrows nothing. */
+export interface Filters {
+  /** The beginning of a name, or an id. */
+  readonly search: string;
+  readonly type: string;
+  readonly status: string;
+}
+
+const names = ["search", "type", "status"] as const satisfies readonly (keyof Filters)[];
+export const noFilters: Filters = { search: "", type: "", status: "" };
+
+/** Filters that stand in the address of the page, so that it can be shared and opened again. */
+export function useFilters(): [Filters, (changed: Partial<Filters>) => void] {
+  const [parameters, setParameters] = useSearchParams();
+  function change(changed: Partial<Filters>): void {
+    // What is searched for comes a moment after it was typed: by then others may have been chosen.
+    setParameters((now) => parametersOf({ ...filtersIn(now), ...changed }), { replace: true });
+  }
+  return [filtersIn(parameters), change];
+}
+
+function filtersIn(parameters: URLSearchParams): Filters {
+  return {
+    search: parameters.get("search") ?? "",
+    type: oneOf(types, parameters.get("type")),
+    status: oneOf(statuses, parameters.get("status")),
+  };
+}
+
+function parametersOf(filters: Filters): Record<string, string> {
+  const given = names.filter((name) => filters[name] !== "");
+  return Object.fromEntries(given.map((name) => [name, filters[name]]));
+}
+
+function oneOf(choices: readonly string[], text: string | null): string {
+  return choices.find((choice) => choice === text) ?? "";
+}
+
+/** Filters as the service is asked for them. */
+function questionOf({
+  search,
+  type,
+  status,
+}: Filters): MessageInitShape<typeof ListApplicationsRequestSchema> {
+  return {
+    ...(isWholeId(search) && { id: [search] }),
+    ...(search !== "" && !isWholeId(search) && { namePrefix: search }),
+    ...(type !== "" && { type }),
+    ...(status !== "" && { status }),
+    order: "newest",
+  };
+}
+
+const pageSize = 100;
+const { listApplications } = ApplicationService.method;
+
+/** The first page of the applications that match, which tells how many there are. */
+export function useFirstPage(filters: Filters) {
+  return useQuery(
+    listApplications,
+    { ...questionOf(filters), size: pageSize },
+    // The rows stay while those of other filters are on their way.
+    { placeholderData: (before) => before },
+  );
+}
+
+interface ApplicationRows {
+  /** The application at a place in the list, once it is there. The first is 0. */
+  at(place: number): Application | undefined;
+  readonly isLoading: boolean;
+  readonly problem: unknown;
+}
+
+/**
+ * The applications from one place in the list to another. Pages are asked for
+ * by number: who goes far down waits for what is there, and not for all that
+ * lies between, and what has changed is asked for again only where it is seen.
+ */
+export function useApplicationRows(filters: Filters, from: number, to: number): ApplicationRows {
+  const transport = useTransport();
+  const first = useFirstPage(filters);
+  const numbers = pagesWith(from, to).filter((number) => number > 1);
+  const others = useQueries({
+    queries: numbers.map((page) =>
+      createQueryOptions(
+        listApplications,
+        { ...questionOf(filters), size: pageSize, page },
+        { transport },
+      ),
+    ),
+  });
+  const pages = new Map([
+    [1, first] as const,
+    ...numbers.map((number, at) => [number, others[at]] as const),
+  ]);
+  return {
+    at: (place) => pages.get(pageOf(place))?.data?.data[place % pageSize],
+    isLoading: [...pages.values()].some((page) => page?.isFetching),
+    problem: others.find(({ error }) => error)?.error,
+  };
+}
+
+function pageOf(place: number): number {
+  return Math.floor(place / pageSize) + 1;
+}
+
+function pagesWith(from: number, to: number): number[] {
+  const first = pageOf(from);
+  return Array.from({ length: pageOf(to) - first + 1 }, (_, at) => first + at);
+}

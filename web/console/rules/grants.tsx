@@ -1,0 +1,61 @@
+import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { Badge, Chips } from "../ui/display.js";
+import { inOrder, operatorInWords } from "./rule-list.js";
+
+interface GrantsProps {
+  readonly permissions: readonly string[];
+  readonly rules: readonly AccessRule[];
+}
+
+/** What a key may do: its permissions on everything, and its rules in the order in which they are tried. */
+export function Grants({ permissions, rules }: GrantsProps) {
+  if (permissions.length === 0 && rules.length === 0) {
+    return <p className="muted">Nothing is granted.</p>;
+  }
+  return (
+    <>
+      {permissions.length > 0 && <Chips names={permissions} />}
+      {rules.length > 0 && (
+        <ol className="rules" aria-label="Rules, in the order in which they are tried">
+          {inOrder(rules).map((rule) => (
+            <li key={rules.indexOf(rule)}>
+              <RuleSummary rule={rule} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </>
+  );
+}
+
+/** A rule in a few words. */
+export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
+  const { priority, description, container, conditions, transform, permissions } = rule;
+  return (
+    <div className="rule-summary">
+      <span className="rule-priority" title="Priority">
+        {priority}
+      </span>
+      <div>
+        {description !== undefined && <p>{description}</p>}
+        <p className="muted">
+          {container !== undefined && (
+            <>
+              in <code>{container}</code>
+            </>
+          )}
+          {conditions.map(({ attribute, operator, value }, place) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
+            <span key={place}>
+              {place > 0 && " and "}
+              {attribute} {operatorInWords(operator)} <code>{value}</code>
+            </span>
+          ))}
+          {container === undefined && conditions.length === 0 && "on everything"}
+        </p>
+        <Chips names={permissions} />
+      </div>
+      <Badge>{transform}</Badge>
+    </div>
+  );
+}
