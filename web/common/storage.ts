@@ -6,7 +6,7 @@ export interface Kept {
 }
 
 /** Browsers can be told to let pages keep nothing: then nothing is there, and nothing kept. */
-export function keptIn(kind: "localStorage" | "sessionStorage", name: string): Kept {
+export function openStorage(kind: "localStorage" | "sessionStorage", name: string): Kept {
   function attempt<T>(use: (storage: Storage) => T): T | undefined {
     try {
       return use(window[kind]);

@@ -1,11 +1,11 @@
-import { keptIn } from "./storage.js";
+import { openStorage } from "./storage.js";
 
 export const themes = ["auto", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
-const keptTheme = keptIn("localStorage", "latchkey-theme");
+const storedTheme = openStorage("localStorage", "latchkey-theme");
 /** Counts where the browser keeps nothing, too. */
-let chosen: Theme = themes.find((theme) => theme === keptTheme.read()) ?? "auto";
+let chosen: Theme = themes.find((theme) => theme === storedTheme.read()) ?? "auto";
 
 export function chosenTheme(): Theme {
   return chosen;
@@ -13,7 +13,7 @@ export function chosenTheme(): Theme {
 
 export function chooseTheme(theme: Theme): void {
   chosen = theme;
-  keptTheme.keep(theme);
+  storedTheme.keep(theme);
   applyTheme();
 }
 

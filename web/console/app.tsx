@@ -1,11 +1,11 @@
 import { Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
-import { LostNotice } from "./access/reachability.js";
-import { SignedIn } from "./access/sign-in.js";
-import { NewKeys } from "./applications/new-key.js";
+import { OfflineNotice } from "./access/reachability.js";
+import { RequireSignIn } from "./access/sign-in.js";
+import { NewKeyProvider } from "./applications/new-key.js";
 import { lazyPage } from "./lazy-page.js";
 import { home, Shell } from "./shell.js";
-import { leaveGuarded } from "./ui/leave-guard.js";
+import { guardedNavigate } from "./ui/leave-guard.js";
 import { Page } from "./ui/page.js";
 
 const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
@@ -20,10 +20,10 @@ const MePage = lazyPage(() => import("./me-page.js"));
 
 export function App() {
   return (
-    <Router base="/console" aroundNav={leaveGuarded}>
-      <LostNotice />
-      <NewKeys>
-        <SignedIn>
+    <Router base="/console" aroundNav={guardedNavigate}>
+      <OfflineNotice />
+      <NewKeyProvider>
+        <RequireSignIn>
           <Shell>
             <Suspense fallback={<p className="muted">Loading…</p>}>
               <Switch>
@@ -51,8 +51,8 @@ export function App() {
               </Switch>
             </Suspense>
           </Shell>
-        </SignedIn>
-      </NewKeys>
+        </RequireSignIn>
+      </NewKeyProvider>
     </Router>
   );
 }

@@ -1,5 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { pauseWhileAway, setReached } from "./access/reachability.js";
+import { retryDelayMs, setReachable } from "./access/reachability.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages differ in what they are given.
 type AnyPage = ComponentType<any>;
@@ -12,11 +12,11 @@ export function lazyPage<Component extends AnyPage>(
   load: Load<Component>,
 ): LazyExoticComponent<Component> {
   loads.add(load);
-  return lazy(() => loadLastingly(load));
+  return lazy(() => loadWithRetry(load));
 }
 
 /** Loads what is not there yet, so that pages can be gone to while the service is away. */
-export function loadPagesInTime(): void {
+export function preloadPages(): void {
   for (const load of loads) {
     // It is tried again when the page is wanted.
     load().catch(() => undefined);
@@ -24,7 +24,7 @@ export function loadPagesInTime(): void {
 }
 
 /** Tries until the service is there. Where it is, and has no such script, trying again is of no use. */
-async function loadLastingly<Component extends AnyPage>(load: Load<Component>) {
+async function loadWithRetry<Component extends AnyPage>(load: Load<Component>) {
   for (let isThere = false; ; ) {
     try {
       return await load();
@@ -37,9 +37,9 @@ async function loadLastingly<Component extends AnyPage>(load: Load<Component>) {
       ({ ok }) => ok,
       () => false,
     );
-    setReached(isThere);
+    setReachable(isThere);
     if (!isThere) {
-      await new Promise((resolve) => setTimeout(resolve, pauseWhileAway));
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
     }
   }
 }

@@ -2,20 +2,20 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { chooseTheme, chosenTheme, type Theme, themes } from "../common/theme.js";
 import { type Access, useAccess } from "./access/access.js";
-import { loadPagesInTime } from "./lazy-page.js";
+import { preloadPages } from "./lazy-page.js";
 import { Button } from "./ui/buttons.js";
 import { Logo } from "./ui/display.js";
-import { Mishap } from "./ui/page.js";
+import { ErrorBoundary } from "./ui/page.js";
 
 /** Milliseconds after which the first page has what it needs, and there is time for the others. */
-const firstPageTime = 2_000;
+const preloadDelayMs = 2_000;
 
 /** What stands around every page: the menu, who is signed in, and the way out. */
 export function Shell({ children }: { readonly children: ReactNode }) {
-  const main = useFocusOnNewPage();
+  const main = useFocusOnNavigation();
   const [here] = useLocation();
   useEffect(() => {
-    const timer = setTimeout(loadPagesInTime, firstPageTime);
+    const timer = setTimeout(preloadPages, preloadDelayMs);
     return () => clearTimeout(timer);
   }, []);
   return (
@@ -26,10 +26,10 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       <aside className="sidebar">
         <Logo />
         <Menu />
-        <Visitor />
+        <SignedInUser />
       </aside>
       <main id="main" ref={main} tabIndex={-1}>
-        <Mishap key={here}>{children}</Mishap>
+        <ErrorBoundary key={here}>{children}</ErrorBoundary>
       </main>
     </div>
   );
@@ -60,7 +60,7 @@ function Menu() {
   );
 }
 
-function Visitor() {
+function SignedInUser() {
   const { me, signOut } = useAccess();
   const [theme, setTheme] = useState(chosenTheme);
   return (
@@ -91,7 +91,7 @@ function Visitor() {
 }
 
 /** A person who does not see the page change has to be brought to the new one. */
-function useFocusOnNewPage() {
+function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null);
   const [here] = useLocation();
   const before = useRef(here);

@@ -1,5 +1,5 @@
 /** What Swagger UI leaves without a name or out of reach of the keyboard, and what it needs. */
-const mends: readonly (readonly [selector: string, attribute: string, value: string])[] = [
+const fixes: readonly (readonly [selector: string, attribute: string, value: string])[] = [
   [".close-modal", "aria-label", "Close"],
   [".auth-btn-wrapper .authorize[type=submit]", "aria-label", "Authorize"],
   [".auth-btn-wrapper [aria-label='Remove authorization']", "aria-label", "Logout"],
@@ -11,8 +11,8 @@ const mends: readonly (readonly [selector: string, attribute: string, value: str
 
 /** Names the controls of the viewer, whenever it shows new ones. */
 export function nameControls(place: HTMLElement): void {
-  const mendAll = () => {
-    for (const [selector, attribute, value] of mends) {
+  const applyFixes = () => {
+    for (const [selector, attribute, value] of fixes) {
       for (const element of place.querySelectorAll(selector)) {
         if (element.getAttribute(attribute) !== value) {
           element.setAttribute(attribute, value);
@@ -20,5 +20,5 @@ export function nameControls(place: HTMLElement): void {
       }
     }
   };
-  new MutationObserver(mendAll).observe(place, { childList: true, subtree: true });
+  new MutationObserver(applyFixes).observe(place, { childList: true, subtree: true });
 }

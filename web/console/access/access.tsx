@@ -3,7 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { pauseWhileAway, useReached } from "./reachability.js";
+import { retryDelayMs, useIsReachable } from "./reachability.js";
 import { serviceNow } from "./service-clock.js";
 
 /** Who the person is to the service, and what that allows. */
@@ -32,15 +32,15 @@ interface WithAccessProps {
 }
 
 /** Lets its children know who has signed in, and asks the service again now and then. */
-export function WithAccess({ first, signOut, children }: WithAccessProps) {
-  const isReached = useReached();
-  useFreshViewsAfter(!isReached);
+export function AccessProvider({ first, signOut, children }: WithAccessProps) {
+  const isReachable = useIsReachable();
+  useRefetchOnReconnect(!isReachable);
   const { data: me = first } = useQuery(
     AccessService.method.whoAmI,
     {},
     {
       initialData: first,
-      refetchInterval: ({ state }) => pauseBeforeAsking(state.data ?? first, isReached),
+      refetchInterval: ({ state }) => refetchDelayMs(state.data ?? first, isReachable),
     },
   );
   const held = new Set([...me.permissions, ...me.rules.flatMap(({ permissions }) => permissions)]);
@@ -49,16 +49,16 @@ export function WithAccess({ first, signOut, children }: WithAccessProps) {
 }
 
 /** Milliseconds after which to ask again: what a key may do can change, and a key can end. */
-function pauseBeforeAsking({ expiresAt }: WhoAmIResponse, isReached: boolean): number {
-  if (!isReached) {
-    return pauseWhileAway;
+function refetchDelayMs({ expiresAt }: WhoAmIResponse, isReachable: boolean): number {
+  if (!isReachable) {
+    return retryDelayMs;
   }
   const left = expiresAt ? timestampMs(expiresAt) - serviceNow() : Number.POSITIVE_INFINITY;
   return Math.min(Math.max(left, 0) + 1_000, 30_000);
 }
 
 /** What is shown may be old after a time without the service. */
-function useFreshViewsAfter(isLost: boolean): void {
+function useRefetchOnReconnect(isLost: boolean): void {
   const queries = useQueryClient();
   const wasLost = useRef(isLost);
   useEffect(() => {

@@ -14,20 +14,20 @@ import { useMemo } from "react";
 import { retryLost, sendKey } from "../../../src/contract/client-interceptors.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
-import { pauseWhileAway } from "./reachability.js";
-import { noteServiceTime } from "./service-clock.js";
+import { retryDelayMs } from "./reachability.js";
+import { syncServiceClock } from "./service-clock.js";
 
 export const serviceUrl = location.origin;
 
 /** After so many milliseconds a call counts as lost: a connection may be dead without a word. */
-const longestCall = 20_000;
+const callTimeoutMs = 20_000;
 
 interface ConnectionOptions {
   readonly key: string;
   /** Called when the service says that the key does not work any more. */
   readonly onKeyRefused?: () => void;
   /** Called with each call: whether it reached the service. */
-  readonly onReach?: (isReached: boolean) => void;
+  readonly onReachable?: (isReachable: boolean) => void;
 }
 
 /** Calls the service that this page came from, with the key of the person. */
@@ -36,7 +36,7 @@ export function connect({ key, ...watchers }: ConnectionOptions): Transport {
   return createConnectTransport({
     baseUrl: serviceUrl,
     useHttpGet: false,
-    defaultTimeoutMs: longestCall,
+    defaultTimeoutMs: callTimeoutMs,
     interceptors: [watchCalls(watchers), retryLost(), sendKey(options)],
   });
 }
@@ -44,14 +44,14 @@ export function connect({ key, ...watchers }: ConnectionOptions): Transport {
 type Watchers = Omit<ConnectionOptions, "key">;
 
 /** Tells what calls show of the service and of the key, streams also while they last. */
-function watchCalls({ onKeyRefused, onReach }: Watchers): Interceptor {
-  function inPlainWords(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
+function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
+  function toReportedError(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
     const error = ConnectError.from(thrown);
     if (signal.aborted && error.code === Code.Canceled) {
       return error;
     }
-    const isLost = isUnreached(error);
-    onReach?.(!isLost);
+    const isLost = isUnreachable(error);
+    onReachable?.(!isLost);
     if (error.code === Code.Unauthenticated) {
       onKeyRefused?.();
     }
@@ -61,11 +61,11 @@ function watchCalls({ onKeyRefused, onReach }: Watchers): Interceptor {
   return (next) => async (request) => {
     try {
       const answer = await next(request);
-      onReach?.(true);
-      noteServiceTime(answer.header);
+      onReachable?.(true);
+      syncServiceClock(answer.header);
       return answer.stream ? { ...answer, message: watched(answer.message, request) } : answer;
     } catch (thrown) {
-      throw inPlainWords(thrown, request);
+      throw toReportedError(thrown, request);
     }
   };
 
@@ -76,13 +76,13 @@ function watchCalls({ onKeyRefused, onReach }: Watchers): Interceptor {
     try {
       yield* messages;
     } catch (thrown) {
-      throw inPlainWords(thrown, request);
+      throw toReportedError(thrown, request);
     }
   }
 }
 
 /** Whether a call did not come through, or came to a service that cannot do its work now. */
-function isUnreached(error: ConnectError): boolean {
+function isUnreachable(error: ConnectError): boolean {
   const isGivenUp = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
   // Browsers say nothing more of a call that did not come through.
   return error.cause instanceof TypeError || error.code === Code.Unavailable || isGivenUp;
@@ -107,7 +107,7 @@ export function createQueries(): QueryClient {
         refetchOnWindowFocus: true,
         // It is asked again while the service is away, however long that is.
         retry: (_failures, thrown) => ConnectError.from(thrown).code === Code.Unavailable,
-        retryDelay: pauseWhileAway,
+        retryDelay: retryDelayMs,
         networkMode: "always",
       },
       mutations: { networkMode: "always" },

@@ -1,15 +1,15 @@
 import { useSyncExternalStore } from "react";
 
 /** Milliseconds between two tries while the service is away. */
-export const pauseWhileAway = 2_000;
+export const retryDelayMs = 2_000;
 
-let isReached = true;
+let isReachable = true;
 const listeners = new Set<() => void>();
 
 /** Tells what the last call has shown: whether the service can be reached. */
-export function setReached(now: boolean): void {
-  if (now !== isReached) {
-    isReached = now;
+export function setReachable(now: boolean): void {
+  if (now !== isReachable) {
+    isReachable = now;
     for (const listener of listeners) {
       listener();
     }
@@ -22,13 +22,13 @@ function listen(listener: () => void): () => void {
 }
 
 /** Whether the service can be reached. */
-export function useReached(): boolean {
-  return useSyncExternalStore(listen, () => isReached);
+export function useIsReachable(): boolean {
+  return useSyncExternalStore(listen, () => isReachable);
 }
 
 /** Says so where the service cannot be reached, and that the page goes on trying. */
-export function LostNotice() {
-  const reached = useReached();
+export function OfflineNotice() {
+  const reached = useIsReachable();
   return (
     <div role="status" className="lost-notice" data-shown={!reached}>
       {reached ? null : "The service cannot be reached. Trying again…"}

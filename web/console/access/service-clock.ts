@@ -4,7 +4,7 @@ const tolerance = 2_000;
 let ahead = 0;
 
 /** Notes by which time the service answered: the clock of this machine may be another one. */
-export function noteServiceTime(headers: Headers): void {
+export function syncServiceClock(headers: Headers): void {
   const told = Date.parse(headers.get("date") ?? "");
   if (!Number.isNaN(told)) {
     const difference = told - Date.now();

@@ -3,36 +3,36 @@ import { TransportProvider } from "@connectrpc/connect-query";
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { Live } from "../live/live.js";
+import { LiveProvider } from "../live/live.js";
 import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { KeyField } from "../ui/fields.js";
 import { Problem } from "../ui/page.js";
-import { WithAccess } from "./access.js";
+import { AccessProvider } from "./access.js";
 import { connect, createQueries } from "./connection.js";
-import { setReached } from "./reachability.js";
-import { type Enter, keptKey, useKeptKey } from "./stored-key.js";
+import { setReachable } from "./reachability.js";
+import { type Enter, storedKey, useStoredKey } from "./stored-key.js";
 
-const keyEnded =
+const keyRevokedNotice =
   "Your key does not work any more: it has expired, or was replaced, disabled or deleted. Sign in with another one.";
 
-interface Visit {
+interface SignInState {
   readonly me: WhoAmIResponse;
   readonly transport: Transport;
   readonly queries: QueryClient;
 }
 
 /** Shows its children to whoever has signed in, and asks others to. */
-export function SignedIn({ children }: { readonly children: ReactNode }) {
-  const [visit, setVisit] = useState<Visit>();
-  const [farewell, setFarewell] = useState<string>();
-  const present = useRef<Visit>(undefined);
+export function RequireSignIn({ children }: { readonly children: ReactNode }) {
+  const [visit, setVisit] = useState<SignInState>();
+  const [notice, setFarewell] = useState<string>();
+  const present = useRef<SignInState>(undefined);
 
   /** Answers that come late, for a visit that is over, end none that has begun since. */
-  function leave(left: Visit, reason?: string): void {
+  function leave(left: SignInState, reason?: string): void {
     if (present.current === left) {
       present.current = undefined;
-      keptKey.forget();
+      storedKey.forget();
       left.queries.clear();
       setFarewell(reason);
       setVisit(undefined);
@@ -40,27 +40,30 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
   }
 
   async function enter(key: string, isStillWanted = () => true): Promise<void> {
-    const me = await createClient(AccessService, connect({ key, onReach: setReached })).whoAmI({});
+    const me = await createClient(
+      AccessService,
+      connect({ key, onReachable: setReachable }),
+    ).whoAmI({});
     if (!isStillWanted()) {
       return;
     }
-    const onKeyRefused = () => leave(entered, keyEnded);
-    const transport = connect({ key, onReach: setReached, onKeyRefused });
-    const entered: Visit = { me, transport, queries: createQueries() };
+    const onKeyRefused = () => leave(entered, keyRevokedNotice);
+    const transport = connect({ key, onReachable: setReachable, onKeyRefused });
+    const entered: SignInState = { me, transport, queries: createQueries() };
     present.current = entered;
     setFarewell(undefined);
     setVisit(entered);
   }
 
   if (!visit) {
-    return <SignIn enter={enter} farewell={farewell} />;
+    return <SignIn enter={enter} notice={notice} />;
   }
   return (
     <TransportProvider transport={visit.transport}>
       <QueryClientProvider client={visit.queries}>
-        <WithAccess first={visit.me} signOut={() => leave(visit)}>
-          <Live>{children}</Live>
-        </WithAccess>
+        <AccessProvider first={visit.me} signOut={() => leave(visit)}>
+          <LiveProvider>{children}</LiveProvider>
+        </AccessProvider>
       </QueryClientProvider>
     </TransportProvider>
   );
@@ -69,33 +72,33 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
 interface SignInProps {
   readonly enter: Enter;
   /** Why the person is here again. */
-  readonly farewell: string | undefined;
+  readonly notice: string | undefined;
 }
 
 /** Asks for a key, or takes the one that this tab has kept. */
-function SignIn({ enter, farewell }: SignInProps) {
-  const kept = useKeptKey(enter);
+function SignIn({ enter, notice }: SignInProps) {
+  const kept = useStoredKey(enter);
   if (kept.isTried) {
     return (
-      <Front>
+      <SignInLayout>
         <p role="status">Signing in with the key that this tab has kept…</p>
         <Button onClick={kept.giveUp}>Use another key</Button>
-      </Front>
+      </SignInLayout>
     );
   }
   return (
-    <Front>
-      {farewell !== undefined && (
+    <SignInLayout>
+      {notice !== undefined && (
         <p role="alert" className="notice" data-tone="warning">
-          {farewell}
+          {notice}
         </p>
       )}
       <KeyForm enter={enter} firstProblem={kept.problem} />
-    </Front>
+    </SignInLayout>
   );
 }
 
-function Front({ children }: { readonly children: ReactNode }) {
+function SignInLayout({ children }: { readonly children: ReactNode }) {
   return (
     <main className="sign-in">
       <div className="card">
@@ -124,7 +127,7 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     try {
       await enter(key);
       if (isKept) {
-        keptKey.keep(key);
+        storedKey.keep(key);
       }
     } catch (thrown) {
       setProblem(thrown);

@@ -1,18 +1,18 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { useEffect, useState } from "react";
-import { keptIn } from "../../common/storage.js";
-import { pauseWhileAway } from "./reachability.js";
+import { openStorage } from "../../common/storage.js";
+import { retryDelayMs } from "./reachability.js";
 
 /**
  * Where the person asks for it, the key is kept for this tab alone, until it
  * is closed: never where other tabs, or a later visit, would find it.
  */
-export const keptKey = keptIn("sessionStorage", "latchkey-key");
+export const storedKey = openStorage("sessionStorage", "latchkey-key");
 
 /** Signs in with a key, unless that is not wanted any more when the service has answered. */
 export type Enter = (key: string, isStillWanted?: () => boolean) => Promise<void>;
 
-interface KeptKey {
+interface StoredKeySignIn {
   /** Whether the kept key is being tried. */
   readonly isTried: boolean;
   /** Why it did not work. */
@@ -24,8 +24,8 @@ interface KeptKey {
  * Signs in with the key that this tab has kept, if any. While the service is
  * away it is kept and tried again; a key that does not work is forgotten.
  */
-export function useKeptKey(enter: Enter): KeptKey {
-  const [isTried, setIsTried] = useState(() => keptKey.read() !== undefined);
+export function useStoredKey(enter: Enter): StoredKeySignIn {
+  const [isTried, setIsTried] = useState(() => storedKey.read() !== undefined);
   const [problem, setProblem] = useState<unknown>();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page opens.
@@ -34,11 +34,11 @@ export function useKeptKey(enter: Enter): KeptKey {
     let isOver = false;
 
     async function tryKey(): Promise<void> {
-      const kept = keptKey.read();
+      const kept = storedKey.read();
       if (kept === undefined || isOver) {
         return;
       }
-      const isStillWanted = () => !isOver && keptKey.read() === kept;
+      const isStillWanted = () => !isOver && storedKey.read() === kept;
       try {
         await enter(kept, isStillWanted);
       } catch (thrown) {
@@ -50,11 +50,11 @@ export function useKeptKey(enter: Enter): KeptKey {
 
     function settle(error: ConnectError): void {
       if (error.code === Code.Unavailable) {
-        timer = setTimeout(tryKey, pauseWhileAway);
+        timer = setTimeout(tryKey, retryDelayMs);
         return;
       }
       if (error.code === Code.Unauthenticated) {
-        keptKey.forget();
+        storedKey.forget();
       }
       setProblem(error);
       setIsTried(false);
@@ -72,7 +72,7 @@ export function useKeptKey(enter: Enter): KeptKey {
     isTried,
     problem,
     giveUp() {
-      keptKey.forget();
+      storedKey.forget();
       setIsTried(false);
     },
   };

@@ -9,7 +9,7 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { ApplicationField } from "../names/application-field.js";
-import { isWholeId } from "../names/application-link.js";
+import { isUuid } from "../names/application-link.js";
 import { Choice, Field } from "../ui/fields.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);
@@ -45,15 +45,15 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
   const isMoment = (value: string) => !Number.isNaN(Date.parse(value));
   return {
     kind: read("kind", (value) => kinds.includes(value)),
-    target: read("target", isWholeId),
-    actor: read("actor", isWholeId),
+    target: read("target", isUuid),
+    actor: read("actor", isUuid),
     since: read("since", isMoment),
     until: read("until", isMoment),
   };
 }
 
 /** The filter as the service is asked for it. */
-export function questionOf({
+export function toListRequest({
   kind,
   target,
   actor,
@@ -70,18 +70,18 @@ export function questionOf({
 }
 
 /** Whether an event that was just heard of is one that is asked for. */
-export function isWanted(event: Event, { kind, target, actor, since, until }: ActivityFilter) {
+export function matchesFilter(event: Event, { kind, target, actor, since, until }: ActivityFilter) {
   const at = event.at ? timestampMs(event.at) : 0;
   return (
     (kind === "" || event.kind === kind) &&
-    (target === "" || isParty(event.target, target)) &&
-    (actor === "" || isParty(event.actor, actor)) &&
+    (target === "" || isPrincipal(event.target, target)) &&
+    (actor === "" || isPrincipal(event.actor, actor)) &&
     (since === "" || at >= Date.parse(since)) &&
     (until === "" || at < Date.parse(until))
   );
 }
 
-function isParty(party: EventParty | undefined, id: string): boolean {
+function isPrincipal(party: EventParty | undefined, id: string): boolean {
   const wanted = id.toLowerCase();
   return [party?.applicationId, party?.sessionId, party?.keyId].includes(wanted);
 }

@@ -6,13 +6,13 @@ import { Button } from "../ui/buttons.js";
 import { Badge } from "../ui/display.js";
 import { ActivityFilterBar, noFilter, useActivityFilter } from "./activity-filter.js";
 import { EventItem } from "./event-item.js";
-import { useTrail } from "./use-events.js";
+import { useEventLog } from "./use-events.js";
 
 /** What was done in the tenant, and denied, as it happens. */
 export default function ActivityPage() {
   const { may } = useAccess();
   return may("event:read") ? (
-    <Trail />
+    <EventLog />
   ) : (
     <Page title="Activity">
       <NotAllowed permission="event:read" />
@@ -21,12 +21,12 @@ export default function ActivityPage() {
 }
 
 /** The audit trail: what matches, newest first, with what happens now on top. */
-export function Trail() {
+export function EventLog() {
   const [filter, change] = useActivityFilter();
-  const trail = useTrail(filter);
+  const trail = useEventLog(filter);
   const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage } = trail;
   return (
-    <Page title="Activity" actions={<TrailControls trail={trail} />}>
+    <Page title="Activity" actions={<LiveControls trail={trail} />}>
       <ActivityFilterBar filter={filter} onChange={change} />
       <section className="card" aria-label="What happened" aria-busy={!events}>
         <Problem of={error} />
@@ -49,7 +49,7 @@ export function Trail() {
   );
 }
 
-function TrailControls({ trail }: { readonly trail: ReturnType<typeof useTrail> }) {
+function LiveControls({ trail }: { readonly trail: ReturnType<typeof useEventLog> }) {
   const { isPaused, waiting, pause, resume } = trail;
   return isPaused ? (
     <>

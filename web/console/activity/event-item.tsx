@@ -4,7 +4,7 @@ import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_p
 import { ApplicationLink, ApplicationName } from "../names/application-link.js";
 import { Badge, Facts } from "../ui/display.js";
 import { Moment } from "../ui/time.js";
-import { StateDifference } from "./state-diff.js";
+import { StateDiff } from "./state-diff.js";
 
 /** An event in a line, which opens to all that is known of it. */
 export const EventItem = memo(function EventItem({ event }: { readonly event: Event }) {
@@ -80,9 +80,9 @@ function templateOf({ kind, actor, target }: Event): string {
 function filled(part: string, { actor, target, before, after, method, endsAt }: Event): ReactNode {
   switch (part) {
     case "{target}":
-      return <PartyName party={target} knownAs={after?.name ?? before?.name} />;
+      return <PrincipalName party={target} knownAs={after?.name ?? before?.name} />;
     case "{actor}":
-      return <PartyName party={actor} knownAs={undefined} />;
+      return <PrincipalName party={actor} knownAs={undefined} />;
     case "{method}":
       return <code>{method?.split("/").at(-1) ?? "a call"}</code>;
     case "{end}":
@@ -92,12 +92,12 @@ function filled(part: string, { actor, target, before, after, method, endsAt }: 
   }
 }
 
-interface PartyNameProps {
+interface PrincipalNameProps {
   readonly party: EventParty | undefined;
   readonly knownAs: string | undefined;
 }
 
-function PartyName({ party, knownAs }: PartyNameProps) {
+function PrincipalName({ party, knownAs }: PrincipalNameProps) {
   return party?.applicationId === undefined ? (
     (knownAs ?? "something unknown")
   ) : (
@@ -123,17 +123,17 @@ function EventDetails({ event }: { readonly event: Event }) {
   return (
     <div className="event-details">
       <Facts of={facts.filter(([, value]) => value !== undefined && value !== "")} />
-      {(before || after) && <StateDifference before={before} after={after} />}
+      {(before || after) && <StateDiff before={before} after={after} />}
     </div>
   );
 }
 
-interface PartyProps {
+interface PrincipalProps {
   readonly party: EventParty;
   readonly knownAs?: string | undefined;
 }
 
-function Party({ party: { applicationId, sessionId, keyId }, knownAs }: PartyProps) {
+function Party({ party: { applicationId, sessionId, keyId }, knownAs }: PrincipalProps) {
   return (
     <>
       {applicationId !== undefined && <ApplicationLink id={applicationId} knownAs={knownAs} />}

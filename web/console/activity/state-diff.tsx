@@ -5,15 +5,15 @@ import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/acce
 import type { CredentialState } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { RuleSummary } from "../rules/grants.js";
 
-interface StateDifferenceProps {
+interface StateDiffProps {
   readonly before: CredentialState | undefined;
   readonly after: CredentialState | undefined;
 }
 
 /** What a credential was before and is not any more, and what it became. */
-export function StateDifference({ before, after }: StateDifferenceProps) {
-  const changed = differences(before, after);
-  const rules = ruleDifference(before, after);
+export function StateDiff({ before, after }: StateDiffProps) {
+  const changed = diffFields(before, after);
+  const rules = diffRules(before, after);
   if (changed.length === 0 && !isChange(rules)) {
     return <p className="muted">Nothing of what it is or may do was changed.</p>;
   }
@@ -79,7 +79,7 @@ const parts: readonly (readonly [label: string, read: (state: CredentialState) =
 ];
 
 /** The parts in which two states of a credential differ. */
-function differences(
+function diffFields(
   before: State,
   after: State,
 ): readonly (readonly [label: string, change: Change<string>])[] {
@@ -96,7 +96,7 @@ function differences(
 }
 
 /** The rules that went and came. One that was changed is among both. */
-function ruleDifference(before: State, after: State): Change<AccessRule> {
+function diffRules(before: State, after: State): Change<AccessRule> {
   return changeOf(before?.rules ?? [], after?.rules ?? [], (one, other) =>
     equals(AccessRuleSchema, one, other),
   );

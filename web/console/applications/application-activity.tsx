@@ -20,7 +20,7 @@ interface ApplicationSessionsProps {
   readonly application: Application;
 }
 
-const mostCounted = 100;
+const pageSize = 100;
 const maxSessions = 5;
 
 /** The sessions that were opened with a public application and have not ended. */
@@ -36,7 +36,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
   const [isRevoking, setIsRevoking] = useState(false);
   const { data, error } = useQuery(
     SessionService.method.listSessions,
-    { applicationId: id, size: mostCounted },
+    { applicationId: id, size: pageSize },
     { refetchInterval: 5_000 },
   );
   const sessions = data?.data ?? [];

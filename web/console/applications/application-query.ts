@@ -8,7 +8,7 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { isWholeId } from "../names/application-link.js";
+import { isUuid } from "../names/application-link.js";
 
 export const types = choicesOf(ListApplicationsRequestSchema.field.type);
 export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
@@ -52,14 +52,14 @@ function oneOf(choices: readonly string[], text: string | null): string {
 }
 
 /** Filters as the service is asked for them. */
-function questionOf({
+function toListRequest({
   search,
   type,
   status,
 }: Filters): MessageInitShape<typeof ListApplicationsRequestSchema> {
   return {
-    ...(isWholeId(search) && { id: [search] }),
-    ...(search !== "" && !isWholeId(search) && { namePrefix: search }),
+    ...(isUuid(search) && { id: [search] }),
+    ...(search !== "" && !isUuid(search) && { namePrefix: search }),
     ...(type !== "" && { type }),
     ...(status !== "" && { status }),
     order: "newest",
@@ -73,7 +73,7 @@ const { listApplications } = ApplicationService.method;
 export function useFirstPage(filters: Filters) {
   return useQuery(
     listApplications,
-    { ...questionOf(filters), size: pageSize },
+    { ...toListRequest(filters), size: pageSize },
     // The rows stay while those of other filters are on their way.
     { placeholderData: (before) => before },
   );
@@ -99,7 +99,7 @@ export function useApplicationRows(filters: Filters, from: number, to: number): 
     queries: numbers.map((page) =>
       createQueryOptions(
         listApplications,
-        { ...questionOf(filters), size: pageSize, page },
+        { ...toListRequest(filters), size: pageSize, page },
         { transport },
       ),
     ),

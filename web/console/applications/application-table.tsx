@@ -12,7 +12,7 @@ import {
 import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { Badge } from "../ui/display.js";
-import { useMedia } from "../ui/hooks.js";
+import { useMediaQuery } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { Moment, useNow } from "../ui/time.js";
 import { type Filters, useApplicationRows } from "./application-query.js";
@@ -32,10 +32,10 @@ interface ApplicationTableProps {
 
 /** All rows by their place, of which only those in sight are in the page. */
 export function ApplicationTable({ filters, total }: ApplicationTableProps) {
-  const isNarrow = useMedia("(max-width: 820px)");
+  const isNarrow = useMediaQuery("(max-width: 820px)");
   const height = isNarrow ? cardHeight : lineHeight;
   const body = useRef<HTMLTableSectionElement>(null);
-  const top = useTopOf(body);
+  const top = useOffsetTop(body);
   const rows = useWindowVirtualizer({
     count: total,
     estimateSize: () => height,
@@ -44,8 +44,8 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows that were measured have another height now.
   useEffect(() => rows.measure(), [height]);
-  const inSight = rows.getVirtualItems();
-  const list = useApplicationRows(filters, inSight[0]?.index ?? 0, inSight.at(-1)?.index ?? 0);
+  const visible = rows.getVirtualItems();
+  const list = useApplicationRows(filters, visible[0]?.index ?? 0, visible.at(-1)?.index ?? 0);
 
   return (
     <>
@@ -66,7 +66,7 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
           </tr>
         </thead>
         <tbody ref={body} style={{ height: rows.getTotalSize() }}>
-          {inSight.map(({ index, start, size }) => {
+          {visible.map(({ index, start, size }) => {
             const application = list.at(index);
             const place = {
               index,
@@ -85,7 +85,7 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
 }
 
 /** How far an element is from the top of the page, which the height of what stands above it decides. */
-function useTopOf(element: RefObject<HTMLElement | null>): number {
+function useOffsetTop(element: RefObject<HTMLElement | null>): number {
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
     const measure = () => {

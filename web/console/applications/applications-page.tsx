@@ -8,7 +8,7 @@ import { useEffect, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { Choice, Field } from "../ui/fields.js";
-import { settlingTime } from "../ui/hooks.js";
+import { debounceMs } from "../ui/hooks.js";
 import {
   type Filters,
   noFilters,
@@ -122,7 +122,7 @@ function SearchField({ search, onChange }: SearchFieldProps) {
   useEffect(() => {
     const wanted = text.trim();
     if (wanted !== search && !isKey) {
-      const timer = setTimeout(() => onChange(wanted), settlingTime);
+      const timer = setTimeout(() => onChange(wanted), debounceMs);
       return () => clearTimeout(timer);
     }
   }, [text]);

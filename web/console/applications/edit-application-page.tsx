@@ -14,7 +14,7 @@ import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";
 import { FormFrame, useApplicationForm } from "./form/application-form.js";
-import { MergedNotice, OutdatedNotice } from "./form/conflict-notice.js";
+import { ConflictNotice, MergedNotice } from "./form/conflict-notice.js";
 import {
   type Draft,
   type DraftField,
@@ -49,7 +49,7 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
   );
   // What was seen on an earlier page may be of long ago.
   if (isFetchedAfterMount && data) {
-    return <EditApplication saved={data} onOutdated={refetch} />;
+    return <EditApplication saved={data} onConflict={refetch} />;
   }
   return error ? <Problem of={error} /> : <p className="muted">Loading…</p>;
 }
@@ -57,14 +57,14 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
 interface EditApplicationProps {
   /** The application as it is now, which others may change at any time. */
   readonly saved: Application;
-  onOutdated(): void;
+  onConflict(): void;
 }
 
 /** Changes an application, unless someone else has done so meanwhile. */
-export function EditApplication({ saved, onOutdated }: EditApplicationProps) {
+export function EditApplication({ saved, onConflict }: EditApplicationProps) {
   const { id } = saved;
   const [base, setBase] = useState(saved);
-  const [contested, setContested] = useState<readonly DraftField[]>();
+  const [conflicts, setConflicts] = useState<readonly DraftField[]>();
   const [isSaved, setIsSaved] = useState(false);
   const form = useApplicationForm({
     base: useMemo(() => draftOf(base), [base]),
@@ -78,8 +78,8 @@ export function EditApplication({ saved, onOutdated }: EditApplicationProps) {
     try {
       await applications.updateApplication(updateRequestOf(form.draft, base));
     } catch (thrown) {
-      if (isOutdated(thrown)) {
-        onOutdated();
+      if (isVersionConflict(thrown)) {
+        onConflict();
       }
       throw thrown;
     }
@@ -90,13 +90,13 @@ export function EditApplication({ saved, onOutdated }: EditApplicationProps) {
   function load(): void {
     const merged = mergeDrafts(draftOf(base), form.draft, draftOf(saved));
     form.replace(merged.draft);
-    setContested(merged.contested);
+    setConflicts(merged.conflicts);
     setBase(saved);
   }
 
   function take(field: DraftField): void {
     form.change({ [field]: draftOf(base)[field] });
-    setContested(contested?.filter((other) => other !== field));
+    setConflicts(conflicts?.filter((other) => other !== field));
   }
 
   if (isSaved) {
@@ -106,14 +106,14 @@ export function EditApplication({ saved, onOutdated }: EditApplicationProps) {
     <FormFrame
       form={form}
       saveLabel="Save"
-      wayOut={`/applications/${id}`}
+      cancelTo={`/applications/${id}`}
       isSaved={isSaved}
       save={save}
-      isToldElsewhere={isOutdated}
+      isShownElsewhere={isVersionConflict}
     >
-      {saved.version !== base.version && <OutdatedNotice onLoad={load} />}
-      {saved.version === base.version && contested && (
-        <MergedNotice contested={contested} saved={draftOf(base)} onTake={take} />
+      {saved.version !== base.version && <ConflictNotice onLoad={load} />}
+      {saved.version === base.version && conflicts && (
+        <MergedNotice conflicts={conflicts} saved={draftOf(base)} onTake={take} />
       )}
       <ApplicationFields form={form} isNew={false} />
     </FormFrame>
@@ -122,6 +122,6 @@ export function EditApplication({ saved, onOutdated }: EditApplicationProps) {
 
 const outdated: ProblemCode = "version_mismatch";
 
-function isOutdated(thrown: unknown): boolean {
+function isVersionConflict(thrown: unknown): boolean {
   return thrown !== undefined && problemOf(thrown).code === outdated;
 }

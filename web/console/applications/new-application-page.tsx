@@ -11,7 +11,7 @@ import { NotAllowed, Page } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";
 import { FormFrame, useApplicationForm } from "./form/application-form.js";
 import { createRequestOf, emptyDraft } from "./form/draft.js";
-import { useNewKeys } from "./new-key.js";
+import { useShowNewKey } from "./new-key.js";
 
 export default function NewApplicationPage() {
   const { may } = useAccess();
@@ -35,7 +35,7 @@ function NewApplication() {
   const [isSaved, setIsSaved] = useState(false);
   const [, navigate] = useLocation();
   const applications = useClient(ApplicationService);
-  const showNewKey = useNewKeys();
+  const showNewKey = useShowNewKey();
   const refresh = useRefresh();
   async function save(): Promise<void> {
     const { id, key = "" } = await applications.createApplication(createRequestOf(form.draft));
@@ -47,7 +47,7 @@ function NewApplication() {
     <FormFrame
       form={form}
       saveLabel="Create application"
-      wayOut="/applications"
+      cancelTo="/applications"
       isSaved={isSaved}
       save={save}
     >

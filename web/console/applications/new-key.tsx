@@ -19,7 +19,7 @@ interface Shown {
  * signed out at once, and would never see the new one otherwise. The key is
  * here alone, until it is stored.
  */
-export function NewKeys({ children }: { readonly children: ReactNode }) {
+export function NewKeyProvider({ children }: { readonly children: ReactNode }) {
   const [shown, setShown] = useState<Shown>();
   const [show] = useState((): ShowNewKey => (key, onStored) => setShown({ key, onStored }));
 
@@ -37,7 +37,7 @@ export function NewKeys({ children }: { readonly children: ReactNode }) {
   );
 }
 
-export function useNewKeys(): ShowNewKey {
+export function useShowNewKey(): ShowNewKey {
   return useContext(NewKeyContext);
 }
 

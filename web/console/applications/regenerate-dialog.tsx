@@ -12,7 +12,7 @@ import { Field } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
-import { useNewKeys } from "./new-key.js";
+import { useShowNewKey } from "./new-key.js";
 
 interface RegenerateDialogProps {
   readonly application: Application;
@@ -22,11 +22,15 @@ interface RegenerateDialogProps {
 /** Gives an application a new key, with or without a time in which the present one goes on working. */
 export function RegenerateDialog({ application, onClose }: RegenerateDialogProps) {
   const { id, name, version: ifMatch } = application;
-  const [overlap, setOverlap] = useState<Overlap>({ choice: "1 day", amount: "", unit: "hours" });
+  const [gracePeriod, setGracePeriod] = useState<GracePeriod>({
+    choice: "1 day",
+    amount: "",
+    unit: "hours",
+  });
   const applications = useClient(ApplicationService);
-  const showNewKey = useNewKeys();
+  const showNewKey = useShowNewKey();
   const refresh = useRefresh();
-  const length = overlapLengthOf(overlap);
+  const length = gracePeriodMs(gracePeriod);
   const request = useMemo(
     () =>
       create(RegenerateApplicationKeyRequestSchema, {
@@ -50,7 +54,7 @@ export function RegenerateDialog({ application, onClose }: RegenerateDialogProps
       act={regenerate}
       onClose={onClose}
     >
-      <OverlapField overlap={overlap} errors={errors} onChange={setOverlap} />
+      <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
       <p className="hint">Sessions that were opened with the present key live on.</p>
       <OwnKeyWarning id={id} />
     </ConfirmDialog>
@@ -74,14 +78,14 @@ const labels: Readonly<Record<Choice, string>> = {
 };
 
 /** How long the present key goes on working, as it was entered. */
-interface Overlap {
+interface GracePeriod {
   readonly choice: Choice;
   readonly amount: string;
   readonly unit: Unit;
 }
 
 /** The same in milliseconds: nothing where it ends at once, and no number where none was entered. */
-function overlapLengthOf({ choice, amount, unit }: Overlap): number | undefined {
+function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
   switch (choice) {
     case "none":
       return undefined;
@@ -92,13 +96,13 @@ function overlapLengthOf({ choice, amount, unit }: Overlap): number | undefined 
   }
 }
 
-interface OverlapFieldProps {
-  readonly overlap: Overlap;
+interface GracePeriodFieldProps {
+  readonly gracePeriod: GracePeriod;
   readonly errors: readonly string[] | undefined;
-  onChange(overlap: Overlap): void;
+  onChange(gracePeriod: GracePeriod): void;
 }
 
-function OverlapField({ overlap, errors, onChange }: OverlapFieldProps) {
+function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
     <fieldset className="options">
       <legend>The present key</legend>
@@ -107,20 +111,20 @@ function OverlapField({ overlap, errors, onChange }: OverlapFieldProps) {
           <input
             type="radio"
             name="overlap"
-            checked={overlap.choice === choice}
-            onChange={() => onChange({ ...overlap, choice })}
+            checked={gracePeriod.choice === choice}
+            onChange={() => onChange({ ...gracePeriod, choice })}
           />
           {labels[choice]}
         </label>
       ))}
-      {overlap.choice === "own" && (
-        <OwnLength overlap={overlap} errors={errors} onChange={onChange} />
+      {gracePeriod.choice === "own" && (
+        <CustomGracePeriod gracePeriod={gracePeriod} errors={errors} onChange={onChange} />
       )}
     </fieldset>
   );
 }
 
-function OwnLength({ overlap, errors, onChange }: OverlapFieldProps) {
+function CustomGracePeriod({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
     <div className="own-length">
       <Field label="How long" errors={errors}>
@@ -130,8 +134,8 @@ function OwnLength({ overlap, errors, onChange }: OverlapFieldProps) {
             type="number"
             min="1"
             required
-            value={overlap.amount}
-            onChange={({ target }) => onChange({ ...overlap, amount: target.value })}
+            value={gracePeriod.amount}
+            onChange={({ target }) => onChange({ ...gracePeriod, amount: target.value })}
           />
         )}
       </Field>
@@ -139,8 +143,8 @@ function OwnLength({ overlap, errors, onChange }: OverlapFieldProps) {
         {(props) => (
           <select
             {...props}
-            value={overlap.unit}
-            onChange={({ target }) => onChange({ ...overlap, unit: target.value as Unit })}
+            value={gracePeriod.unit}
+            onChange={({ target }) => onChange({ ...gracePeriod, unit: target.value as Unit })}
           >
             {Object.keys(units).map((unit) => (
               <option key={unit}>{unit}</option>

@@ -4,22 +4,22 @@ import { createContext, type ReactNode, useContext, useEffect, useRef, useState 
 import { useAccess } from "../access/access.js";
 import { Badge } from "../ui/display.js";
 import { type EventBatch, type FeedState, startEventFeed } from "./event-feed.js";
-import { createRefresh } from "./refresh.js";
+import { createQueryRefresher } from "./refresh.js";
 
 type Listener = (batch: EventBatch) => void;
 
-interface LiveNews {
+interface LiveState {
   readonly state: FeedState;
   readonly listeners: Set<Listener>;
 }
 
-const LiveContext = createContext<LiveNews>({ state: "off", listeners: new Set() });
+const LiveContext = createContext<LiveState>({ state: "off", listeners: new Set() });
 
 /**
  * Follows what happens in the tenant, where the key may, for all pages
  * together, and has what they show asked for again when it changes.
  */
-export function Live({ children }: { readonly children: ReactNode }) {
+export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const { me, may } = useAccess();
   const transport = useTransport();
   const queries = useQueryClient();
@@ -32,7 +32,7 @@ export function Live({ children }: { readonly children: ReactNode }) {
     if (!mayWatch) {
       return undefined;
     }
-    const refresh = createRefresh(queries, { applicationId });
+    const refresh = createQueryRefresher(queries, { applicationId });
     const stop = startEventFeed({
       transport,
       onState: setState,
@@ -60,7 +60,7 @@ export function useLiveState(): FeedState {
 }
 
 /** Calls the listener with what happens, from now on. */
-export function useEvents(listener: Listener): void {
+export function useEventListener(listener: Listener): void {
   const { listeners } = useContext(LiveContext);
   const latest = useRef(listener);
   useEffect(() => {

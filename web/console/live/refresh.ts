@@ -16,15 +16,15 @@ const sessions = createConnectQueryKey({ schema: SessionService, cardinality });
 const me = createConnectQueryKey({ schema: AccessService.method.whoAmI, cardinality });
 
 /** Has what is shown asked for again when events tell that it has changed. */
-interface Refresh {
+interface QueryRefresher {
   after(batch: EventBatch): void;
   stop(): void;
 }
 
-export function createRefresh(
+export function createQueryRefresher(
   queries: QueryClient,
   { applicationId }: Pick<WhoAmIResponse, "applicationId">,
-): Refresh {
+): QueryRefresher {
   const old = new Set<QueryKey>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -33,7 +33,7 @@ export function createRefresh(
       // What is on its way would be given up, such as the next page of a list: that can wait.
       if (queries.isFetching({ queryKey }) === 0) {
         old.delete(queryKey);
-        void queries.invalidateQueries({ queryKey, predicate: isShort });
+        void queries.invalidateQueries({ queryKey, predicate: hasFewPages });
       }
     }
     timer = old.size > 0 ? setTimeout(flush, pause) : undefined;
@@ -43,7 +43,7 @@ export function createRefresh(
     after({ events, isReset }) {
       const made = isReset
         ? [applications, sessions, me, applicationNames]
-        : events.flatMap((event) => madeOldBy(event, applicationId));
+        : events.flatMap((event) => queriesAffectedBy(event, applicationId));
       if (made.length === 0) {
         return;
       }
@@ -56,7 +56,7 @@ export function createRefresh(
   };
 }
 
-function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {
+function queriesAffectedBy({ kind, target }: Event, applicationId: string): QueryKey[] {
   const [about] = kind.split(".");
   if (about === "session") {
     return [sessions];
@@ -69,10 +69,10 @@ function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {
 }
 
 /** A list of more pages is not asked for again as a whole, which takes a call for each of them. */
-const mostPages = 5;
+const maxRefetchedPages = 5;
 
 /** Whether what was asked for may be asked for again by itself. */
-export function isShort({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
+export function hasFewPages({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
   const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
-  return pages.length <= mostPages;
+  return pages.length <= maxRefetchedPages;
 }

@@ -3,8 +3,8 @@ import { useEffect, useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
 import { Field } from "../ui/fields.js";
-import { useSettled } from "../ui/hooks.js";
-import { isWholeId, shortened, useApplicationName } from "./application-link.js";
+import { useDebounced } from "../ui/hooks.js";
+import { isUuid, shortId, useApplicationName } from "./application-link.js";
 
 interface ApplicationFieldProps {
   readonly label: string;
@@ -16,7 +16,7 @@ interface ApplicationFieldProps {
   onChange(id: string): void;
 }
 
-const mostOffered = 10;
+const maxSuggestions = 10;
 
 /** Takes an application by its name, as it is typed, or by its whole id. */
 export function ApplicationField({ label, value, hint, type, onChange }: ApplicationFieldProps) {
@@ -24,14 +24,14 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
   const chosen = value === "" ? "" : name ? labelOf({ id: value, name }) : value;
   const [text, setText] = useState(chosen);
   const listId = useId();
-  const offered = useOffered(text === chosen ? "" : text, type);
+  const suggestions = useSuggestions(text === chosen ? "" : text, type);
   useEffect(() => setText(chosen), [chosen]);
 
   function take(typed: string): void {
     setText(typed);
-    const match = offered.find((application) => labelOf(application) === typed);
+    const match = suggestions.find((application) => labelOf(application) === typed);
     const id = match?.id ?? typed.trim();
-    if (id === "" || isWholeId(id)) {
+    if (id === "" || isUuid(id)) {
       onChange(id);
     }
   }
@@ -52,7 +52,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
             onChange={({ target }) => take(target.value)}
           />
           <datalist id={listId}>
-            {offered.map((application) => (
+            {suggestions.map((application) => (
               <option key={application.id} value={labelOf(application)} />
             ))}
           </datalist>
@@ -63,15 +63,15 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
 }
 
 function labelOf({ id, name }: { readonly id: string; readonly name: string }): string {
-  return `${name} (${shortened(id)})`;
+  return `${name} (${shortId(id)})`;
 }
 
-function useOffered(text: string, type: string | undefined) {
+function useSuggestions(text: string, type: string | undefined) {
   const { may } = useAccess();
-  const namePrefix = useSettled(text.replace(/ \(….*$/, "").trim());
+  const namePrefix = useDebounced(text.replace(/ \(….*$/, "").trim());
   const { data } = useQuery(
     ApplicationService.method.listApplications,
-    { size: mostOffered, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },
+    { size: maxSuggestions, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },
     { enabled: may("application:read"), staleTime: 30_000, placeholderData: (before) => before },
   );
   return data?.data ?? [];

@@ -14,7 +14,7 @@ interface ApplicationNameProps {
 /** The name of an application, or its id where it has none any more. */
 export function ApplicationName({ id, knownAs }: ApplicationNameProps) {
   const name = useApplicationName(id) ?? knownAs;
-  return name === undefined ? <code title={id}>{shortened(id)}</code> : <b>{name}</b>;
+  return name === undefined ? <code title={id}>{shortId(id)}</code> : <b>{name}</b>;
 }
 
 /** The name of an application with the way to its page. */
@@ -28,7 +28,7 @@ export function ApplicationLink({ id, knownAs }: ApplicationNameProps) {
 }
 
 /** Enough of an id to tell it from others: its end, as the beginning is a time. */
-export function shortened(id: string): string {
+export function shortId(id: string): string {
   return `…${id.slice(-8)}`;
 }
 
@@ -38,7 +38,7 @@ export const applicationNames = ["application-name"] as const;
 /** How many applications a call can ask for. */
 const most = 100;
 
-const batches = new WeakMap<Transport, Batch<string>>();
+const loaders = new WeakMap<Transport, BatchLoader<string>>();
 
 /**
  * The name of an application: `null` where there is none with this id, or the
@@ -51,16 +51,16 @@ export function useApplicationName(id: string | undefined): string | null | unde
   const isAsked = id !== undefined && may("application:read");
   const { data } = useQuery({
     queryKey: [...applicationNames, id],
-    queryFn: async () => (await batchOf(transport).get(id as string)) ?? null,
+    queryFn: async () => (await loaderFor(transport).get(id as string)) ?? null,
     enabled: isAsked,
     staleTime: 60_000,
   });
   return isAsked ? data : null;
 }
 
-function batchOf(transport: Transport): Batch<string> {
-  const found = batches.get(transport) ?? createBatch(most, readNames(transport));
-  batches.set(transport, found);
+function loaderFor(transport: Transport): BatchLoader<string> {
+  const found = loaders.get(transport) ?? createBatchLoader(most, readNames(transport));
+  loaders.set(transport, found);
   return found;
 }
 
@@ -73,7 +73,7 @@ function readNames(transport: Transport) {
 }
 
 /** Gets values by id, and asks for those together that are wanted at once. */
-interface Batch<Value> {
+interface BatchLoader<Value> {
   get(id: string): Promise<Value | undefined>;
 }
 
@@ -82,7 +82,7 @@ type Load<Value> = (ids: readonly string[]) => Promise<ReadonlyMap<string, Value
 /** Milliseconds in which what is asked for counts as asked for at once. */
 const moment = 5;
 
-function createBatch<Value>(most: number, load: Load<Value>): Batch<Value> {
+function createBatchLoader<Value>(most: number, load: Load<Value>): BatchLoader<Value> {
   let wanted = new Set<string>();
   let loading: Promise<ReadonlyMap<string, Value>> | undefined;
 
@@ -91,12 +91,12 @@ function createBatch<Value>(most: number, load: Load<Value>): Batch<Value> {
     const ids = wanted;
     await new Promise((resolve) => setTimeout(resolve, moment));
     if (wanted === ids) {
-      startAnew();
+      startNextBatch();
     }
     return load([...ids]);
   }
 
-  function startAnew(): void {
+  function startNextBatch(): void {
     wanted = new Set();
     loading = undefined;
   }
@@ -104,7 +104,7 @@ function createBatch<Value>(most: number, load: Load<Value>): Batch<Value> {
   return {
     async get(id) {
       if (wanted.size >= most) {
-        startAnew();
+        startNextBatch();
       }
       wanted.add(id);
       loading ??= begin();
@@ -113,9 +113,9 @@ function createBatch<Value>(most: number, load: Load<Value>): Batch<Value> {
   };
 }
 
-const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Whether a text is an id. What is none may be a key, and must not come into the address of a page. */
-export function isWholeId(text: string): boolean {
-  return wholeId.test(text);
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
 }

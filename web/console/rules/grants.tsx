@@ -1,6 +1,6 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Badge, Chips } from "../ui/display.js";
-import { inOrder, operatorInWords } from "./rule-list.js";
+import { operatorInWords, sortByPriority } from "./rule-list.js";
 
 interface GrantsProps {
   readonly permissions: readonly string[];
@@ -17,7 +17,7 @@ export function Grants({ permissions, rules }: GrantsProps) {
       {permissions.length > 0 && <Chips names={permissions} />}
       {rules.length > 0 && (
         <ol className="rules" aria-label="Rules, in the order in which they are tried">
-          {inOrder(rules).map((rule) => (
+          {sortByPriority(rules).map((rule) => (
             <li key={rules.indexOf(rule)}>
               <RuleSummary rule={rule} />
             </li>

@@ -32,9 +32,9 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
   const [news, setNews] = useState("");
   const input = useRef<HTMLInputElement>(null);
   const listId = useId();
-  const sought = draft.trim().toLowerCase();
-  const offered = isOpen
-    ? suggestions.filter((name) => name.includes(sought) && !value.includes(name))
+  const reference = draft.trim().toLowerCase();
+  const matches = isOpen
+    ? suggestions.filter((name) => name.includes(reference) && !value.includes(name))
     : [];
 
   function write(text: string): void {
@@ -66,9 +66,9 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
 
   function move(step: 1 | -1): void {
     setIsOpen(true);
-    const before = active === undefined ? -1 : offered.indexOf(active);
-    const next = before === -1 && step === -1 ? offered.length - 1 : before + step;
-    setActive(offered[(next + offered.length) % offered.length]);
+    const before = active === undefined ? -1 : matches.indexOf(active);
+    const next = before === -1 && step === -1 ? matches.length - 1 : before + step;
+    setActive(matches[(next + matches.length) % matches.length]);
   }
 
   function press(event: KeyboardEvent): void {
@@ -131,8 +131,8 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
           ref={input}
           role="combobox"
           aria-autocomplete="list"
-          aria-expanded={offered.length > 0}
-          aria-controls={offered.length > 0 ? listId : undefined}
+          aria-expanded={matches.length > 0}
+          aria-controls={matches.length > 0 ? listId : undefined}
           aria-activedescendant={active === undefined ? undefined : `${listId}-${active}`}
           autoComplete="off"
           autoCapitalize="none"
@@ -148,9 +148,9 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
             add(draft);
           }}
         />
-        {offered.length > 0 && (
+        {matches.length > 0 && (
           <div id={listId} role="listbox" aria-label="Suggestions" className="names-offered">
-            {offered.map((name) => (
+            {matches.map((name) => (
               <div
                 key={name}
                 id={`${listId}-${name}`}

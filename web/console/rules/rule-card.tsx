@@ -31,7 +31,7 @@ export function RuleCard(props: RuleCardProps) {
   const [isOpen, setIsOpen] = useState(isNew);
   const sortable = useSortable({ id });
   const card = useRef<HTMLFieldSetElement>(null);
-  const told = useToldErrors(props.errors, isNew, card);
+  const visible = useVisibleErrors(props.errors, isNew, card);
   const bodyId = useId();
 
   useEffect(() => {
@@ -53,8 +53,8 @@ export function RuleCard(props: RuleCardProps) {
         ref={card}
         className="rule-card"
         aria-label={`Rule ${place}`}
-        onChange={told.visit}
-        onBlur={told.visit}
+        onChange={visible.visit}
+        onBlur={visible.visit}
       >
         <div className="rule-line">
           <button
@@ -75,7 +75,7 @@ export function RuleCard(props: RuleCardProps) {
             </span>
           </div>
           <Badge>{rule.transform}</Badge>
-          <ProblemCount errors={told.errors} />
+          <ProblemCount errors={visible.errors} />
           <Button
             tone="quiet"
             aria-expanded={isOpen}
@@ -89,12 +89,14 @@ export function RuleCard(props: RuleCardProps) {
         <div id={bodyId} className="rule-body" hidden={!isOpen}>
           {isOpen && (
             <>
-              {told.errors[""] && <p className="field-error">{told.errors[""].join(" · ")}</p>}
-              <RuleFields {...props} errors={told.errors} />
+              {visible.errors[""] && (
+                <p className="field-error">{visible.errors[""].join(" · ")}</p>
+              )}
+              <RuleFields {...props} errors={visible.errors} />
               <div className="rule-footer" data-field="priority">
                 <PriorityInput
                   value={rule.priority}
-                  errors={told.errors.priority}
+                  errors={visible.errors.priority}
                   onChange={(priority) => onChange({ priority })}
                 />
                 <div className="actions">
@@ -160,7 +162,7 @@ function PriorityInput({ value, errors, onChange }: PriorityInputProps) {
   );
 }
 
-interface ToldErrors {
+interface VisibleErrors {
   /** What is wrong with what the person has been at. */
   readonly errors: FieldErrors;
   /** Called when something happens in a field. */
@@ -171,26 +173,27 @@ interface ToldErrors {
  * Keeps back what is wrong with fields of a new rule that the person has not
  * come to yet, until the form is sent.
  */
-function useToldErrors(
+function useVisibleErrors(
   all: FieldErrors,
   isNew: boolean,
   inForm: RefObject<HTMLElement | null>,
-): ToldErrors {
+): VisibleErrors {
   const [visited, setVisited] = useState<readonly string[]>([]);
-  const [isAllTold, setIsAllTold] = useState(!isNew);
+  const [showsAll, setShowsAll] = useState(!isNew);
 
   useEffect(() => {
     const form = inForm.current?.closest("form");
-    const tellAll = () => setIsAllTold(true);
-    form?.addEventListener("submit", tellAll);
-    return () => form?.removeEventListener("submit", tellAll);
+    const showAll = () => setShowsAll(true);
+    form?.addEventListener("submit", showAll);
+    return () => form?.removeEventListener("submit", showAll);
   }, [inForm]);
 
   // What stands in a list of names was entered.
-  const isTold = (field: string) => field === "" || field.endsWith("]") || visited.includes(field);
-  const told = Object.entries(all).filter(([field]) => isAllTold || isTold(field));
+  const isVisible = (field: string) =>
+    field === "" || field.endsWith("]") || visited.includes(field);
+  const visible = Object.entries(all).filter(([field]) => showsAll || isVisible(field));
   return {
-    errors: Object.fromEntries(told),
+    errors: Object.fromEntries(visible),
     visit({ type, target }) {
       const field = (target as Element).closest<HTMLElement>("[data-field]")?.dataset.field;
       // A name that is being written is not in its list yet.

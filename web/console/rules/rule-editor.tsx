@@ -23,11 +23,11 @@ import type { FieldErrors } from "../validation/validate.js";
 import { RuleCard } from "./rule-card.js";
 import {
   duplicateOf,
-  inOrder,
   nameOfRule,
   newRule,
   type RuleKind,
   renumbered,
+  sortByPriority,
 } from "./rule-list.js";
 import "./rules.css";
 
@@ -46,7 +46,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
   const ids = useRuleIds();
   const [added, setAdded] = useState<readonly string[]>([]);
   const addButton = useRef<HTMLButtonElement>(null);
-  const shown = inOrder(rules);
+  const shown = sortByPriority(rules);
   const shownIds = shown.map(ids.of);
 
   function add(rule: AccessRule): void {
@@ -75,10 +75,10 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
           useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
         )}
         collisionDetection={closestCenter}
-        modifiers={[upAndDown]}
+        modifiers={[verticalOnly]}
         onDragEnd={move}
         accessibility={{
-          announcements: announceMoves(shownIds, (id) => nameIn(shown, shownIds, String(id))),
+          announcements: announceMoves(shownIds, (id) => describeRule(shown, shownIds, String(id))),
           screenReaderInstructions: { draggable: moveInstructions },
         }}
       >
@@ -122,9 +122,9 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
   );
 }
 
-const upAndDown: Modifier = ({ transform }) => ({ ...transform, x: 0 });
+const verticalOnly: Modifier = ({ transform }) => ({ ...transform, x: 0 });
 
-function nameIn(rules: readonly AccessRule[], ids: readonly string[], id: string): string {
+function describeRule(rules: readonly AccessRule[], ids: readonly string[], id: string): string {
   const rule = rules[ids.indexOf(id)];
   return rule ? `rule “${nameOfRule(rule)}”` : "the rule";
 }

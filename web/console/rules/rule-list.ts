@@ -16,7 +16,7 @@ export const attributes = choicesOf(AccessRuleConditionSchema.field.attribute);
 export const operators = choicesOf(AccessRuleConditionSchema.field.operator);
 
 /** The rules in the order in which they are tried. */
-export function inOrder(rules: readonly AccessRule[]): AccessRule[] {
+export function sortByPriority(rules: readonly AccessRule[]): AccessRule[] {
   return inOrderOfTrying(rules).map(({ place }) => rules[place] as AccessRule);
 }
 

@@ -3,8 +3,8 @@ import { keepPreviousData } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useLiveState } from "../live/live.js";
-import { isShort } from "../live/refresh.js";
-import { ApplicationLink, shortened } from "../names/application-link.js";
+import { hasFewPages } from "../live/refresh.js";
+import { ApplicationLink, shortId } from "../names/application-link.js";
 import { Button } from "../ui/buttons.js";
 import { Problem } from "../ui/page.js";
 import { Moment, TimeLeft } from "../ui/time.js";
@@ -23,7 +23,7 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   const { sessions, error, hasNextPage, isPlaceholderData, isFetchingNextPage, fetchNextPage } =
     useSessions(filter);
   const list = JSON.stringify([filter, isPlaceholderData]);
-  const shown = useLeaving(sessions ?? none, hasNextPage, list);
+  const shown = useRecentlyEnded(sessions ?? none, hasNextPage, list);
   return (
     <section className="card" aria-label="Open sessions" aria-busy={sessions === undefined}>
       <Problem of={error} />
@@ -42,8 +42,8 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
             </tr>
           </thead>
           <tbody>
-            {shown.map(({ session, isLeaving }) => (
-              <SessionRow key={session.id} session={session} isLeaving={isLeaving} open={open} />
+            {shown.map(({ session, isEnded }) => (
+              <SessionRow key={session.id} session={session} isEnded={isEnded} open={open} />
             ))}
           </tbody>
         </table>
@@ -61,28 +61,28 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
 
 interface SessionRowProps {
   readonly session: Session;
-  readonly isLeaving: boolean;
+  readonly isEnded: boolean;
   open(id: string): void;
 }
 
-function SessionRow({ session, isLeaving, open }: SessionRowProps) {
+function SessionRow({ session, isEnded, open }: SessionRowProps) {
   const { id, applicationId, state, createdAt, expiresAt } = session;
   return (
-    <tr data-leaving={isLeaving}>
+    <tr data-leaving={isEnded}>
       <td>
         <ApplicationLink id={applicationId} />
         <br />
         <button type="button" className="link" title={id} onClick={() => open(id)}>
-          <code>{shortened(id)}</code>
+          <code>{shortId(id)}</code>
         </button>
       </td>
       <td>
-        <StateBadge state={isLeaving ? "ended" : state} />
+        <StateBadge state={isEnded ? "ended" : state} />
       </td>
       <td className="when-wide">
         <Moment at={createdAt} />
       </td>
-      <td>{isLeaving ? "ended" : <TimeLeft until={expiresAt} />}</td>
+      <td>{isEnded ? "ended" : <TimeLeft until={expiresAt} />}</td>
     </tr>
   );
 }
@@ -100,35 +100,35 @@ function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear"
 }
 
 /** Milliseconds for which a session that has ended is still shown. */
-const farewell = 1_200;
+const endedDisplayMs = 1_200;
 
 interface ShownSession {
   readonly session: Session;
-  readonly isLeaving: boolean;
+  readonly isEnded: boolean;
 }
 
 /** Sessions as they are, and for a moment those that have just ended, in their places. */
-function useLeaving(
+function useRecentlyEnded(
   sessions: readonly Session[],
   hasMore: boolean,
   list: string,
 ): readonly ShownSession[] {
   const [before, setBefore] = useState({ sessions, list });
-  const [leaving, setLeaving] = useState<readonly Session[]>([]);
+  const [ended, setEnded] = useState<readonly Session[]>([]);
 
   if (before.sessions !== sessions || before.list !== list) {
     setBefore({ sessions, list });
-    setLeaving(before.list === list ? endedOf(before.sessions, sessions, hasMore) : []);
+    setEnded(before.list === list ? endedOf(before.sessions, sessions, hasMore) : []);
   }
 
   useEffect(() => {
-    const timer = leaving.length > 0 ? setTimeout(() => setLeaving([]), farewell) : undefined;
+    const timer = ended.length > 0 ? setTimeout(() => setEnded([]), endedDisplayMs) : undefined;
     return () => clearTimeout(timer);
-  }, [leaving]);
+  }, [ended]);
 
   return [
-    ...sessions.map((session) => ({ session, isLeaving: false })),
-    ...leaving.map((session) => ({ session, isLeaving: true })),
+    ...sessions.map((session) => ({ session, isEnded: false })),
+    ...ended.map((session) => ({ session, isEnded: true })),
   ].toSorted((one, other) => (one.session.id < other.session.id ? 1 : -1));
 }
 
@@ -169,7 +169,7 @@ function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
-      refetchInterval: (query) => isShort(query) && pause,
+      refetchInterval: (query) => hasFewPages(query) && pause,
       placeholderData: keepPreviousData,
     },
   );

@@ -34,7 +34,7 @@ export default function SessionsPage() {
 
 function OpenSessions() {
   const { may } = useAccess();
-  const [place, change] = useSessionPlace();
+  const [place, change] = useSessionParams();
   const [isRevoking, setIsRevoking] = useState(false);
   const { application, authorizer, state, session } = place;
   return (
@@ -87,7 +87,7 @@ const names = ["application", "authorizer", "state", "session"] as const;
 type Place = Readonly<Record<(typeof names)[number], string>>;
 
 /** Which sessions are listed, and which one is open, as the address of the page says. */
-export function useSessionPlace(): readonly [Place, (changed: Partial<Place>) => void] {
+export function useSessionParams(): readonly [Place, (changed: Partial<Place>) => void] {
   const [parameters, setParameters] = useSearchParams();
   const place = Object.fromEntries(
     names.map((name) => [name, parameters.get(name) ?? ""]),

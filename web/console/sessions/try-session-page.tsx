@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { Page, Problem } from "../ui/page.js";
 import { AuthorizeStep } from "./try/authorize-step.js";
-import { removeDemoApplications, type StepInFlow, steps, useFlow } from "./try/flow.js";
+import { removeDemoApplications, type StepViewProps, steps, useFlow } from "./try/flow.js";
 import { SessionCard } from "./try/session-card.js";
-import { OnceStep, OpenStep, TooEarlyStep, UseStep } from "./try/steps.js";
+import { NonceReuseStep, OpenStep, UnauthorizedStep, UseStep } from "./try/steps.js";
 import "./sessions.css";
 import "./try/try.css";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
@@ -11,7 +11,7 @@ import { useClient } from "../access/connection.js";
 import { Button } from "../ui/buttons.js";
 import { useAction } from "../ui/hooks.js";
 
-const views = [OpenStep, TooEarlyStep, AuthorizeStep, UseStep, OnceStep];
+const views = [OpenStep, UnauthorizedStep, AuthorizeStep, UseStep, NonceReuseStep];
 
 /** The way of a session, step by step, with real calls. */
 export default function TrySessionPage() {
@@ -23,7 +23,7 @@ export default function TrySessionPage() {
   return (
     <Page
       title="Try a session"
-      actions={(demo || session) && <Finish flow={flow} change={change} />}
+      actions={(demo || session) && <ResetButton flow={flow} change={change} />}
     >
       <Stepper step={flow.step} />
       <div className="try">
@@ -60,7 +60,7 @@ export function Stepper({ step }: { readonly step: number }) {
 }
 
 /** Starts again, without what was made on the way. */
-export function Finish({ flow, change }: Pick<StepInFlow, "flow" | "change">) {
+export function ResetButton({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   const applications = useClient(ApplicationService);
   const { run, isBusy, problem } = useAction(async () => {
     if (flow.demo) {

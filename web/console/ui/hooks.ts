@@ -30,7 +30,7 @@ export function useAction(act: () => Promise<void>): Action {
 }
 
 /** Whether a media query holds now. */
-export function useMedia(query: string): boolean {
+export function useMediaQuery(query: string): boolean {
   return useSyncExternalStore(
     (listener) => {
       const list = matchMedia(query);
@@ -48,14 +48,14 @@ export function useRefresh(): () => void {
 }
 
 /** How long nothing is typed before it is asked about, in milliseconds. */
-export const settlingTime = 250;
+export const debounceMs = 250;
 
 /** A value when it has not changed for a moment, so that not every letter is asked about. */
-export function useSettled<T>(value: T): T {
-  const [settled, setSettled] = useState(value);
+export function useDebounced<T>(value: T): T {
+  const [debounced, setDebounced] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), settlingTime);
+    const timer = setTimeout(() => setDebounced(value), debounceMs);
     return () => clearTimeout(timer);
   }, [value]);
-  return settled;
+  return debounced;
 }

@@ -18,7 +18,7 @@ interface Guard {
 let guard: Guard | undefined;
 
 /** For the router: takes people elsewhere, after they were asked where something would be lost. */
-export const leaveGuarded: AroundNavHandler = (navigate, to, options) => {
+export const guardedNavigate: AroundNavHandler = (navigate, to, options) => {
   const leave = () => navigate(to, options);
   if (guard) {
     guard.ask(leave);

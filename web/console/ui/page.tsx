@@ -63,15 +63,15 @@ export function Problem({ of: thrown }: { readonly of: unknown }) {
   );
 }
 
-interface MishapState {
+interface ErrorBoundaryState {
   readonly hasFailed: boolean;
 }
 
 /** Stands in for a page that could not be shown, so that the rest stays. Give it another key for another page. */
-export class Mishap extends Component<{ readonly children: ReactNode }, MishapState> {
-  override state: MishapState = { hasFailed: false };
+export class ErrorBoundary extends Component<{ readonly children: ReactNode }, ErrorBoundaryState> {
+  override state: ErrorBoundaryState = { hasFailed: false };
 
-  static getDerivedStateFromError(): MishapState {
+  static getDerivedStateFromError(): ErrorBoundaryState {
     return { hasFailed: true };
   }
 

@@ -40,7 +40,7 @@ export function Moment({
 }
 
 /** Seconds that are left, by when it is time to hurry. */
-const isShort = 30;
+const hasFewPages = 30;
 const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
@@ -58,7 +58,7 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
       className="time-left"
       dateTime={date.toISOString()}
       title={date.toLocaleString()}
-      data-short={seconds <= isShort}
+      data-short={seconds <= hasFewPages}
     >
       {seconds > 0 ? duration(seconds) : "ended"}
     </time>

@@ -16,10 +16,10 @@ import { isOwnPermission } from "../../../src/contract/methods.js";
 import { RuleSummary } from "../rules/grants.js";
 import { Badge } from "../ui/display.js";
 import { useNow } from "../ui/time.js";
-import { Sample } from "./sample-token.js";
-import { isBeforeRules, refusalOf, type Subject } from "./subject.js";
+import { SampleToken } from "./sample-token.js";
+import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.js";
 
-interface AnswerProps {
+interface DecisionDetailsProps {
   readonly request: CheckAccessRequest;
   readonly subject: Subject;
   /** What the service says of the key, which then counts. */
@@ -27,7 +27,7 @@ interface AnswerProps {
 }
 
 /** What comes of a question, and how. */
-export function Answer({ request, subject, told }: AnswerProps) {
+export function DecisionDetails({ request, subject, told }: DecisionDetailsProps) {
   const now = useNow();
   const { permission, token } = request;
   const ownPermission = isOwnPermission(permission);
@@ -35,17 +35,17 @@ export function Answer({ request, subject, told }: AnswerProps) {
   const own = explainRules(subject.grants, asked);
   const limits = subject.authorizer?.grants;
   const byAuthorizer = limits && explainRules(limits, asked);
-  const refusal = refusalOf(subject, request, now);
+  const refusal = denialBeforeRules(subject, request, now);
   const decisions = { own: own.decision, byAuthorizer: byAuthorizer?.decision };
-  const judgement = told ?? foresee(subject, request, decisions, refusal);
+  const decision = told ?? previewDecision(subject, request, decisions, refusal);
   return (
     <>
       <SubjectName subject={subject} />
-      <Verdict judgement={judgement} />
+      <DecisionSummary decision={decision} />
       {!told && <Caveats subject={subject} />}
       <section className="card" aria-label="How it comes about">
         <h3>How it comes about</h3>
-        {isBeforeRules(judgement.reason) && (
+        {isDeniedBeforeRules(decision.reason) && (
           <p className="muted">
             The rules are not even tried. If the key were let in, it would go on so:
           </p>
@@ -62,7 +62,7 @@ export function Answer({ request, subject, told }: AnswerProps) {
           </>
         )}
       </section>
-      <ShownSample judgement={judgement} />
+      <SampleForDecision decision={decision} />
     </>
   );
 }
@@ -79,8 +79,8 @@ function SubjectName({ subject: { application, session } }: { readonly subject: 
 }
 
 /** How much of a token the judgement shows. */
-export function ShownSample({ judgement }: { readonly judgement: Judgement }) {
-  return <Sample transform={judgement.allowed ? judgement.transform : undefined} />;
+export function SampleForDecision({ decision }: { readonly decision: AccessDecision }) {
+  return <SampleToken transform={decision.allowed ? decision.transform : undefined} />;
 }
 
 /** What cannot be told without the key. */
@@ -104,7 +104,7 @@ function Caveats({ subject: { application, authorizer } }: { readonly subject: S
 }
 
 /** What was decided, by the service or as it would. */
-type Judgement = Pick<CheckAccessResponse, "allowed"> & {
+type AccessDecision = Pick<CheckAccessResponse, "allowed"> & {
   readonly transform?: string | undefined;
   readonly decidedBy?: DecidedBy | undefined;
   readonly reason?: string | undefined;
@@ -118,8 +118,8 @@ interface DecidedBy {
 }
 
 /** What was decided, in a sentence. */
-export function Verdict({ judgement }: { readonly judgement: Judgement }) {
-  const { allowed, transform, decidedBy, reason = "", detail, limitedBy } = judgement;
+export function DecisionSummary({ decision }: { readonly decision: AccessDecision }) {
+  const { allowed, transform, decidedBy, reason = "", detail, limitedBy } = decision;
   return (
     <div role="status" className="notice" data-tone={allowed ? "good" : "danger"}>
       <p>
@@ -191,12 +191,12 @@ interface Decisions {
 }
 
 /** What the service would say of a key of the subject, in its words. */
-function foresee(
+function previewDecision(
   { application, session, authorizer }: Subject,
   request: CheckAccessRequest,
   { own, byAuthorizer }: Decisions,
   refusal: DenialReason | undefined,
-): Judgement {
+): AccessDecision {
   const met = byAuthorizer && stricterOf(own, byAuthorizer);
   const decision = met?.decision ?? own;
   const reason = refusal ?? (decision.allowed ? undefined : decision.reason);

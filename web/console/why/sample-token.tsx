@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Field } from "../ui/fields.js";
 
 /** How a decision shows the data of a token, tried on a value that can be changed. */
-export function Sample({ transform }: { readonly transform: string | undefined }) {
+export function SampleToken({ transform }: { readonly transform: string | undefined }) {
   const [plain, setPlain] = useState("4242 4242 4242 4242");
   const [mask, setMask] = useState("•••• 4242");
   const shown = transform === undefined ? "" : shownOf(transform, plain, mask);

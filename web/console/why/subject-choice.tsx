@@ -5,7 +5,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { useAccess } from "../access/access.js";
 import { Badge } from "../ui/display.js";
 import { Field, KeyField } from "../ui/fields.js";
-import { useSettled } from "../ui/hooks.js";
+import { useDebounced } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 
 /** By what the subject of a question is known. */
@@ -16,7 +16,7 @@ export interface ChosenSubject {
   readonly sessionId: string;
 }
 
-const ways: readonly {
+const subjectKinds: readonly {
   readonly by: ChosenSubject["by"];
   readonly label: string;
   readonly needs?: string;
@@ -42,7 +42,7 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
     <>
       <fieldset className="why-ways">
         <legend>Who asks</legend>
-        {ways
+        {subjectKinds
           .filter(({ needs }) => needs === undefined || may(needs))
           .map(({ by, label }) => (
             <label key={by} className="check">
@@ -96,7 +96,7 @@ export function firstChoice(
 ): ChosenSubject {
   const applicationId = named.get("application") ?? "";
   const sessionId = named.get("session") ?? "";
-  const possible = ways.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
+  const possible = subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
   const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
   return { by, key: "", applicationId, sessionId };
 }
@@ -106,15 +106,15 @@ interface ApplicationSearchProps {
   onChoose(id: string): void;
 }
 
-const mostShown = 8;
+const maxResults = 8;
 
 /** Finds an application by the beginning of its name. */
 function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
   const [name, setName] = useState("");
-  const namePrefix = useSettled(name);
+  const namePrefix = useDebounced(name);
   const { data, error } = useQuery(
     ApplicationService.method.listApplications,
-    { size: mostShown, ...(namePrefix !== "" && { namePrefix }) },
+    { size: maxResults, ...(namePrefix !== "" && { namePrefix }) },
     { placeholderData: keepPreviousData },
   );
   return (

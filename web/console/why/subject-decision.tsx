@@ -4,14 +4,14 @@ import {
   AccessService,
   type CheckAccessRequest,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { useSettled } from "../ui/hooks.js";
+import { useDebounced } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
-import { Answer, ShownSample, Verdict } from "./decision.js";
+import { DecisionDetails, DecisionSummary, SampleForDecision } from "./decision.js";
 import { useSubject } from "./subject.js";
 
 /** What the service says of a key, with the rules that it went by where the person may see them. */
-export function KeyAnswer({ request }: { readonly request: CheckAccessRequest }) {
-  const asked = useSettled(request);
+export function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
+  const asked = useDebounced(request);
   const {
     data: told,
     error,
@@ -33,34 +33,34 @@ export function KeyAnswer({ request }: { readonly request: CheckAccessRequest })
     return error ? <Problem of={error} /> : <p className="muted">Asking…</p>;
   }
   if (found.subject) {
-    return <Answer request={asked} subject={found.subject} told={told} />;
+    return <DecisionDetails request={asked} subject={found.subject} told={told} />;
   }
   return (
     <>
-      <Verdict judgement={told} />
+      <DecisionSummary decision={told} />
       {found.missing !== undefined && (
         <p className="hint">Its rules are shown to keys with {found.missing}.</p>
       )}
       <Problem of={found.error} />
-      <ShownSample judgement={told} />
+      <SampleForDecision decision={told} />
     </>
   );
 }
 
-interface FoundAnswerProps {
+interface SubjectDecisionProps {
   readonly request: CheckAccessRequest;
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
 }
 
 /** What an application or a session may do, by what is known of it. */
-export function FoundAnswer({ request, ...sought }: FoundAnswerProps) {
-  const { subject, isLoading, error, missing } = useSubject(sought);
+export function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
+  const { subject, isLoading, error, missing } = useSubject(reference);
   if (missing !== undefined) {
     return <p className="muted">What it may do is told to keys with {missing}.</p>;
   }
   if (isLoading) {
     return <p className="muted">Loading…</p>;
   }
-  return subject ? <Answer request={request} subject={subject} /> : <Problem of={error} />;
+  return subject ? <DecisionDetails request={request} subject={subject} /> : <Problem of={error} />;
 }

@@ -59,19 +59,19 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
 }
 
 /** Why nothing is granted before a rule is even tried, if that is so. */
-export function refusalOf(
+export function denialBeforeRules(
   { application, session, authorizer }: Subject,
   place: Pick<CheckAccessRequest, "origin" | "address">,
   now: number,
 ): DenialReason | undefined {
   const ends = [application, session, authorizer?.application];
-  if (ends.some((it) => hasEnded(it, now))) {
+  if (ends.some((it) => hasExpired(it, now))) {
     return "expired";
   }
   if ([application, authorizer?.application].some((it) => it?.status === "disabled")) {
     return "disabled";
   }
-  const placeRefusal = application && placeRefusalOf(application, place);
+  const placeRefusal = application && restrictionDenial(application, place);
   if (placeRefusal) {
     return placeRefusal;
   }
@@ -79,7 +79,7 @@ export function refusalOf(
 }
 
 /** As the service judges it, which keeps networks by the version of their application. */
-function placeRefusalOf(
+function restrictionDenial(
   { id, allowedOrigins, allowedCidrs }: NonNullable<Subject["application"]>,
   { origin, address }: Pick<CheckAccessRequest, "origin" | "address">,
 ): PlaceRefusal | undefined {
@@ -91,18 +91,18 @@ function placeRefusalOf(
   return check.allowsAddress(restricted, address) ? undefined : "address_not_allowed";
 }
 
-function hasEnded(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
+function hasExpired(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
   return it?.expiresAt !== undefined && timestampMs(it.expiresAt) <= now;
 }
 
-const reasonsOfRules: readonly string[] = ["permission_missing", "no_rule_matches"];
+const ruleReasons: readonly string[] = ["permission_missing", "no_rule_matches"];
 
 /** Whether something was denied before a rule was even tried. */
-export function isBeforeRules(reason: string | undefined): boolean {
-  return reason !== undefined && !reasonsOfRules.includes(reason);
+export function isDeniedBeforeRules(reason: string | undefined): boolean {
+  return reason !== undefined && !ruleReasons.includes(reason);
 }
 
-interface Sought {
+interface SubjectReference {
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
   /** Another number with each decision: what decided may have changed since the one before. */
@@ -118,7 +118,11 @@ interface FoundSubject {
 }
 
 /** Looks an application or a session up, as far as the person may. */
-export function useSubject({ applicationId, sessionId, decidedAt }: Sought): FoundSubject {
+export function useSubject({
+  applicationId,
+  sessionId,
+  decidedAt,
+}: SubjectReference): FoundSubject {
   const { may } = useAccess();
   const mayReadApplication = may("application:read");
   const mayReadSession = may("session:read");

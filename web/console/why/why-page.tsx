@@ -6,13 +6,13 @@ import {
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { isWholeId } from "../names/application-link.js";
+import { isUuid } from "../names/application-link.js";
 import { Page } from "../ui/page.js";
 import { useFieldErrors } from "../validation/field-errors.js";
-import { Answer } from "./decision.js";
+import { DecisionDetails } from "./decision.js";
 import { subjectOfOwnKey } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
-import { FoundAnswer, KeyAnswer } from "./subject-decision.js";
+import { KeyDecision, SubjectDecision } from "./subject-decision.js";
 import "./why.css";
 import { create } from "@bufbuild/protobuf";
 import { useQuery } from "@connectrpc/connect-query";
@@ -24,8 +24,8 @@ export default function WhyPage() {
   const { may } = useAccess();
   const [named, setNamed] = useSearchParams();
   const [chosen, setChosen] = useState(() => firstChoice(named, may));
-  const [question, setQuestion] = useState(emptyQuestion);
-  const request = useMemo(() => requestOf(question, chosen.key), [question, chosen.key]);
+  const [query, setQuery] = useState(emptyQuery);
+  const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
   const { key: keyErrors, ...errors } = useFieldErrors(CheckAccessRequestSchema, request);
 
   function choose(next: ChosenSubject): void {
@@ -33,8 +33,8 @@ export default function WhyPage() {
     setNamed(addressOf(next), { replace: true });
   }
 
-  const isWhole = Object.keys(errors).length === 0 && question.permission !== "";
-  const isAskable = isWhole && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
+  const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
+  const isReady = isComplete && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
   return (
     <Page title="Why?">
       <p className="muted">
@@ -44,11 +44,11 @@ export default function WhyPage() {
       <div className="why">
         <section className="card" aria-label="The question">
           <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
-          <QuestionFields question={question} errors={errors} onChange={setQuestion} />
+          <QueryFields query={query} errors={errors} onChange={setQuery} />
         </section>
         <div className="why-answer">
-          {isAskable ? (
-            <AnswerFor chosen={chosen} request={request} />
+          {isReady ? (
+            <DecisionFor chosen={chosen} request={request} />
           ) : (
             <p className="muted">Say who asks, and for which permission.</p>
           )}
@@ -63,52 +63,52 @@ function addressOf({ by, applicationId, sessionId }: ChosenSubject): Record<stri
   if (by === "application" && applicationId !== "") {
     return { application: applicationId };
   }
-  return by === "session" && isWholeId(sessionId) ? { session: sessionId } : {};
+  return by === "session" && isUuid(sessionId) ? { session: sessionId } : {};
 }
 
-interface AnswerForProps {
+interface DecisionForProps {
   readonly chosen: ChosenSubject;
   readonly request: CheckAccessRequest;
 }
 
-function AnswerFor({ chosen, request }: AnswerForProps) {
+function DecisionFor({ chosen, request }: DecisionForProps) {
   const { me } = useAccess();
   switch (chosen.by) {
     case "key":
-      return <KeyAnswer request={request} />;
+      return <KeyDecision request={request} />;
     case "me":
-      return <Answer request={request} subject={subjectOfOwnKey(me)} />;
+      return <DecisionDetails request={request} subject={subjectOfOwnKey(me)} />;
     case "application":
       return chosen.applicationId === "" ? (
         <p className="muted">Choose an application.</p>
       ) : (
-        <FoundAnswer request={request} applicationId={chosen.applicationId} />
+        <SubjectDecision request={request} applicationId={chosen.applicationId} />
       );
     case "session":
-      return isWholeId(chosen.sessionId) ? (
-        <FoundAnswer request={request} sessionId={chosen.sessionId} />
+      return isUuid(chosen.sessionId) ? (
+        <SubjectDecision request={request} sessionId={chosen.sessionId} />
       ) : (
         <p className="muted">Enter the id of a session, which is no key.</p>
       );
   }
 }
 
-interface QuestionFieldsProps {
-  readonly question: Question;
+interface QueryFieldsProps {
+  readonly query: AccessQuery;
   readonly errors: FieldErrors;
-  onChange(question: Question): void;
+  onChange(query: AccessQuery): void;
 }
 
 /** What is asked: may it do this, with this token, from there? */
-export function QuestionFields({ question, errors, onChange }: QuestionFieldsProps) {
+export function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
   const { data: known } = useQuery(AccessService.method.listPermissions, {});
   const listId = useId();
-  const chosen = known?.data.find(({ name }) => name === question.permission);
+  const chosen = known?.data.find(({ name }) => name === query.permission);
 
-  function field(name: keyof Question, label: string, path: string, more: More = {}): ReactNode {
+  function field(name: keyof AccessQuery, label: string, path: string, more: More = {}): ReactNode {
     const { hint, ...attributes } = more;
     return (
-      <Field label={label} hint={hint} errors={question[name] === "" ? [] : errors[path]}>
+      <Field label={label} hint={hint} errors={query[name] === "" ? [] : errors[path]}>
         {(control) => (
           <input
             {...control}
@@ -116,8 +116,8 @@ export function QuestionFields({ question, errors, onChange }: QuestionFieldsPro
             autoCapitalize="none"
             autoComplete="off"
             spellCheck={false}
-            value={question[name]}
-            onChange={({ target }) => onChange({ ...question, [name]: target.value })}
+            value={query[name]}
+            onChange={({ target }) => onChange({ ...query, [name]: target.value })}
           />
         )}
       </Field>
@@ -155,7 +155,7 @@ interface More {
 }
 
 /** What the person asks, as it stands in the fields: what is empty is not said. */
-export interface Question {
+export interface AccessQuery {
   readonly permission: string;
   readonly tokenId: string;
   readonly container: string;
@@ -163,7 +163,7 @@ export interface Question {
   readonly address: string;
 }
 
-export const emptyQuestion: Question = {
+export const emptyQuery: AccessQuery = {
   permission: "",
   tokenId: "",
   container: "",
@@ -172,8 +172,8 @@ export const emptyQuestion: Question = {
 };
 
 /** The question as the service takes it, about a key. */
-export function requestOf(question: Question, key: string): CheckAccessRequest {
-  const { permission, tokenId, container, origin, address } = question;
+export function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
+  const { permission, tokenId, container, origin, address } = query;
   const token = { ...given("id", tokenId), ...given("container", container) };
   return create(CheckAccessRequestSchema, {
     key,

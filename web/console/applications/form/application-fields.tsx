@@ -11,7 +11,7 @@ import { choicesOf } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
 import type { FieldErrors } from "../../validation/validate.js";
 import type { ApplicationForm } from "./application-form.js";
-import { linesIn } from "./draft.js";
+import { parseLines } from "./draft.js";
 
 interface ApplicationFieldsProps {
   readonly form: ApplicationForm;
@@ -129,7 +129,7 @@ function LinesField({ label, example, field, errors, text, onChange }: LinesFiel
     <Field
       label={label}
       hint="One on each line. None means from everywhere."
-      errors={errorsOfNames(errors, field, linesIn(text))}
+      errors={errorsOfNames(errors, field, parseLines(text))}
     >
       {(props) => (
         <textarea

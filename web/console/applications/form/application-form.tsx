@@ -16,19 +16,19 @@ interface FormFrameProps {
   readonly form: ApplicationForm;
   readonly saveLabel: string;
   /** Where the person goes who gives up. */
-  readonly wayOut: string;
+  readonly cancelTo: string;
   /** Whether what was entered is saved, and so can be left. */
   readonly isSaved: boolean;
   readonly children: ReactNode;
   /** Saves it, or throws why not. */
   save(): Promise<void>;
   /** Whether a refusal is told elsewhere. */
-  isToldElsewhere?(thrown: unknown): boolean;
+  isShownElsewhere?(thrown: unknown): boolean;
 }
 
 /** A form that is saved once nothing is wrong with it, and not left by accident before. */
 export function FormFrame(props: FormFrameProps) {
-  const { form, saveLabel, wayOut, isSaved, children, save, isToldElsewhere } = props;
+  const { form, saveLabel, cancelTo, isSaved, children, save, isShownElsewhere } = props;
   const element = useRef<HTMLFormElement>(null);
   const [refusals, setRefusals] = useState(0);
   const { run, isBusy, problem } = useAction(async () => {
@@ -57,7 +57,7 @@ export function FormFrame(props: FormFrameProps) {
   return (
     <form ref={element} className="application-form" noValidate onSubmit={submit}>
       {children}
-      {isToldElsewhere?.(problem) ? null : <Problem of={problem} />}
+      {isShownElsewhere?.(problem) ? null : <Problem of={problem} />}
       <p role="status" className="field-error">
         {refusals > 0 && isWrong && "Something is not right yet: see above."}
       </p>
@@ -65,7 +65,7 @@ export function FormFrame(props: FormFrameProps) {
         <Button type="submit" tone="primary" isBusy={isBusy}>
           {saveLabel}
         </Button>
-        <Link className="button" href={wayOut}>
+        <Link className="button" href={cancelTo}>
           Cancel
         </Link>
       </div>

@@ -5,7 +5,7 @@ import { Chips } from "../../ui/display.js";
 import type { Draft, DraftField } from "./draft.js";
 
 /** Says that what is being edited is no longer what is saved. */
-export function OutdatedNotice({ onLoad }: { onLoad(): void }) {
+export function ConflictNotice({ onLoad }: { onLoad(): void }) {
   return (
     <div role="alert" className="notice" data-tone="warning">
       <p>
@@ -30,21 +30,21 @@ const labels: Readonly<Partial<Record<DraftField, string>>> = {
 
 interface MergedNoticeProps {
   /** What both have changed. */
-  readonly contested: readonly DraftField[];
+  readonly conflicts: readonly DraftField[];
   /** What is saved. */
   readonly saved: Draft;
   onTake(field: DraftField): void;
 }
 
 /** Shows what others have made of the fields that the person has changed as well. */
-export function MergedNotice({ contested, saved, onTake }: MergedNoticeProps) {
+export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
   return (
     <div role="status" className="notice" data-tone="good">
       <p>
         The new state is loaded, and what you have entered is kept.
-        {contested.length > 0 && " These were changed by both. Yours stand below; saved are:"}
+        {conflicts.length > 0 && " These were changed by both. Yours stand below; saved are:"}
       </p>
-      {contested.map((field) => (
+      {conflicts.map((field) => (
         <section key={field} className="contested" aria-label={labels[field]}>
           <h2>{labels[field]}</h2>
           <Saved field={field} saved={saved} />

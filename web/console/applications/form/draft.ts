@@ -82,14 +82,14 @@ function fieldsOf({ type, ...draft }: Draft): SharedFields {
     permissions: [...draft.permissions],
     rules: [...draft.rules],
     // Others have none, and the form does not show what was entered for a public one.
-    allowedOrigins: type === "public" ? linesIn(draft.allowedOrigins) : [],
-    allowedCidrs: linesIn(draft.allowedCidrs),
-    ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: quotaIn(draft) }),
+    allowedOrigins: type === "public" ? parseLines(draft.allowedOrigins) : [],
+    allowedCidrs: parseLines(draft.allowedCidrs),
+    ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: parseQuota(draft) }),
   };
 }
 
 /** What is no whole number becomes one that the service refuses as well. */
-function quotaIn({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
+function parseQuota({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
   const quota = Number(sessionQuota);
   return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
 }
@@ -103,7 +103,7 @@ export type DraftField = (typeof fields)[number];
 interface MergedDraft {
   readonly draft: Draft;
   /** What both have changed, in different ways. */
-  readonly contested: readonly DraftField[];
+  readonly conflicts: readonly DraftField[];
 }
 
 /**
@@ -113,10 +113,10 @@ interface MergedDraft {
 export function mergeDrafts(base: Draft, mine: Draft, theirs: Draft): MergedDraft {
   const kept = changedFields(base, mine);
   const draft = { ...theirs, ...Object.fromEntries(kept.map((field) => [field, mine[field]])) };
-  const contested = kept.filter(
+  const conflicts = kept.filter(
     (field) => !isSame(field, base, theirs) && !isSame(field, mine, theirs),
   );
-  return { draft, contested };
+  return { draft, conflicts };
 }
 
 export function changedFields(before: Draft, after: Draft): DraftField[] {
@@ -134,7 +134,7 @@ function isSame(field: DraftField, one: Draft, other: Draft): boolean {
 }
 
 /** What stands on the lines of a text, without those that are empty. */
-export function linesIn(text: string): string[] {
+export function parseLines(text: string): string[] {
   return text
     .split("\n")
     .map((line) => line.trim())

@@ -15,7 +15,7 @@ import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Field } from "../../ui/fields.js";
 import { errorsOfNames, useFieldErrors } from "../../validation/field-errors.js";
-import type { StepInFlow } from "./flow.js";
+import type { StepViewProps } from "./flow.js";
 import { demoPermissions } from "./flow.js";
 import { KeyChoice } from "./key-choice.js";
 import { CurlCommand, Step } from "./step.js";
@@ -29,7 +29,7 @@ const lifetimes: readonly (readonly [label: string, minutes: number | undefined]
 ];
 
 /** The backend gives the session its access, for the nonce. */
-export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
+export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
   const { may } = useAccess();
   const [permissions, setPermissions] = useState(() =>
     flow.demo ? demoPermissions(may).filter((name) => name !== "token:use") : [],
@@ -63,7 +63,7 @@ export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
     <Step
       title="Authorize it, as the backend does"
       isArrival={isArrival}
-      story={
+      description={
         <p>
           The browser has handed the nonce to its backend, which knows the user. With its private
           key the backend says what this session may do: nothing that it may not do itself.
@@ -73,7 +73,7 @@ export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
       <KeyChoice
         type="private"
         label="Private key"
-        madeKey={flow.demo?.backend.key}
+        demoKey={flow.demo?.backend.key}
         action="Authorize the session"
         isBlocked={Object.keys(errors).length > 0}
         act={authorize}

@@ -41,7 +41,7 @@ export function useFlow(): readonly [Flow, (changed: Partial<Flow>) => void] {
 }
 
 /** What each step is shown with. */
-export interface StepInFlow {
+export interface StepViewProps {
   readonly flow: Flow;
   change(changed: Partial<Flow>): void;
   /** Whether the person came here from another step. */
@@ -64,7 +64,7 @@ export function demoPermissions(may: (permission: string) => boolean): string[] 
   return ["token:read", "token:use", ...["application:read"].filter(may)];
 }
 
-export async function makeDemoApplications(
+export async function createDemoApplications(
   applications: Applications,
   permissions: readonly string[],
 ): Promise<DemoApplications> {

@@ -3,7 +3,7 @@ import { useTransport } from "@connectrpc/connect-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
-import { setReached } from "../../access/reachability.js";
+import { setReachable } from "../../access/reachability.js";
 import { Button } from "../../ui/buttons.js";
 import { KeyField } from "../../ui/fields.js";
 import { useAction } from "../../ui/hooks.js";
@@ -14,7 +14,7 @@ interface KeyChoiceProps {
   readonly type: "public" | "private";
   readonly label: string;
   /** A key that was made for this. */
-  readonly madeKey?: string | undefined;
+  readonly demoKey?: string | undefined;
   /** What else is asked for. */
   readonly children?: ReactNode;
   readonly action: string;
@@ -25,14 +25,16 @@ interface KeyChoiceProps {
 
 /** Asks for a key of a type, where the person's own is none, and does something with it. */
 export function KeyChoice(props: KeyChoiceProps) {
-  const { type, label, madeKey, children, action, isBlocked = false, act } = props;
+  const { type, label, demoKey, children, action, isBlocked = false, act } = props;
   const { me } = useAccess();
   const ownTransport = useTransport();
   const [key, setKey] = useState("");
-  const isOwn = madeKey === undefined && me.kind === "application" && me.type === type;
+  const isOwn = demoKey === undefined && me.kind === "application" && me.type === type;
 
   const { run, isBusy, problem } = useAction(async () => {
-    const transport = isOwn ? ownTransport : connect({ key: madeKey ?? key, onReach: setReached });
+    const transport = isOwn
+      ? ownTransport
+      : connect({ key: demoKey ?? key, onReachable: setReachable });
     await act(transport);
   });
 
@@ -46,8 +48,8 @@ export function KeyChoice(props: KeyChoiceProps) {
   return (
     <form className="key-choice" onSubmit={submit}>
       {isOwn && <p className="hint">It is called with your own key, which is a {type} one.</p>}
-      {madeKey !== undefined && <p className="hint">It is called with the key of the demo.</p>}
-      {!isOwn && madeKey === undefined && (
+      {demoKey !== undefined && <p className="hint">It is called with the key of the demo.</p>}
+      {!isOwn && demoKey === undefined && (
         <KeyField
           label={label}
           hint="It is kept in memory until you leave, and sent here only."

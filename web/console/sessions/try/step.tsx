@@ -12,7 +12,7 @@ import { Problem } from "../../ui/page.js";
 interface StepProps {
   readonly title: string;
   /** What happens here, and why. */
-  readonly story: ReactNode;
+  readonly description: ReactNode;
   readonly children: ReactNode;
   /** What the button says that leads on. */
   readonly next?: string;
@@ -23,7 +23,7 @@ interface StepProps {
 }
 
 /** One step of the way. The focus goes to its title, so that nobody misses that it has come. */
-export function Step({ title, story, children, next, onNext, isArrival }: StepProps) {
+export function Step({ title, description, children, next, onNext, isArrival }: StepProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the step comes.
   useEffect(() => {
@@ -36,7 +36,7 @@ export function Step({ title, story, children, next, onNext, isArrival }: StepPr
       <h2 ref={heading} tabIndex={-1}>
         {title}
       </h2>
-      <div className="story">{story}</div>
+      <div className="story">{description}</div>
       {children}
       {onNext && next !== undefined && (
         <div className="actions">
@@ -91,7 +91,7 @@ function quoted(text: string): string {
 }
 
 /** A refusal that was to be expected, with its status. Nothing where nothing was thrown. */
-export function Refusal({ of: thrown }: { readonly of: unknown }) {
+export function ExpectedError({ of: thrown }: { readonly of: unknown }) {
   if (thrown === undefined) {
     return null;
   }

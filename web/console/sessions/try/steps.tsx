@@ -8,17 +8,17 @@ import { ApplicationService } from "../../../../gen/latchkey/v1/application_serv
 import { SessionService } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
 import { connect, useClient } from "../../access/connection.js";
-import { setReached } from "../../access/reachability.js";
+import { setReachable } from "../../access/reachability.js";
 import { Grants } from "../../rules/grants.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { Problem } from "../../ui/page.js";
-import { demoPermissions, makeDemoApplications, type StepInFlow } from "./flow.js";
+import { createDemoApplications, demoPermissions, type StepViewProps } from "./flow.js";
 import { KeyChoice } from "./key-choice.js";
-import { CurlCommand, Refusal, Step } from "./step.js";
+import { CurlCommand, ExpectedError, Step } from "./step.js";
 
 /** A browser opens a session with the public key that it has. */
-export function OpenStep({ flow, change, isArrival }: StepInFlow) {
+export function OpenStep({ flow, change, isArrival }: StepViewProps) {
   async function open(transport: Transport): Promise<void> {
     const session = await createClient(SessionService, transport).createSession({});
     change({ session, step: flow.step + 1 });
@@ -27,7 +27,7 @@ export function OpenStep({ flow, change, isArrival }: StepInFlow) {
     <Step
       title="Open a session, as a browser does"
       isArrival={isArrival}
-      story={
+      description={
         <p>
           A public key lives in web pages and apps, where everybody can read it. All that it does
           here is to open a session, which has no access yet.
@@ -39,7 +39,7 @@ export function OpenStep({ flow, change, isArrival }: StepInFlow) {
         key={flow.demo?.shop.id}
         type="public"
         label="Public key"
-        madeKey={flow.demo?.shop.key}
+        demoKey={flow.demo?.shop.key}
         action="Open a session"
         act={open}
       />
@@ -49,11 +49,11 @@ export function OpenStep({ flow, change, isArrival }: StepInFlow) {
 }
 
 /** Who may make applications need not have keys at hand. */
-function DemoOffer({ flow, change }: Pick<StepInFlow, "flow" | "change">) {
+function DemoOffer({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   const { may } = useAccess();
   const applications = useClient(ApplicationService);
   const { run, isBusy, problem } = useAction(async () =>
-    change({ demo: await makeDemoApplications(applications, demoPermissions(may)) }),
+    change({ demo: await createDemoApplications(applications, demoPermissions(may)) }),
   );
   if (flow.demo || !may("application:create") || !may("application:delete")) {
     return null;
@@ -74,18 +74,18 @@ function DemoOffer({ flow, change }: Pick<StepInFlow, "flow" | "change">) {
 }
 
 /** The key of a session works for nothing before a backend has authorized it. */
-export function TooEarlyStep({ flow, change, isArrival }: StepInFlow) {
+export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
   const [isTried, setIsTried] = useState(false);
   const { run, isBusy, problem } = useAction(async () => {
     setIsTried(true);
-    const transport = connect({ key: flow.session?.sessionKey ?? "", onReach: setReached });
+    const transport = connect({ key: flow.session?.sessionKey ?? "", onReachable: setReachable });
     await createClient(ApplicationService, transport).getApplicationByKey({});
   });
   return (
     <Step
       title="Try it before it is authorized"
       isArrival={isArrival}
-      story={
+      description={
         <p>
           The browser has the key of its session now. It is not authorized yet, so all that it can
           do is to ask who it is.
@@ -99,17 +99,18 @@ export function TooEarlyStep({ flow, change, isArrival }: StepInFlow) {
           Read my application with the session key
         </Button>
       </div>
-      <Refusal of={problem} />
+      <ExpectedError of={problem} />
       <CurlCommand method={ApplicationService.method.getApplicationByKey} keyIn="SESSION_KEY" />
     </Step>
   );
 }
 
 /** From now on the key of the session has what the backend gave it. */
-export function UseStep({ flow, change, isArrival }: StepInFlow) {
+export function UseStep({ flow, change, isArrival }: StepViewProps) {
   const [me, setMe] = useState<WhoAmIResponse>();
   const [application, setApplication] = useState<string>();
-  const transport = () => connect({ key: flow.session?.sessionKey ?? "", onReach: setReached });
+  const transport = () =>
+    connect({ key: flow.session?.sessionKey ?? "", onReachable: setReachable });
   const look = useAction(async () =>
     setMe(await createClient(AccessService, transport()).whoAmI({})),
   );
@@ -121,7 +122,7 @@ export function UseStep({ flow, change, isArrival }: StepInFlow) {
     <Step
       title="Use the session"
       isArrival={isArrival}
-      story={
+      description={
         <p>The browser goes on with its session key, which now has what the backend gave it.</p>
       }
       next="Try the nonce again"
@@ -144,7 +145,7 @@ export function UseStep({ flow, change, isArrival }: StepInFlow) {
           <Grants permissions={me.permissions} rules={me.rules} />
         </div>
       )}
-      <Refusal of={read.problem} />
+      <ExpectedError of={read.problem} />
       {application !== undefined && read.problem === undefined && (
         <p role="status" className="notice" data-tone="good">
           It was let through: the application is {application}.
@@ -158,7 +159,7 @@ export function UseStep({ flow, change, isArrival }: StepInFlow) {
 const permissions = ["token:read"];
 
 /** A nonce that was spent is worth nothing to whoever finds it. */
-export function OnceStep({ flow, isArrival }: StepInFlow) {
+export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
   const [isTried, setIsTried] = useState(false);
   const { run, isBusy, problem } = useAction(async () => {
     setIsTried(true);
@@ -173,7 +174,7 @@ export function OnceStep({ flow, isArrival }: StepInFlow) {
     <Step
       title="Use the nonce a second time"
       isArrival={isArrival}
-      story={
+      description={
         <p>
           A nonce works once. Whoever reads it later, in a log or on the way, can do nothing with
           it: of any number of calls with it one succeeds.
@@ -185,7 +186,7 @@ export function OnceStep({ flow, isArrival }: StepInFlow) {
           Authorize with the same nonce
         </Button>
       </div>
-      <Refusal of={problem} />
+      <ExpectedError of={problem} />
       {isTried && problem !== undefined && !isBusy && (
         <p>That was all. The session goes on until it ends by itself, or you end it.</p>
       )}
