@@ -4,7 +4,7 @@ export const themes = ["auto", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
 const storedTheme = openStorage("localStorage", "latchkey-theme");
-/** Counts where the browser keeps nothing, too. */
+/** In memory too, for browsers that block storage. */
 let chosen: Theme = themes.find((theme) => theme === storedTheme.read()) ?? "auto";
 
 export function chosenTheme(): Theme {
@@ -13,11 +13,11 @@ export function chosenTheme(): Theme {
 
 export function chooseTheme(theme: Theme): void {
   chosen = theme;
-  storedTheme.keep(theme);
+  storedTheme.write(theme);
   applyTheme();
 }
 
-/** Styles follow the colour scheme of the page, which is that of the system unless one was chosen. */
+/** "auto" follows the colour scheme of the system. */
 export function applyTheme(): void {
   document.documentElement.style.colorScheme = chosen === "auto" ? "light dark" : chosen;
 }

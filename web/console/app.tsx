@@ -44,8 +44,8 @@ export function App() {
                   <Redirect to={home} replace />
                 </Route>
                 <Route>
-                  <Page title="Nothing here">
-                    <p>There is no such page. Choose one of those in the menu.</p>
+                  <Page title="Page not found">
+                    <p>Choose a page from the menu.</p>
                   </Page>
                 </Route>
               </Switch>

@@ -7,10 +7,10 @@ import { Button } from "./ui/buttons.js";
 import { Logo } from "./ui/display.js";
 import { ErrorBoundary } from "./ui/page.js";
 
-/** Milliseconds after which the first page has what it needs, and there is time for the others. */
+/** Lets the first page load before the others. */
 const preloadDelayMs = 2_000;
 
-/** What stands around every page: the menu, who is signed in, and the way out. */
+/** The frame of every page: menu, signed-in key, theme and sign-out. */
 export function Shell({ children }: { readonly children: ReactNode }) {
   const main = useFocusOnNavigation();
   const [here] = useLocation();
@@ -21,7 +21,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
   return (
     <div className="shell">
       <a className="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <aside className="sidebar">
         <Logo />
@@ -71,7 +71,7 @@ function SignedInUser() {
       </p>
       <div className="visitor-controls">
         <select
-          aria-label="Colours"
+          aria-label="Theme"
           value={theme}
           onChange={({ target }) => {
             chooseTheme(target.value as Theme);
@@ -90,7 +90,7 @@ function SignedInUser() {
   );
 }
 
-/** A person who does not see the page change has to be brought to the new one. */
+/** Moves the focus to the new page, for screen readers. */
 function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null);
   const [here] = useLocation();
@@ -107,11 +107,11 @@ function useFocusOnNavigation() {
 interface Destination {
   readonly path: string;
   readonly label: string;
-  /** Whether the page makes sense for what the key may do. */
+  /** Whether the key has the permissions that the page needs. */
   isFor(access: Access): boolean;
 }
 
-/** Everybody can look at the own key. */
+/** The only page that every key can see. */
 export const home = "/me";
 
 /** The pages in the menu. */

@@ -19,18 +19,18 @@ import { syncServiceClock } from "./service-clock.js";
 
 export const serviceUrl = location.origin;
 
-/** After so many milliseconds a call counts as lost: a connection may be dead without a word. */
+/** A dead connection reports no error, so calls need a timeout. */
 const callTimeoutMs = 20_000;
 
 interface ConnectionOptions {
   readonly key: string;
-  /** Called when the service says that the key does not work any more. */
+  /** Called when the service refuses the key. */
   readonly onKeyRefused?: () => void;
-  /** Called with each call: whether it reached the service. */
+  /** Called after each call with whether it reached the service. */
   readonly onReachable?: (isReachable: boolean) => void;
 }
 
-/** Calls the service that this page came from, with the key of the person. */
+/** A transport to the service of this page that sends the key. */
 export function connect({ key, ...watchers }: ConnectionOptions): Transport {
   const options = { url: serviceUrl, key, keyHeader };
   return createConnectTransport({
@@ -43,7 +43,7 @@ export function connect({ key, ...watchers }: ConnectionOptions): Transport {
 
 type Watchers = Omit<ConnectionOptions, "key">;
 
-/** Tells what calls show of the service and of the key, streams also while they last. */
+/** Reports whether calls and streams reach the service, and whether it accepts the key. */
 function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
   function toReportedError(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
     const error = ConnectError.from(thrown);
@@ -55,15 +55,17 @@ function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
     if (error.code === Code.Unauthenticated) {
       onKeyRefused?.();
     }
-    return isLost && problemOf(error).code === undefined ? lost(error) : error;
+    return isLost && problemOf(error).code === undefined ? unreachable(error) : error;
   }
 
   return (next) => async (request) => {
     try {
-      const answer = await next(request);
+      const response = await next(request);
       onReachable?.(true);
-      syncServiceClock(answer.header);
-      return answer.stream ? { ...answer, message: watched(answer.message, request) } : answer;
+      syncServiceClock(response.header);
+      return response.stream
+        ? { ...response, message: watched(response.message, request) }
+        : response;
     } catch (thrown) {
       throw toReportedError(thrown, request);
     }
@@ -81,14 +83,14 @@ function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
   }
 }
 
-/** Whether a call did not come through, or came to a service that cannot do its work now. */
+/** Whether a call did not reach the service, or the service is unavailable. */
 function isUnreachable(error: ConnectError): boolean {
-  const isGivenUp = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
-  // Browsers say nothing more of a call that did not come through.
-  return error.cause instanceof TypeError || error.code === Code.Unavailable || isGivenUp;
+  const isTimeout = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
+  // Browsers report a failed fetch as a TypeError without details.
+  return error.cause instanceof TypeError || error.code === Code.Unavailable || isTimeout;
 }
 
-function lost(cause: ConnectError): ConnectError {
+function unreachable(cause: ConnectError): ConnectError {
   return new ConnectError(
     "The service cannot be reached. Try again in a moment.",
     Code.Unavailable,
@@ -98,14 +100,14 @@ function lost(cause: ConnectError): ConnectError {
   );
 }
 
-/** What came of calls, for one visit: nothing of it outlives a sign-out. */
+/** The query cache of one sign-in. */
 export function createQueries(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
         staleTime: 2_000,
         refetchOnWindowFocus: true,
-        // It is asked again while the service is away, however long that is.
+        // Retries for as long as the service is unreachable.
         retry: (_failures, thrown) => ConnectError.from(thrown).code === Code.Unavailable,
         retryDelay: retryDelayMs,
         networkMode: "always",
@@ -115,10 +117,7 @@ export function createQueries(): QueryClient {
   });
 }
 
-/**
- * Calls a service with the key of the person. Unlike those of a query, its
- * answers are kept nowhere, which those that hold a new key must not be.
- */
+/** A client without a cache: responses that contain a new key must not be stored. */
 export function useClient<Service extends DescService>(service: Service): Client<Service> {
   const transport = useTransport();
   return useMemo(() => createClient(service, transport), [service, transport]);

@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from "react";
 
-/** Milliseconds between two tries while the service is away. */
+/** Delay between retries while the service is unreachable. */
 export const retryDelayMs = 2_000;
 
 let isReachable = true;
 const listeners = new Set<() => void>();
 
-/** Tells what the last call has shown: whether the service can be reached. */
+/** Records whether the last call reached the service. */
 export function setReachable(now: boolean): void {
   if (now !== isReachable) {
     isReachable = now;
@@ -21,17 +21,16 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Whether the service can be reached. */
 export function useIsReachable(): boolean {
   return useSyncExternalStore(listen, () => isReachable);
 }
 
-/** Says so where the service cannot be reached, and that the page goes on trying. */
+/** Shown while the service is unreachable. */
 export function OfflineNotice() {
-  const reached = useIsReachable();
+  const isUp = useIsReachable();
   return (
-    <div role="status" className="lost-notice" data-shown={!reached}>
-      {reached ? null : "The service cannot be reached. Trying again…"}
+    <div role="status" className="offline-notice" data-shown={!isUp}>
+      {isUp ? null : "The service cannot be reached. Retrying…"}
     </div>
   );
 }

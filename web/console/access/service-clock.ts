@@ -1,18 +1,18 @@
-/** What rounding and the way of an answer may explain, in milliseconds. */
+/** Rounding and latency, in milliseconds. */
 const tolerance = 2_000;
 
-let ahead = 0;
+let offset = 0;
 
-/** Notes by which time the service answered: the clock of this machine may be another one. */
+/** Reads the clock of the service from the Date header. The local clock may differ. */
 export function syncServiceClock(headers: Headers): void {
-  const told = Date.parse(headers.get("date") ?? "");
-  if (!Number.isNaN(told)) {
-    const difference = told - Date.now();
-    ahead = Math.abs(difference) > tolerance ? difference : 0;
+  const serverTime = Date.parse(headers.get("date") ?? "");
+  if (!Number.isNaN(serverTime)) {
+    const difference = serverTime - Date.now();
+    offset = Math.abs(difference) > tolerance ? difference : 0;
   }
 }
 
-/** The present moment by the clock of the service, to about two seconds. */
+/** The current time of the service, accurate to about two seconds. */
 export function serviceNow(): number {
-  return Date.now() + ahead;
+  return Date.now() + offset;
 }

@@ -1,4 +1,4 @@
-import { createClient, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { TransportProvider } from "@connectrpc/connect-query";
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
@@ -14,7 +14,7 @@ import { setReachable } from "./reachability.js";
 import { type Enter, storedKey, useStoredKey } from "./stored-key.js";
 
 const keyRevokedNotice =
-  "Your key does not work any more: it has expired, or was replaced, disabled or deleted. Sign in with another one.";
+  "Your key is no longer valid: it expired, or was replaced, disabled or deleted. Sign in with another key.";
 
 interface SignInState {
   readonly me: WhoAmIResponse;
@@ -22,20 +22,20 @@ interface SignInState {
   readonly queries: QueryClient;
 }
 
-/** Shows its children to whoever has signed in, and asks others to. */
+/** Shows the sign-in page until a key is accepted. */
 export function RequireSignIn({ children }: { readonly children: ReactNode }) {
-  const [visit, setVisit] = useState<SignInState>();
-  const [notice, setFarewell] = useState<string>();
-  const present = useRef<SignInState>(undefined);
+  const [state, setState] = useState<SignInState>();
+  const [notice, setNotice] = useState<string>();
+  const current = useRef<SignInState>(undefined);
 
-  /** Answers that come late, for a visit that is over, end none that has begun since. */
+  /** A late response of an earlier sign-in must not sign out the current one. */
   function leave(left: SignInState, reason?: string): void {
-    if (present.current === left) {
-      present.current = undefined;
-      storedKey.forget();
+    if (current.current === left) {
+      current.current = undefined;
+      storedKey.remove();
       left.queries.clear();
-      setFarewell(reason);
-      setVisit(undefined);
+      setNotice(reason);
+      setState(undefined);
     }
   }
 
@@ -50,18 +50,18 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
     const onKeyRefused = () => leave(entered, keyRevokedNotice);
     const transport = connect({ key, onReachable: setReachable, onKeyRefused });
     const entered: SignInState = { me, transport, queries: createQueries() };
-    present.current = entered;
-    setFarewell(undefined);
-    setVisit(entered);
+    current.current = entered;
+    setNotice(undefined);
+    setState(entered);
   }
 
-  if (!visit) {
+  if (!state) {
     return <SignIn enter={enter} notice={notice} />;
   }
   return (
-    <TransportProvider transport={visit.transport}>
-      <QueryClientProvider client={visit.queries}>
-        <AccessProvider first={visit.me} signOut={() => leave(visit)}>
+    <TransportProvider transport={state.transport}>
+      <QueryClientProvider client={state.queries}>
+        <AccessProvider first={state.me} signOut={() => leave(state)}>
           <LiveProvider>{children}</LiveProvider>
         </AccessProvider>
       </QueryClientProvider>
@@ -71,18 +71,18 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
 
 interface SignInProps {
   readonly enter: Enter;
-  /** Why the person is here again. */
+  /** Why the previous key was signed out. */
   readonly notice: string | undefined;
 }
 
-/** Asks for a key, or takes the one that this tab has kept. */
+/** Asks for a key, or uses the key stored for this tab. */
 function SignIn({ enter, notice }: SignInProps) {
-  const kept = useStoredKey(enter);
-  if (kept.isTried) {
+  const stored = useStoredKey(enter);
+  if (stored.isSigningIn) {
     return (
       <SignInLayout>
-        <p role="status">Signing in with the key that this tab has kept…</p>
-        <Button onClick={kept.giveUp}>Use another key</Button>
+        <p role="status">Signing in with the stored key…</p>
+        <Button onClick={stored.cancel}>Use another key</Button>
       </SignInLayout>
     );
   }
@@ -93,7 +93,7 @@ function SignIn({ enter, notice }: SignInProps) {
           {notice}
         </p>
       )}
-      <KeyForm enter={enter} firstProblem={kept.problem} />
+      <KeyForm enter={enter} firstProblem={stored.problem} />
     </SignInLayout>
   );
 }
@@ -116,7 +116,7 @@ interface KeyFormProps extends Pick<SignInProps, "enter"> {
 
 function KeyForm({ enter, firstProblem }: KeyFormProps) {
   const [key, setKey] = useState("");
-  const [isKept, setIsKept] = useState(false);
+  const [isRemembered, setIsRemembered] = useState(false);
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>(firstProblem);
 
@@ -126,8 +126,8 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     setProblem(undefined);
     try {
       await enter(key);
-      if (isKept) {
-        storedKey.keep(key);
+      if (isRemembered) {
+        storedKey.write(key);
       }
     } catch (thrown) {
       setProblem(thrown);
@@ -139,7 +139,7 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     <form onSubmit={submit}>
       <KeyField
         label="API key"
-        hint="It stays in this page, and is sent to this service only."
+        hint="Stays in this page and is sent only to this service."
         placeholder="lk_mgt_…"
         isRequired
         value={key}
@@ -148,15 +148,27 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
       <label className="check">
         <input
           type="checkbox"
-          checked={isKept}
-          onChange={({ target }) => setIsKept(target.checked)}
+          checked={isRemembered}
+          onChange={({ target }) => setIsRemembered(target.checked)}
         />
-        Keep it until this tab is closed
+        Remember until this tab is closed
       </label>
-      <Problem of={problem} />
+      <SignInProblem of={problem} />
       <Button type="submit" tone="primary" isBusy={isBusy}>
         Sign in
       </Button>
     </form>
+  );
+}
+
+function SignInProblem({ of: thrown }: { readonly of: unknown }) {
+  const isInvalidKey =
+    thrown !== undefined && ConnectError.from(thrown).code === Code.Unauthenticated;
+  return isInvalidKey ? (
+    <p role="alert" className="notice" data-tone="danger">
+      That key is not valid.
+    </p>
+  ) : (
+    <Problem of={thrown} />
   );
 }

@@ -3,64 +3,56 @@ import { useEffect, useState } from "react";
 import { openStorage } from "../../common/storage.js";
 import { retryDelayMs } from "./reachability.js";
 
-/**
- * Where the person asks for it, the key is kept for this tab alone, until it
- * is closed: never where other tabs, or a later visit, would find it.
- */
+/** The key is stored on request only, for this tab, until the tab is closed. */
 export const storedKey = openStorage("sessionStorage", "latchkey-key");
 
-/** Signs in with a key, unless that is not wanted any more when the service has answered. */
+/** Signs in with a key, unless it was cancelled before the response arrives. */
 export type Enter = (key: string, isStillWanted?: () => boolean) => Promise<void>;
 
 interface StoredKeySignIn {
-  /** Whether the kept key is being tried. */
-  readonly isTried: boolean;
-  /** Why it did not work. */
+  readonly isSigningIn: boolean;
   readonly problem: unknown;
-  giveUp(): void;
+  cancel(): void;
 }
 
-/**
- * Signs in with the key that this tab has kept, if any. While the service is
- * away it is kept and tried again; a key that does not work is forgotten.
- */
+/** Signs in with the stored key. Retries while the service is unreachable, removes an invalid key. */
 export function useStoredKey(enter: Enter): StoredKeySignIn {
-  const [isTried, setIsTried] = useState(() => storedKey.read() !== undefined);
+  const [isSigningIn, setIsSigningIn] = useState(() => storedKey.read() !== undefined);
   const [problem, setProblem] = useState<unknown>();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page opens.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only on mount.
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;
 
     async function tryKey(): Promise<void> {
-      const kept = storedKey.read();
-      if (kept === undefined || isOver) {
+      const key = storedKey.read();
+      if (key === undefined || isOver) {
         return;
       }
-      const isStillWanted = () => !isOver && storedKey.read() === kept;
+      const isStillWanted = () => !isOver && storedKey.read() === key;
       try {
-        await enter(kept, isStillWanted);
+        await enter(key, isStillWanted);
       } catch (thrown) {
         if (isStillWanted()) {
-          settle(ConnectError.from(thrown));
+          handleError(ConnectError.from(thrown));
         }
       }
     }
 
-    function settle(error: ConnectError): void {
+    function handleError(error: ConnectError): void {
       if (error.code === Code.Unavailable) {
         timer = setTimeout(tryKey, retryDelayMs);
         return;
       }
       if (error.code === Code.Unauthenticated) {
-        storedKey.forget();
+        storedKey.remove();
       }
       setProblem(error);
-      setIsTried(false);
+      setIsSigningIn(false);
     }
 
-    // Not at once: in its strict mode React undoes the first effect and does it again.
+    // Deferred: React's strict mode runs the first effect twice.
     timer = setTimeout(tryKey);
     return () => {
       isOver = true;
@@ -69,11 +61,11 @@ export function useStoredKey(enter: Enter): StoredKeySignIn {
   }, []);
 
   return {
-    isTried,
+    isSigningIn,
     problem,
-    giveUp() {
-      storedKey.forget();
-      setIsTried(false);
+    cancel() {
+      storedKey.remove();
+      setIsSigningIn(false);
     },
   };
 }

@@ -16,19 +16,19 @@ const kinds = choicesOf(ListEventsRequestSchema.field.kind);
 
 const names = ["kind", "target", "actor", "since", "until"] as const;
 
-/** What the trail is narrowed to. An empty text narrows nothing. */
+/** An empty string means no filter. */
 export type ActivityFilter = Readonly<Record<(typeof names)[number], string>>;
 
 export const noFilter = Object.fromEntries(names.map((name) => [name, ""])) as ActivityFilter;
 
-/** The filter in the address of the page, so that it can be shared and opened again. */
+/** The filter in the query string, so that the URL can be shared. */
 export function useActivityFilter(): readonly [
   ActivityFilter,
   (changed: Partial<ActivityFilter>) => void,
 ] {
   const [parameters, setParameters] = useSearchParams();
-  const asked = parameters.toString();
-  const filter = useMemo(() => readFilter(new URLSearchParams(asked)), [asked]);
+  const search = parameters.toString();
+  const filter = useMemo(() => readFilter(new URLSearchParams(search)), [search]);
   function change(changed: Partial<ActivityFilter>): void {
     const next = Object.entries({ ...filter, ...changed }).filter(([, value]) => value !== "");
     setParameters(Object.fromEntries(next), { replace: true });
@@ -36,23 +36,22 @@ export function useActivityFilter(): readonly [
   return [filter, change];
 }
 
-/** What is no kind, id or moment, in an address that was changed by hand, narrows nothing. */
+/** Ignores invalid values in the query string. */
 function readFilter(parameters: URLSearchParams): ActivityFilter {
-  const read = (name: keyof ActivityFilter, isGood: (value: string) => boolean) => {
+  const read = (name: keyof ActivityFilter, isValid: (value: string) => boolean) => {
     const value = parameters.get(name) ?? "";
-    return isGood(value) ? value : "";
+    return isValid(value) ? value : "";
   };
-  const isMoment = (value: string) => !Number.isNaN(Date.parse(value));
+  const isTime = (value: string) => !Number.isNaN(Date.parse(value));
   return {
     kind: read("kind", (value) => kinds.includes(value)),
     target: read("target", isUuid),
     actor: read("actor", isUuid),
-    since: read("since", isMoment),
-    until: read("until", isMoment),
+    since: read("since", isTime),
+    until: read("until", isTime),
   };
 }
 
-/** The filter as the service is asked for it. */
 export function toListRequest({
   kind,
   target,
@@ -69,7 +68,7 @@ export function toListRequest({
   };
 }
 
-/** Whether an event that was just heard of is one that is asked for. */
+/** Applies the filter to events of the live stream. */
 export function matchesFilter(event: Event, { kind, target, actor, since, until }: ActivityFilter) {
   const at = event.at ? timestampMs(event.at) : 0;
   return (
@@ -91,7 +90,6 @@ interface ActivityFilterBarProps {
   onChange(changed: Partial<ActivityFilter>): void;
 }
 
-/** Narrows the trail. */
 export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) {
   return (
     <search className="activity-filter">
@@ -102,29 +100,29 @@ export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) 
         onChange={(kind) => onChange({ kind })}
       />
       <ApplicationField
-        label="Done to"
+        label="Target"
         value={filter.target}
         onChange={(target) => onChange({ target })}
       />
       <ApplicationField
-        label="Done by"
+        label="Actor"
         value={filter.actor}
         onChange={(actor) => onChange({ actor })}
       />
-      <MomentField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
-      <MomentField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
+      <TimeField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
+      <TimeField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
     </search>
   );
 }
 
-interface MomentFieldProps {
+interface TimeFieldProps {
   readonly label: string;
-  /** A moment as RFC 3339 has it, or nothing. */
+  /** An RFC 3339 time, or empty. */
   readonly value: string;
   onChange(value: string): void;
 }
 
-function MomentField({ label, value, onChange }: MomentFieldProps) {
+function TimeField({ label, value, onChange }: TimeFieldProps) {
   return (
     <Field label={label}>
       {(props) => (
@@ -132,7 +130,7 @@ function MomentField({ label, value, onChange }: MomentFieldProps) {
           {...props}
           type="datetime-local"
           step="1"
-          value={localText(value)}
+          value={toLocalInput(value)}
           onChange={({ target }) =>
             onChange(target.value === "" ? "" : new Date(target.value).toISOString())
           }
@@ -142,12 +140,12 @@ function MomentField({ label, value, onChange }: MomentFieldProps) {
   );
 }
 
-/** The moment by the clock on the wall, as such controls want it. */
-function localText(moment: string): string {
-  if (moment === "") {
+/** Local time in the format of datetime-local inputs. */
+function toLocalInput(time: string): string {
+  if (time === "") {
     return "";
   }
-  const date = new Date(moment);
+  const date = new Date(time);
   const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return shifted.toISOString().slice(0, 19);
 }

@@ -8,7 +8,7 @@ import { ActivityFilterBar, noFilter, useActivityFilter } from "./activity-filte
 import { EventItem } from "./event-item.js";
 import { useEventLog } from "./use-events.js";
 
-/** What was done in the tenant, and denied, as it happens. */
+/** The audit log of the tenant, live. */
 export default function ActivityPage() {
   const { may } = useAccess();
   return may("event:read") ? (
@@ -20,19 +20,18 @@ export default function ActivityPage() {
   );
 }
 
-/** The audit trail: what matches, newest first, with what happens now on top. */
-export function EventLog() {
+function EventLog() {
   const [filter, change] = useActivityFilter();
-  const trail = useEventLog(filter);
-  const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage } = trail;
+  const log = useEventLog(filter);
+  const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage } = log;
   return (
-    <Page title="Activity" actions={<LiveControls trail={trail} />}>
+    <Page title="Activity" actions={<LiveControls log={log} />}>
       <ActivityFilterBar filter={filter} onChange={change} />
-      <section className="card" aria-label="What happened" aria-busy={!events}>
+      <section className="card" aria-label="Events" aria-busy={!events}>
         <Problem of={error} />
         {!events && !error && <p className="muted">Loading…</p>}
         {events?.length === 0 && <NoEvents filter={filter} clear={() => change(noFilter)} />}
-        <ol className="trail">
+        <ol className="event-list">
           {events?.map((event) => (
             <EventItem key={event.id} event={event} />
           ))}
@@ -40,7 +39,7 @@ export function EventLog() {
         {hasNextPage && (
           <div className="actions">
             <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
-              Show older ones
+              Load more
             </Button>
           </div>
         )}
@@ -49,14 +48,14 @@ export function EventLog() {
   );
 }
 
-function LiveControls({ trail }: { readonly trail: ReturnType<typeof useEventLog> }) {
-  const { isPaused, waiting, pause, resume } = trail;
+function LiveControls({ log }: { readonly log: ReturnType<typeof useEventLog> }) {
+  const { isPaused, waiting, pause, resume } = log;
   return isPaused ? (
     <>
       <span role="status">
         <Badge tone="warning">{waiting === 0 ? "Paused" : `Paused, ${waiting} new`}</Badge>
       </span>
-      <Button onClick={resume}>Go on</Button>
+      <Button onClick={resume}>Resume</Button>
     </>
   ) : (
     <>
@@ -74,10 +73,10 @@ interface NoEventsProps {
 function NoEvents({ filter, clear }: NoEventsProps) {
   return Object.values(filter).some((value) => value !== "") ? (
     <div className="actions">
-      <p className="muted">Nothing on record matches.</p>
-      <Button onClick={clear}>Clear the filters</Button>
+      <p className="muted">No events match.</p>
+      <Button onClick={clear}>Clear filters</Button>
     </div>
   ) : (
-    <p className="muted">Nothing is on record. What happens appears here by itself.</p>
+    <p className="muted">No events yet. New events appear here automatically.</p>
   );
 }

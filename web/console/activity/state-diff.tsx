@@ -10,46 +10,51 @@ interface StateDiffProps {
   readonly after: CredentialState | undefined;
 }
 
-/** What a credential was before and is not any more, and what it became. */
+/** The changes between two states of a credential. */
 export function StateDiff({ before, after }: StateDiffProps) {
   const changed = diffFields(before, after);
   const rules = diffRules(before, after);
   if (changed.length === 0 && !isChange(rules)) {
-    return <p className="muted">Nothing of what it is or may do was changed.</p>;
+    return <p className="muted">No changes.</p>;
   }
   return (
-    <section className="difference" aria-label="What changed">
-      <h2>What changed</h2>
+    <section className="difference" aria-label="Changes">
+      <h2>Changes</h2>
       {changed.map(([label, change]) => (
-        <Part key={label} label={label} change={change} show={(text) => <code>{text}</code>} />
+        <FieldChange
+          key={label}
+          label={label}
+          change={change}
+          show={(text) => <code>{text}</code>}
+        />
       ))}
       {isChange(rules) && (
-        <Part label="Rules" change={rules} show={(rule) => <RuleSummary rule={rule} />} />
+        <FieldChange label="Rules" change={rules} show={(rule) => <RuleSummary rule={rule} />} />
       )}
     </section>
   );
 }
 
-interface PartProps<Value> {
+interface FieldChangeProps<Value> {
   readonly label: string;
   readonly change: Change<Value>;
   show(value: Value): ReactNode;
 }
 
-function Part<Value>({ label, change: { removed, added }, show }: PartProps<Value>) {
+function FieldChange<Value>({ label, change: { removed, added }, show }: FieldChangeProps<Value>) {
   return (
     <div>
       <h3>{label}</h3>
       <ul>
         {removed.map((value, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown of an event never changes.
+          // biome-ignore lint/suspicious/noArrayIndexKey: events are immutable.
           <li key={place} data-change="removed">
             <span className="unseen">removed</span>
             {show(value)}
           </li>
         ))}
         {added.map((value, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown of an event never changes.
+          // biome-ignore lint/suspicious/noArrayIndexKey: events are immutable.
           <li key={place} data-change="added">
             <span className="unseen">added</span>
             {show(value)}
@@ -60,7 +65,6 @@ function Part<Value>({ label, change: { removed, added }, show }: PartProps<Valu
   );
 }
 
-/** What went and what came of some part of a credential. */
 interface Change<Value> {
   readonly removed: readonly Value[];
   readonly added: readonly Value[];
@@ -69,16 +73,15 @@ interface Change<Value> {
 type State = CredentialState | undefined;
 
 const parts: readonly (readonly [label: string, read: (state: CredentialState) => string[]])[] = [
-  ["Name", ({ name }) => present(name)],
-  ["Status", ({ status }) => present(status)],
+  ["Name", ({ name }) => optional(name)],
+  ["Status", ({ status }) => optional(status)],
   ["Permissions", ({ permissions }) => permissions],
   ["Origins", ({ allowedOrigins }) => allowedOrigins],
   ["Networks", ({ allowedCidrs }) => allowedCidrs],
-  ["Session quota", ({ sessionQuota }) => present(sessionQuota?.toString())],
-  ["End", ({ expiresAt }) => (expiresAt ? [timestampDate(expiresAt).toLocaleString()] : [])],
+  ["Session quota", ({ sessionQuota }) => optional(sessionQuota?.toString())],
+  ["Expires", ({ expiresAt }) => (expiresAt ? [timestampDate(expiresAt).toLocaleString()] : [])],
 ];
 
-/** The parts in which two states of a credential differ. */
 function diffFields(
   before: State,
   after: State,
@@ -95,7 +98,7 @@ function diffFields(
     .filter(([, change]) => isChange(change));
 }
 
-/** The rules that went and came. One that was changed is among both. */
+/** A changed rule is both removed and added. */
 function diffRules(before: State, after: State): Change<AccessRule> {
   return changeOf(before?.rules ?? [], after?.rules ?? [], (one, other) =>
     equals(AccessRuleSchema, one, other),
@@ -117,6 +120,6 @@ function changeOf<Value>(
   };
 }
 
-function present(text: string | undefined): string[] {
+function optional(text: string | undefined): string[] {
   return text === undefined ? [] : [text];
 }

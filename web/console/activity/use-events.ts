@@ -7,19 +7,19 @@ import { type ActivityFilter, matchesFilter, toListRequest } from "./activity-fi
 
 const size = 50;
 
-/** Of how many events the news are kept. Where there are more, the list is asked for again. */
+/** Above this many streamed events, the list is fetched again. */
 const maxReceived = 1_000;
 
-/** What was heard of since the page was opened, in its order. */
+/** Events of the live stream since the page was opened. */
 interface Received {
   readonly events: readonly Event[];
-  /** How many of them are shown while the person has stopped the trail. */
+  /** While paused: how many of them are shown. */
   readonly pausedAt: number | undefined;
 }
 
 const nothing: Received = { events: [], pausedAt: undefined };
 
-/** What happened, newest first: what is on record, and on top of it what happens now. */
+/** Stored events merged with the live stream, newest first. */
 export function useEventLog(filter: ActivityFilter) {
   const { data, refetch, ...query } = useInfiniteQuery(
     EventService.method.listEvents,
@@ -27,7 +27,7 @@ export function useEventLog(filter: ActivityFilter) {
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
-      // What is on record does not change, and news are heard of.
+      // Stored events never change, and new ones arrive by the stream.
       staleTime: Number.POSITIVE_INFINITY,
       gcTime: 0,
       refetchOnWindowFocus: false,
@@ -50,15 +50,15 @@ export function useEventLog(filter: ActivityFilter) {
   const { shown, waiting } = useMemo(() => {
     const listed = data?.pages.flatMap((page) => page.data);
     return {
-      shown: listed && merged(listed, received, filter),
-      waiting: waitingOf(received, filter),
+      shown: listed && mergeEvents(listed, received, filter),
+      waiting: countWaiting(received, filter),
     };
   }, [data, received, filter]);
 
   return {
     ...query,
     events: shown,
-    /** How many there are that the person has not let in. */
+    /** Events that arrived while paused. */
     waiting,
     isPaused: received.pausedAt !== undefined,
     pause: () => setReceived(({ events }) => ({ events, pausedAt: events.length })),
@@ -66,7 +66,7 @@ export function useEventLog(filter: ActivityFilter) {
   };
 }
 
-function merged(
+function mergeEvents(
   listed: readonly Event[],
   { events, pausedAt }: Received,
   filter: ActivityFilter,
@@ -79,17 +79,17 @@ function merged(
   return [...byId.values()].sort(newestFirst);
 }
 
-function waitingOf({ events, pausedAt }: Received, filter: ActivityFilter): number {
+function countWaiting({ events, pausedAt }: Received, filter: ActivityFilter): number {
   return pausedAt === undefined
     ? 0
     : events.slice(pausedAt).filter((event) => matchesFilter(event, filter)).length;
 }
 
 function newestFirst(one: Event, other: Event): number {
-  const later = momentOf(other) - momentOf(one);
+  const later = timeOf(other) - timeOf(one);
   return later || (other.id > one.id ? 1 : -1);
 }
 
-function momentOf({ at }: Event): number {
+function timeOf({ at }: Event): number {
   return at ? timestampMs(at) : 0;
 }

@@ -14,7 +14,7 @@ import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
 import { Button } from "../ui/buttons.js";
 import { Badge } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
-import { Moment } from "../ui/time.js";
+import { RelativeTime, TimeAgo } from "../ui/time.js";
 
 interface ApplicationSessionsProps {
   readonly application: Application;
@@ -23,7 +23,7 @@ interface ApplicationSessionsProps {
 const pageSize = 100;
 const maxSessions = 5;
 
-/** The sessions that were opened with a public application and have not ended. */
+/** The open sessions of a public application. */
 export function ApplicationSessions({ application }: ApplicationSessionsProps) {
   const { may } = useAccess();
   return application.type === "public" && may("session:read") ? (
@@ -44,7 +44,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
     <section className="card" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
       <Problem of={error} />
-      <p className="muted">{data ? counted(data) : !error && "Loading…"}</p>
+      <p className="muted">{data ? countText(data) : !error && "Loading…"}</p>
       <ul className="entries">
         {sessions.slice(0, maxSessions).map((session) => (
           <SessionLine key={session.id} session={session} />
@@ -53,11 +53,11 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
       {sessions.length > 0 && (
         <div className="actions">
           <Link className="button" href={`/sessions?application=${id}`}>
-            See all
+            View all
           </Link>
           {may("session:delete") && (
             <Button tone="danger" onClick={() => setIsRevoking(true)}>
-              End all sessions
+              Revoke all sessions
             </Button>
           )}
         </div>
@@ -67,11 +67,13 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
   );
 }
 
-function counted({ data, pagination }: ListSessionsResponse): string {
+function countText({ data, pagination }: ListSessionsResponse): string {
   if (pagination?.next !== undefined) {
-    return `More than ${data.length} are open.`;
+    return `More than ${data.length} open sessions.`;
   }
-  return data.length === 0 ? "None is open." : `${data.length} open.`;
+  return data.length === 0
+    ? "No open sessions."
+    : `${data.length} open ${data.length === 1 ? "session" : "sessions"}.`;
 }
 
 function SessionLine({ session: { id, state, expiresAt } }: { readonly session: Session }) {
@@ -80,7 +82,7 @@ function SessionLine({ session: { id, state, expiresAt } }: { readonly session: 
       <div>
         <code>{id}</code>
         <p className="hint">
-          ends <Moment at={expiresAt} />
+          expires <RelativeTime at={expiresAt} />
         </p>
       </div>
       <StateBadge state={state} />
@@ -94,7 +96,7 @@ interface ApplicationEventsProps {
 
 const maxEvents = 6;
 
-/** What was last done to an application. */
+/** The latest events of an application. */
 export function ApplicationEvents({ id }: ApplicationEventsProps) {
   const { may } = useAccess();
   return may("event:read") ? <RecentEvents id={id} /> : null;
@@ -111,14 +113,14 @@ function RecentEvents({ id }: ApplicationEventsProps) {
       <h2 id="events">Recent activity</h2>
       <Problem of={error} />
       {!data && !error && <p className="muted">Loading…</p>}
-      {data?.data.length === 0 && <p className="muted">Nothing is on record.</p>}
+      {data?.data.length === 0 && <p className="muted">No events yet.</p>}
       <ul className="entries">
         {data?.data.map((event) => (
           <li key={event.id}>
             <div>
               <EventSentence event={event} />
               <p className="hint">
-                <Moment at={event.at} />
+                <TimeAgo at={event.at} />
               </p>
             </div>
             {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
@@ -126,7 +128,7 @@ function RecentEvents({ id }: ApplicationEventsProps) {
         ))}
       </ul>
       <p>
-        <Link href={`/activity?target=${id}`}>All its activity</Link>
+        <Link href={`/activity?target=${id}`}>View all activity</Link>
       </p>
     </section>
   );

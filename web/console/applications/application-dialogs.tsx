@@ -15,7 +15,7 @@ interface DeleteDialogProps {
   onClose(): void;
 }
 
-/** Deletes an application, once its name was typed. */
+/** Deletes an application after its name was typed. */
 export function DeleteDialog({ application, onClose }: DeleteDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [typed, setTyped] = useState("");
@@ -30,17 +30,17 @@ export function DeleteDialog({ application, onClose }: DeleteDialogProps) {
   return (
     <ConfirmDialog
       title={`Delete “${name}”?`}
-      confirm="Delete for good"
+      confirm="Delete permanently"
       isBlocked={typed !== name}
       act={remove}
       onClose={onClose}
     >
       <p>
-        Its keys, and those of the sessions that it opened or authorized, stop working at once. This
-        cannot be undone: to stop them for a while, disable it.
+        Its keys and the sessions that it opened or authorized stop working immediately. This cannot
+        be undone. To block it temporarily, disable it instead.
       </p>
       <OwnKeyWarning id={id} />
-      <Field label="Type its name to delete it" hint={<code>{name}</code>}>
+      <Field label="Type the name to confirm" hint={<code>{name}</code>}>
         {(props) => (
           <input
             {...props}
@@ -60,7 +60,7 @@ interface StatusDialogProps {
   onClose(): void;
 }
 
-/** Lets the keys of an application work no more for now, or again. */
+/** Disables an application, or enables it again. */
 export function StatusDialog({ application, onClose }: StatusDialogProps) {
   const { id, version: ifMatch, status } = application;
   const applications = useClient(ApplicationService);
@@ -79,8 +79,8 @@ export function StatusDialog({ application, onClose }: StatusDialogProps) {
         onClose={onClose}
       >
         <p>
-          Its keys work again, and so do those of the sessions that it opened or authorized, unless
-          they have ended meanwhile.
+          Its keys work again, and so do the sessions that it opened or authorized, unless they have
+          expired.
         </p>
       </ConfirmDialog>
     );
@@ -97,20 +97,20 @@ export function StatusDialog({ application, onClose }: StatusDialogProps) {
       onClose={onClose}
     >
       <p>
-        Its keys, and those of the sessions that it opened or authorized, are refused from now on,
-        until it is enabled again. Nothing else about it changes.
+        Its keys and the sessions that it opened or authorized are refused until it is enabled
+        again.
       </p>
       <OwnKeyWarning id={id} />
     </ConfirmDialog>
   );
 }
 
-/** Warns whoever is about to shut the door behind which they stand. */
+/** Warns about changes that affect the key in use. */
 export function OwnKeyWarning({ id }: { readonly id: string }) {
   const { me } = useAccess();
   return me.applicationId === id ? (
     <p className="notice" data-tone="warning">
-      You are signed in with a key of this application. Where that stops working you are signed out.
+      You are signed in with a key of this application. You are signed out when it stops working.
     </p>
   ) : null;
 }

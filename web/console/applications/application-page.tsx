@@ -15,7 +15,7 @@ import { type ReactNode, useState } from "react";
 import { ApplicationLink } from "../names/application-link.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Chips, Facts } from "../ui/display.js";
-import { Moment } from "../ui/time.js";
+import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { DeleteDialog, StatusDialog } from "./application-dialogs.js";
 import { RegenerateDialog } from "./regenerate-dialog.js";
 
@@ -58,7 +58,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
         <div>
           <ApplicationFacts application={application} />
           <section className="card" aria-labelledby="grants">
-            <h2 id="grants">What it may do</h2>
+            <h2 id="grants">Permissions</h2>
             <Grants permissions={application.permissions} rules={application.rules} />
           </section>
         </div>
@@ -76,7 +76,7 @@ interface ApplicationActionsProps {
   readonly application: Application;
 }
 
-/** What the person may do with an application. */
+/** The actions that the signed-in key may perform. */
 export function ApplicationActions({ application }: ApplicationActionsProps) {
   const { may } = useAccess();
   const [open, setOpen] = useState<"regenerate" | "status" | "delete">();
@@ -114,7 +114,7 @@ export function ApplicationFacts({ application }: { readonly application: Applic
   const { id, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
   return (
     <section className="card" aria-labelledby="facts">
-      <h2 id="facts">About it</h2>
+      <h2 id="facts">Details</h2>
       <Facts
         of={[
           [
@@ -124,10 +124,10 @@ export function ApplicationFacts({ application }: { readonly application: Applic
               <CopyButton text={id} label="Copy id" />
             </span>,
           ],
-          ["Last used", <Moment key="at" at={application.lastUsedAt} />],
-          ["Expires", <Moment key="at" at={application.expiresAt} />],
-          ["From origins", <Places key="places" names={allowedOrigins} />],
-          ["From networks", <Places key="places" names={allowedCidrs} />],
+          ["Last used", <TimeAgo key="at" at={application.lastUsedAt} />],
+          ["Expires", <RelativeTime key="at" at={application.expiresAt} />],
+          ["Allowed origins", <Restrictions key="places" names={allowedOrigins} />],
+          ["Allowed networks", <Restrictions key="places" names={allowedCidrs} />],
           ...(sessionQuota === undefined
             ? []
             : [["Session quota", sessionQuota.toLocaleString()] as const]),
@@ -135,7 +135,7 @@ export function ApplicationFacts({ application }: { readonly application: Applic
           ...(modifiedAt
             ? [
                 [
-                  "Changed",
+                  "Updated",
                   <Change key="at" at={modifiedAt} by={application.modifiedBy} />,
                 ] as const,
               ]
@@ -146,8 +146,8 @@ export function ApplicationFacts({ application }: { readonly application: Applic
   );
 }
 
-function Places({ names }: { readonly names: readonly string[] }) {
-  return names.length === 0 ? "everywhere" : <Chips names={names} />;
+function Restrictions({ names }: { readonly names: readonly string[] }) {
+  return names.length === 0 ? "any" : <Chips names={names} />;
 }
 
 function Change({
@@ -159,7 +159,7 @@ function Change({
 }) {
   return (
     <>
-      <Moment at={at} />
+      <TimeAgo at={at} />
       {by !== undefined && (
         <>
           {" by "}

@@ -13,9 +13,9 @@ import { isUuid } from "../names/application-link.js";
 export const types = choicesOf(ListApplicationsRequestSchema.field.type);
 export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
 
-/** What the list is narrowed to. An empty text narrows nothing. */
+/** An empty string means no filter. */
 export interface Filters {
-  /** The beginning of a name, or an id. */
+  /** A name prefix or an id. */
   readonly search: string;
   readonly type: string;
   readonly status: string;
@@ -24,11 +24,11 @@ export interface Filters {
 const names = ["search", "type", "status"] as const satisfies readonly (keyof Filters)[];
 export const noFilters: Filters = { search: "", type: "", status: "" };
 
-/** Filters that stand in the address of the page, so that it can be shared and opened again. */
+/** Filters in the query string, so that the URL can be shared. */
 export function useFilters(): [Filters, (changed: Partial<Filters>) => void] {
   const [parameters, setParameters] = useSearchParams();
   function change(changed: Partial<Filters>): void {
-    // What is searched for comes a moment after it was typed: by then others may have been chosen.
+    // The search is debounced: other filters may have changed since.
     setParameters((now) => parametersOf({ ...filtersIn(now), ...changed }), { replace: true });
   }
   return [filtersIn(parameters), change];
@@ -51,7 +51,6 @@ function oneOf(choices: readonly string[], text: string | null): string {
   return choices.find((choice) => choice === text) ?? "";
 }
 
-/** Filters as the service is asked for them. */
 function toListRequest({
   search,
   type,
@@ -69,28 +68,24 @@ function toListRequest({
 const pageSize = 100;
 const { listApplications } = ApplicationService.method;
 
-/** The first page of the applications that match, which tells how many there are. */
+/** The first page of the matching applications, with the total. */
 export function useFirstPage(filters: Filters) {
   return useQuery(
     listApplications,
     { ...toListRequest(filters), size: pageSize },
-    // The rows stay while those of other filters are on their way.
+    // Keep the rows while new filters load.
     { placeholderData: (before) => before },
   );
 }
 
 interface ApplicationRows {
-  /** The application at a place in the list, once it is there. The first is 0. */
+  /** The application at an index, once it is loaded. */
   at(place: number): Application | undefined;
   readonly isLoading: boolean;
   readonly problem: unknown;
 }
 
-/**
- * The applications from one place in the list to another. Pages are asked for
- * by number: who goes far down waits for what is there, and not for all that
- * lies between, and what has changed is asked for again only where it is seen.
- */
+/** A range of applications. Loads only the pages in the range, also after a long scroll. */
 export function useApplicationRows(filters: Filters, from: number, to: number): ApplicationRows {
   const transport = useTransport();
   const first = useFirstPage(filters);

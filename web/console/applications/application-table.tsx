@@ -14,23 +14,22 @@ import type { Application } from "../../../gen/latchkey/v1/application_service_p
 import { Badge } from "../ui/display.js";
 import { useMediaQuery } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
-import { Moment, useNow } from "../ui/time.js";
+import { RelativeTime, TimeAgo, useNow } from "../ui/time.js";
 import { type Filters, useApplicationRows } from "./application-query.js";
 
-/** The height of a row, in pixels, where it is a line and where it is a card. */
+/** The height of a row in pixels, as a table row and as a card. */
 const lineHeight = 45;
 const cardHeight = 104;
 
-/** Rows that are there beyond those in sight, so that focus and wheel find them. */
+/** Extra rows outside the viewport, for focus and fast scrolling. */
 const overscan = 10;
 
 interface ApplicationTableProps {
   readonly filters: Filters;
-  /** How many there are. */
   readonly total: number;
 }
 
-/** All rows by their place, of which only those in sight are in the page. */
+/** A virtual table: only the visible rows are in the DOM. */
 export function ApplicationTable({ filters, total }: ApplicationTableProps) {
   const isNarrow = useMediaQuery("(max-width: 820px)");
   const height = isNarrow ? cardHeight : lineHeight;
@@ -42,7 +41,7 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
     overscan,
     scrollMargin: top,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows that were measured have another height now.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: measured rows have the old height.
   useEffect(() => rows.measure(), [height]);
   const visible = rows.getVirtualItems();
   const list = useApplicationRows(filters, visible[0]?.index ?? 0, visible.at(-1)?.index ?? 0);
@@ -84,7 +83,7 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
   );
 }
 
-/** How far an element is from the top of the page, which the height of what stands above it decides. */
+/** The distance of an element from the top of the page. */
 function useOffsetTop(element: RefObject<HTMLElement | null>): number {
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -119,13 +118,12 @@ const columns: readonly Column[] = [
     title: "Status",
     show: ({ status, expiresAt }) => <StatusBadge status={status} expiresAt={expiresAt} />,
   },
-  { title: "Last used", show: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
-  { title: "Expires", show: ({ expiresAt }) => <Moment at={expiresAt} /> },
-  { title: "Created", show: ({ createdAt }) => <Moment at={createdAt} /> },
+  { title: "Last used", show: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
+  { title: "Expires", show: ({ expiresAt }) => <RelativeTime at={expiresAt} /> },
+  { title: "Created", show: ({ createdAt }) => <TimeAgo at={createdAt} /> },
 ];
 
 interface RowProps {
-  /** Its place in the list. The first is 0. */
   readonly index: number;
   readonly style: CSSProperties;
 }
@@ -146,7 +144,7 @@ function ApplicationRow({
   );
 }
 
-/** Stands where an application will be when it is there. */
+/** A placeholder while the row loads. */
 function PendingRow({ index, style }: RowProps) {
   return (
     <tr aria-rowindex={rowIndexOf(index)} style={style} className="pending-row">
@@ -157,7 +155,7 @@ function PendingRow({ index, style }: RowProps) {
   );
 }
 
-/** The first row is the one with the titles. */
+/** One-based, after the header row. */
 function rowIndexOf(index: number): number {
   return index + 2;
 }
@@ -166,7 +164,6 @@ export function TypeBadge({ type }: Pick<Application, "type">) {
   return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
 }
 
-/** Whether the keys of an application work. */
 export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
   const now = useNow(10_000);
   if (expiresAt && timestampMs(expiresAt) <= now) {

@@ -44,27 +44,27 @@ function Applications() {
     <>
       <FilterBar filters={filters} onChange={change} />
       <p role="status" className="muted">
-        {total === undefined ? !error && "Loading…" : counted(total, filters)}
+        {total === undefined ? !error && "Loading…" : countText(total, filters)}
       </p>
       <Problem of={error} />
-      {total === 0 && <NothingFound filters={filters} onClear={() => change(noFilters)} />}
+      {total === 0 && <NoApplications filters={filters} onClear={() => change(noFilters)} />}
       {total !== undefined && total > 0 && <ApplicationTable filters={filters} total={total} />}
     </>
   );
 }
 
-function counted(total: number, filters: Filters): string {
+function countText(total: number, filters: Filters): string {
   const noun = total === 1 ? "application" : "applications";
-  return `${total.toLocaleString("en")} ${noun}${isNarrowed(filters) ? " found" : ""}`;
+  return `${total.toLocaleString("en")} ${noun}${isFiltered(filters) ? " found" : ""}`;
 }
 
-function NothingFound({ filters, onClear }: { filters: Filters; onClear(): void }) {
+function NoApplications({ filters, onClear }: { filters: Filters; onClear(): void }) {
   return (
-    <div className="card nothing-found">
-      {isNarrowed(filters) ? (
+    <div className="card no-applications">
+      {isFiltered(filters) ? (
         <>
           <p>No applications match.</p>
-          <Button onClick={onClear}>Clear the filters</Button>
+          <Button onClick={onClear}>Clear filters</Button>
         </>
       ) : (
         <p>There are no applications yet.</p>
@@ -73,7 +73,7 @@ function NothingFound({ filters, onClear }: { filters: Filters; onClear(): void 
   );
 }
 
-function isNarrowed(filters: Filters): boolean {
+function isFiltered(filters: Filters): boolean {
   return Object.values(filters).some((value) => value !== "");
 }
 
@@ -82,13 +82,12 @@ interface FilterBarProps {
   onChange(changed: Partial<Filters>): void;
 }
 
-/** Whoever pastes a key by mistake must not find it in the address of the page. */
+/** A key pasted by mistake must not end up in the URL. */
 const keyLike = /lk_[a-z]{3}_/;
 
-const longestSearch = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
+const maxSearchLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
 
-/** Narrows the list. */
-export function FilterBar({ filters, onChange }: FilterBarProps) {
+function FilterBar({ filters, onChange }: FilterBarProps) {
   return (
     <search className="filter-bar">
       <SearchField search={filters.search} onChange={(search) => onChange({ search })} />
@@ -116,20 +115,20 @@ interface SearchFieldProps {
 function SearchField({ search, onChange }: SearchFieldProps) {
   const [text, setText] = useState(search);
   const isKey = keyLike.test(text);
-  // What is typed stays as it is where it is searched for already, also with a space at its end.
+  // Keep a trailing space while the user types.
   useEffect(() => setText((now) => (now.trim() === search ? now : search)), [search]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about what was typed alone.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed text matters.
   useEffect(() => {
-    const wanted = text.trim();
-    if (wanted !== search && !isKey) {
-      const timer = setTimeout(() => onChange(wanted), debounceMs);
+    const next = text.trim();
+    if (next !== search && !isKey) {
+      const timer = setTimeout(() => onChange(next), debounceMs);
       return () => clearTimeout(timer);
     }
   }, [text]);
   return (
     <Field
       label="Search"
-      errors={isKey ? ["This looks like a key. Keys are not searched for: use an id."] : []}
+      errors={isKey ? ["This looks like a key. Search by name or id instead."] : []}
     >
       {(props) => (
         <input
@@ -137,8 +136,8 @@ function SearchField({ search, onChange }: SearchFieldProps) {
           type="search"
           autoComplete="off"
           spellCheck={false}
-          maxLength={longestSearch}
-          placeholder="Name, or a whole id"
+          maxLength={maxSearchLength}
+          placeholder="Name or id"
           value={text}
           onChange={({ target }) => setText(target.value)}
         />

@@ -47,7 +47,7 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
     { id },
     { refetchOnMount: "always" },
   );
-  // What was seen on an earlier page may be of long ago.
+  // The cached application may be stale.
   if (isFetchedAfterMount && data) {
     return <EditApplication saved={data} onConflict={refetch} />;
   }
@@ -55,13 +55,13 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
 }
 
 interface EditApplicationProps {
-  /** The application as it is now, which others may change at any time. */
+  /** The latest version on the service. */
   readonly saved: Application;
   onConflict(): void;
 }
 
-/** Changes an application, unless someone else has done so meanwhile. */
-export function EditApplication({ saved, onConflict }: EditApplicationProps) {
+/** Saves changes unless the application was changed in the meantime. */
+function EditApplication({ saved, onConflict }: EditApplicationProps) {
   const { id } = saved;
   const [base, setBase] = useState(saved);
   const [conflicts, setConflicts] = useState<readonly DraftField[]>();
@@ -87,14 +87,14 @@ export function EditApplication({ saved, onConflict }: EditApplicationProps) {
     refresh();
   }
 
-  function load(): void {
+  function loadLatest(): void {
     const merged = mergeDrafts(draftOf(base), form.draft, draftOf(saved));
     form.replace(merged.draft);
     setConflicts(merged.conflicts);
     setBase(saved);
   }
 
-  function take(field: DraftField): void {
+  function takeSaved(field: DraftField): void {
     form.change({ [field]: draftOf(base)[field] });
     setConflicts(conflicts?.filter((other) => other !== field));
   }
@@ -111,17 +111,17 @@ export function EditApplication({ saved, onConflict }: EditApplicationProps) {
       save={save}
       isShownElsewhere={isVersionConflict}
     >
-      {saved.version !== base.version && <ConflictNotice onLoad={load} />}
+      {saved.version !== base.version && <ConflictNotice onLoad={loadLatest} />}
       {saved.version === base.version && conflicts && (
-        <MergedNotice conflicts={conflicts} saved={draftOf(base)} onTake={take} />
+        <MergedNotice conflicts={conflicts} saved={draftOf(base)} onTake={takeSaved} />
       )}
       <ApplicationFields form={form} isNew={false} />
     </FormFrame>
   );
 }
 
-const outdated: ProblemCode = "version_mismatch";
+const versionMismatch: ProblemCode = "version_mismatch";
 
 function isVersionConflict(thrown: unknown): boolean {
-  return thrown !== undefined && problemOf(thrown).code === outdated;
+  return thrown !== undefined && problemOf(thrown).code === versionMismatch;
 }

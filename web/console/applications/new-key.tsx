@@ -4,7 +4,7 @@ import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
 
-/** Shows a new key, and does the rest when it is stored. */
+/** Shows a new key, then calls `onStored`. */
 type ShowNewKey = (key: string, onStored: () => void) => void;
 
 const NewKeyContext = createContext<ShowNewKey>(() => {});
@@ -14,17 +14,13 @@ interface Shown {
   onStored(): void;
 }
 
-/**
- * Shows new keys over all pages, signed in or not: who replaces the own key is
- * signed out at once, and would never see the new one otherwise. The key is
- * here alone, until it is stored.
- */
+/** Above the sign-in, so that a user who replaces their own key still sees the new one. */
 export function NewKeyProvider({ children }: { readonly children: ReactNode }) {
   const [shown, setShown] = useState<Shown>();
   const [show] = useState((): ShowNewKey => (key, onStored) => setShown({ key, onStored }));
 
   function close({ onStored }: Shown): void {
-    // What keeps people here has to be gone before they are taken elsewhere.
+    // Remove the leave guard before the navigation.
     flushSync(() => setShown(undefined));
     onStored();
   }
@@ -46,19 +42,18 @@ interface NewKeyDialogProps {
   onStored(): void;
 }
 
-/** Shows a new key, the only time that it can be seen. */
 function NewKeyDialog({ newKey, onStored }: NewKeyDialogProps) {
   return (
-    <Dialog title="Store the new key now" isLeft="by its buttons" onClose={onStored}>
+    <Dialog title="Store the new key now" isDismissible={false} onClose={onStored}>
       <p className="notice" data-tone="warning">
-        It is shown this once and kept nowhere. Whoever has it can do all that the application may:
-        put it where only its users can read it.
+        This key is shown only once. Anyone who has it can act as the application, so store it in a
+        secret manager.
       </p>
       <code className="secret" data-testid="new-key">
         {newKey}
       </code>
       <div className="actions">
-        <CopyButton text={newKey} label="Copy the key" />
+        <CopyButton text={newKey} label="Copy key" />
         <Button tone="primary" onClick={onStored}>
           I have stored it
         </Button>

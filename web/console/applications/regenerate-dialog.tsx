@@ -19,7 +19,7 @@ interface RegenerateDialogProps {
   onClose(): void;
 }
 
-/** Gives an application a new key, with or without a time in which the present one goes on working. */
+/** Regenerates the key, with an optional grace period for the current one. */
 export function RegenerateDialog({ application, onClose }: RegenerateDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [gracePeriod, setGracePeriod] = useState<GracePeriod>({
@@ -55,7 +55,7 @@ export function RegenerateDialog({ application, onClose }: RegenerateDialogProps
       onClose={onClose}
     >
       <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
-      <p className="hint">Sessions that were opened with the present key live on.</p>
+      <p className="hint">Sessions opened with the current key are not affected.</p>
       <OwnKeyWarning id={id} />
     </ConfirmDialog>
   );
@@ -66,30 +66,30 @@ const units = { minutes: hour / 60, hours: hour, days: 24 * hour } as const;
 type Unit = keyof typeof units;
 
 const lengths = { "1 hour": hour, "1 day": 24 * hour, "7 days": 168 * hour } as const;
-const choices = ["none", "1 hour", "1 day", "7 days", "own"] as const;
+const choices = ["none", "1 hour", "1 day", "7 days", "custom"] as const;
 type Choice = (typeof choices)[number];
 
 const labels: Readonly<Record<Choice, string>> = {
-  none: "Stops at once, and with it all earlier keys",
-  "1 hour": "Goes on for 1 hour",
-  "1 day": "Goes on for 1 day",
-  "7 days": "Goes on for 7 days",
-  own: "Goes on for another time",
+  none: "Revoke all current keys now",
+  "1 hour": "Valid for 1 more hour",
+  "1 day": "Valid for 1 more day",
+  "7 days": "Valid for 7 more days",
+  custom: "Custom grace period",
 };
 
-/** How long the present key goes on working, as it was entered. */
+/** The grace period as entered. */
 interface GracePeriod {
   readonly choice: Choice;
   readonly amount: string;
   readonly unit: Unit;
 }
 
-/** The same in milliseconds: nothing where it ends at once, and no number where none was entered. */
+/** In milliseconds. Undefined for none, NaN for invalid input. */
 function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
   switch (choice) {
     case "none":
       return undefined;
-    case "own":
+    case "custom":
       return Number(amount) > 0 ? Number(amount) * units[unit] : Number.NaN;
     default:
       return lengths[choice];
@@ -105,19 +105,19 @@ interface GracePeriodFieldProps {
 function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
     <fieldset className="options">
-      <legend>The present key</legend>
+      <legend>Current key</legend>
       {choices.map((choice) => (
         <label key={choice} className="check">
           <input
             type="radio"
-            name="overlap"
+            name="grace-period"
             checked={gracePeriod.choice === choice}
             onChange={() => onChange({ ...gracePeriod, choice })}
           />
           {labels[choice]}
         </label>
       ))}
-      {gracePeriod.choice === "own" && (
+      {gracePeriod.choice === "custom" && (
         <CustomGracePeriod gracePeriod={gracePeriod} errors={errors} onChange={onChange} />
       )}
     </fieldset>
@@ -126,8 +126,8 @@ function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldPro
 
 function CustomGracePeriod({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
-    <div className="own-length">
-      <Field label="How long" errors={errors}>
+    <div className="custom-grace-period">
+      <Field label="Duration" errors={errors}>
         {(props) => (
           <input
             {...props}

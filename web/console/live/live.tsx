@@ -15,10 +15,7 @@ interface LiveState {
 
 const LiveContext = createContext<LiveState>({ state: "off", listeners: new Set() });
 
-/**
- * Follows what happens in the tenant, where the key may, for all pages
- * together, and has what they show asked for again when it changes.
- */
+/** One event stream for all pages. Refetches the queries that events affect. */
 export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const { me, may } = useAccess();
   const transport = useTransport();
@@ -54,12 +51,10 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
   return <LiveContext value={{ state, listeners }}>{children}</LiveContext>;
 }
 
-/** Whether news come by themselves. */
 export function useLiveState(): FeedState {
   return useContext(LiveContext).state;
 }
 
-/** Calls the listener with what happens, from now on. */
 export function useEventListener(listener: Listener): void {
   const { listeners } = useContext(LiveContext);
   const latest = useRef(listener);
@@ -67,22 +62,22 @@ export function useEventListener(listener: Listener): void {
     latest.current = listener;
   });
   useEffect(() => {
-    const hear: Listener = (batch) => latest.current(batch);
-    listeners.add(hear);
+    const forward: Listener = (batch) => latest.current(batch);
+    listeners.add(forward);
     return () => {
-      listeners.delete(hear);
+      listeners.delete(forward);
     };
   }, [listeners]);
 }
 
-/** Says whether what is shown follows what happens, and how it is kept true otherwise. */
+/** The state of the stream, or `otherwise` without one. */
 export function LiveBadge({ otherwise }: { readonly otherwise: string }) {
   const state = useLiveState();
   return (
     <span role="status">
       {state === "live" && <Badge tone="good">● Live</Badge>}
       {state === "connecting" && <Badge>Connecting…</Badge>}
-      {state === "lost" && <Badge tone="warning">Connecting again…</Badge>}
+      {state === "lost" && <Badge tone="warning">Reconnecting…</Badge>}
       {state === "off" && <Badge>{otherwise}</Badge>}
     </span>
   );

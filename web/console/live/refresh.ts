@@ -7,7 +7,7 @@ import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { applicationNames } from "../names/application-link.js";
 import type { EventBatch } from "./event-feed.js";
 
-/** Milliseconds between two rounds: where much happens, not every event is worth a call. */
+/** Limits the refetches when there are many events. */
 const pause = 1_000;
 
 const cardinality = undefined;
@@ -15,7 +15,7 @@ const applications = createConnectQueryKey({ schema: ApplicationService, cardina
 const sessions = createConnectQueryKey({ schema: SessionService, cardinality });
 const me = createConnectQueryKey({ schema: AccessService.method.whoAmI, cardinality });
 
-/** Has what is shown asked for again when events tell that it has changed. */
+/** Refetches queries that events affect. */
 interface QueryRefresher {
   after(batch: EventBatch): void;
   stop(): void;
@@ -25,30 +25,30 @@ export function createQueryRefresher(
   queries: QueryClient,
   { applicationId }: Pick<WhoAmIResponse, "applicationId">,
 ): QueryRefresher {
-  const old = new Set<QueryKey>();
+  const stale = new Set<QueryKey>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   function flush(): void {
-    for (const queryKey of old) {
-      // What is on its way would be given up, such as the next page of a list: that can wait.
+    for (const queryKey of stale) {
+      // Invalidation would cancel a running fetch, such as the next page of a list.
       if (queries.isFetching({ queryKey }) === 0) {
-        old.delete(queryKey);
+        stale.delete(queryKey);
         void queries.invalidateQueries({ queryKey, predicate: hasFewPages });
       }
     }
-    timer = old.size > 0 ? setTimeout(flush, pause) : undefined;
+    timer = stale.size > 0 ? setTimeout(flush, pause) : undefined;
   }
 
   return {
     after({ events, isReset }) {
-      const made = isReset
+      const affected = isReset
         ? [applications, sessions, me, applicationNames]
         : events.flatMap((event) => queriesAffectedBy(event, applicationId));
-      if (made.length === 0) {
+      if (affected.length === 0) {
         return;
       }
-      for (const key of made) {
-        old.add(key);
+      for (const key of affected) {
+        stale.add(key);
       }
       timer ??= setTimeout(flush, pause);
     },
@@ -57,21 +57,20 @@ export function createQueryRefresher(
 }
 
 function queriesAffectedBy({ kind, target }: Event, applicationId: string): QueryKey[] {
-  const [about] = kind.split(".");
-  if (about === "session") {
+  const [subject] = kind.split(".");
+  if (subject === "session") {
     return [sessions];
   }
-  if (about === "access") {
+  if (subject === "access") {
     return [];
   }
-  const isMine = target?.applicationId === applicationId;
-  return [applications, sessions, applicationNames, ...(isMine ? [me] : [])];
+  const isOwn = target?.applicationId === applicationId;
+  return [applications, sessions, applicationNames, ...(isOwn ? [me] : [])];
 }
 
-/** A list of more pages is not asked for again as a whole, which takes a call for each of them. */
+/** Longer lists are not refetched: each page takes a call. */
 const maxRefetchedPages = 5;
 
-/** Whether what was asked for may be asked for again by itself. */
 export function hasFewPages({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
   const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
   return pages.length <= maxRefetchedPages;

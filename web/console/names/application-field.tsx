@@ -8,17 +8,17 @@ import { isUuid, shortId, useApplicationName } from "./application-link.js";
 
 interface ApplicationFieldProps {
   readonly label: string;
-  /** The id of the one that is chosen, or nothing. */
+  /** The id of the chosen application, or empty. */
   readonly value: string;
   readonly hint?: string;
-  /** Only applications of this type are offered. */
+  /** Suggests only applications of this type. */
   readonly type?: string;
   onChange(id: string): void;
 }
 
 const maxSuggestions = 10;
 
-/** Takes an application by its name, as it is typed, or by its whole id. */
+/** Selects an application by name or id. */
 export function ApplicationField({ label, value, hint, type, onChange }: ApplicationFieldProps) {
   const name = useApplicationName(value === "" ? undefined : value);
   const chosen = value === "" ? "" : name ? labelOf({ id: value, name }) : value;
@@ -27,7 +27,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
   const suggestions = useSuggestions(text === chosen ? "" : text, type);
   useEffect(() => setText(chosen), [chosen]);
 
-  function take(typed: string): void {
+  function select(typed: string): void {
     setText(typed);
     const match = suggestions.find((application) => labelOf(application) === typed);
     const id = match?.id ?? typed.trim();
@@ -38,7 +38,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
 
   const isOpen = text !== chosen && text.trim() !== "";
   return (
-    <Field label={label} hint={isOpen ? "Choose one of those that begin so." : hint}>
+    <Field label={label} hint={isOpen ? "Choose an application from the list." : hint}>
       {(props) => (
         <>
           <input
@@ -49,7 +49,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
             list={listId}
             placeholder="Name or id"
             value={text}
-            onChange={({ target }) => take(target.value)}
+            onChange={({ target }) => select(target.value)}
           />
           <datalist id={listId}>
             {suggestions.map((application) => (

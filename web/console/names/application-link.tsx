@@ -7,17 +7,16 @@ import { useAccess } from "../access/access.js";
 
 interface ApplicationNameProps {
   readonly id: string;
-  /** What it is or was called, where that is known otherwise. */
+  /** The name in the event, for deleted applications. */
   readonly knownAs?: string | undefined;
 }
 
-/** The name of an application, or its id where it has none any more. */
+/** The name of an application, or its id if it was deleted. */
 export function ApplicationName({ id, knownAs }: ApplicationNameProps) {
   const name = useApplicationName(id) ?? knownAs;
   return name === undefined ? <code title={id}>{shortId(id)}</code> : <b>{name}</b>;
 }
 
-/** The name of an application with the way to its page. */
 export function ApplicationLink({ id, knownAs }: ApplicationNameProps) {
   const name = useApplicationName(id);
   return name ? (
@@ -27,39 +26,38 @@ export function ApplicationLink({ id, knownAs }: ApplicationNameProps) {
   );
 }
 
-/** Enough of an id to tell it from others: its end, as the beginning is a time. */
+/** The end of an id. Ids start with a timestamp. */
 export function shortId(id: string): string {
   return `…${id.slice(-8)}`;
 }
 
-/** What begins the keys of queries for names. */
+/** The query key prefix of names. */
 export const applicationNames = ["application-name"] as const;
 
-/** How many applications a call can ask for. */
-const most = 100;
+/** The page size limit of the service. */
+const maxIds = 100;
 
 const loaders = new WeakMap<Transport, BatchLoader<string>>();
 
 /**
- * The name of an application: `null` where there is none with this id, or the
- * key may not know, and `undefined` until that is known. All that are asked for
- * at once share a call.
+ * The name of an application: `null` if it does not exist or the key may not
+ * read it, `undefined` while loading. Concurrent lookups share one call.
  */
 export function useApplicationName(id: string | undefined): string | null | undefined {
   const transport = useTransport();
   const { may } = useAccess();
-  const isAsked = id !== undefined && may("application:read");
+  const isEnabled = id !== undefined && may("application:read");
   const { data } = useQuery({
     queryKey: [...applicationNames, id],
     queryFn: async () => (await loaderFor(transport).get(id as string)) ?? null,
-    enabled: isAsked,
+    enabled: isEnabled,
     staleTime: 60_000,
   });
-  return isAsked ? data : null;
+  return isEnabled ? data : null;
 }
 
 function loaderFor(transport: Transport): BatchLoader<string> {
-  const found = loaders.get(transport) ?? createBatchLoader(most, readNames(transport));
+  const found = loaders.get(transport) ?? createBatchLoader(maxIds, readNames(transport));
   loaders.set(transport, found);
   return found;
 }
@@ -67,46 +65,45 @@ function loaderFor(transport: Transport): BatchLoader<string> {
 function readNames(transport: Transport) {
   const client = createClient(ApplicationService, transport);
   return async (ids: readonly string[]): Promise<ReadonlyMap<string, string>> => {
-    const { data } = await client.listApplications({ id: [...ids], size: most });
+    const { data } = await client.listApplications({ id: [...ids], size: maxIds });
     return new Map(data.map(({ id, name }) => [id, name]));
   };
 }
 
-/** Gets values by id, and asks for those together that are wanted at once. */
+/** Combines concurrent lookups into one call. */
 interface BatchLoader<Value> {
   get(id: string): Promise<Value | undefined>;
 }
 
 type Load<Value> = (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
 
-/** Milliseconds in which what is asked for counts as asked for at once. */
-const moment = 5;
+/** Lookups within this time share a call. */
+const batchDelayMs = 5;
 
-function createBatchLoader<Value>(most: number, load: Load<Value>): BatchLoader<Value> {
-  let wanted = new Set<string>();
+function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoader<Value> {
+  let pending = new Set<string>();
   let loading: Promise<ReadonlyMap<string, Value>> | undefined;
 
-  /** Loads what is wanted a moment later. */
   async function begin(): Promise<ReadonlyMap<string, Value>> {
-    const ids = wanted;
-    await new Promise((resolve) => setTimeout(resolve, moment));
-    if (wanted === ids) {
+    const ids = pending;
+    await new Promise((resolve) => setTimeout(resolve, batchDelayMs));
+    if (pending === ids) {
       startNextBatch();
     }
     return load([...ids]);
   }
 
   function startNextBatch(): void {
-    wanted = new Set();
+    pending = new Set();
     loading = undefined;
   }
 
   return {
     async get(id) {
-      if (wanted.size >= most) {
+      if (pending.size >= maxSize) {
         startNextBatch();
       }
-      wanted.add(id);
+      pending.add(id);
       loading ??= begin();
       return (await loading).get(id);
     },
@@ -115,7 +112,7 @@ function createBatchLoader<Value>(most: number, load: Load<Value>): BatchLoader<
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Whether a text is an id. What is none may be a key, and must not come into the address of a page. */
+/** Other text may be a key, which must not end up in a URL. */
 export function isUuid(text: string): boolean {
   return uuid.test(text);
 }

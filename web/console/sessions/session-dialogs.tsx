@@ -13,7 +13,7 @@ import { ConfirmDialog, Dialog } from "../ui/dialog.js";
 import { Badge, Facts } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
-import { Moment, TimeLeft } from "../ui/time.js";
+import { TimeAgo, TimeLeft } from "../ui/time.js";
 
 interface SessionDialogProps {
   readonly id: string;
@@ -55,8 +55,8 @@ function SessionFacts({ session }: { readonly session: Session }) {
           ["Id", <code key="id">{id}</code>],
           ["State", <StateBadge key="state" state={state} />],
           ["Application", <ApplicationLink key="application" id={applicationId} />],
-          ["Opened", <Moment key="opened" at={session.createdAt} />],
-          ["Authorized", <Moment key="authorized" at={session.authorizedAt} absent="not yet" />],
+          ["Opened", <TimeAgo key="opened" at={session.createdAt} />],
+          ["Authorized", <TimeAgo key="authorized" at={session.authorizedAt} absent="not yet" />],
           ...(authorizedBy === undefined
             ? []
             : [["Authorized by", <ApplicationLink key="by" id={authorizedBy} />] as const]),

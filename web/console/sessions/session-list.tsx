@@ -7,7 +7,7 @@ import { hasFewPages } from "../live/refresh.js";
 import { ApplicationLink, shortId } from "../names/application-link.js";
 import { Button } from "../ui/buttons.js";
 import { Problem } from "../ui/page.js";
-import { Moment, TimeLeft } from "../ui/time.js";
+import { TimeAgo, TimeLeft } from "../ui/time.js";
 import { StateBadge } from "./session-dialogs.js";
 
 interface SessionListProps {
@@ -80,7 +80,7 @@ function SessionRow({ session, isEnded, open }: SessionRowProps) {
         <StateBadge state={isEnded ? "ended" : state} />
       </td>
       <td className="when-wide">
-        <Moment at={createdAt} />
+        <TimeAgo at={createdAt} />
       </td>
       <td>{isEnded ? "ended" : <TimeLeft until={expiresAt} />}</td>
     </tr>

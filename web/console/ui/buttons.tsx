@@ -2,7 +2,6 @@ import { type ComponentProps, useState } from "react";
 
 interface ButtonProps extends ComponentProps<"button"> {
   readonly tone?: "primary" | "plain" | "danger" | "quiet";
-  /** What it does is under way: it can be pressed again when that is done. */
   readonly isBusy?: boolean;
 }
 
@@ -25,7 +24,7 @@ export function Button({
   );
 }
 
-/** Copies a text, and says that it did. */
+/** Copies text to the clipboard and confirms it. */
 export function CopyButton({
   text,
   label = "Copy",
@@ -40,7 +39,7 @@ export function CopyButton({
       await navigator.clipboard.writeText(text);
       setOutcome("copied");
     } catch {
-      // Browsers let pages copy only where they came by TLS or from this machine.
+      // The clipboard needs a secure context: HTTPS or localhost.
       setOutcome("failed");
     }
     setTimeout(() => setOutcome(undefined), 3_000);
@@ -51,8 +50,7 @@ export function CopyButton({
       <Button onClick={copy}>{outcome === "copied" ? "Copied ✓" : label}</Button>
       <span role="status" className={outcome === "failed" ? "hint" : "unseen"}>
         {outcome === "copied" && "Copied"}
-        {outcome === "failed" &&
-          "Your browser does not let this page copy: select the text and copy it."}
+        {outcome === "failed" && "Copying is blocked by the browser. Select the text and copy it."}
       </span>
     </>
   );

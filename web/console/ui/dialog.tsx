@@ -6,21 +6,20 @@ import { Problem } from "./page.js";
 interface DialogProps {
   readonly title: string;
   readonly children: ReactNode;
-  /** Whether it can be left by a key or a click beside what it is for. */
-  readonly isLeft?: "freely" | "by its buttons";
+  /** Whether Escape and the close button close it. */
+  readonly isDismissible?: boolean;
   onClose(): void;
 }
 
-/** A window over the page, which holds the focus until it is closed. */
-export function Dialog({ title, children, isLeft = "freely", onClose }: DialogProps) {
+/** A modal dialog. */
+export function Dialog({ title, children, isDismissible = true, onClose }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
-    return () => giveFocusTo(opener);
+    return () => restoreFocus(opener);
   }, []);
-  const isFree = isLeft === "freely";
   return (
     <dialog
       ref={dialog}
@@ -28,13 +27,13 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        if (isFree) {
+        if (isDismissible) {
           onClose();
         }
       }}
       onClose={() => {
-        // Browsers close it all the same where the key is pressed twice.
-        if (isFree) {
+        // Browsers close the dialog when Escape is pressed twice.
+        if (isDismissible) {
           onClose();
         } else {
           dialog.current?.showModal();
@@ -43,7 +42,7 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
     >
       <header>
         <h2 id={titleId}>{title}</h2>
-        {isFree && (
+        {isDismissible && (
           <Button tone="quiet" aria-label="Close" onClick={onClose}>
             ✕
           </Button>
@@ -54,8 +53,8 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
   );
 }
 
-/** Browsers give it back where a dialog is closed, not where it is taken out of the page. */
-function giveFocusTo(opener: Element | null): void {
+/** Browsers restore the focus when a dialog is closed, but not when it is unmounted. */
+function restoreFocus(opener: Element | null): void {
   const isLost = document.activeElement === document.body;
   if (isLost && opener instanceof HTMLElement) {
     opener.focus();
@@ -64,18 +63,17 @@ function giveFocusTo(opener: Element | null): void {
 
 interface ConfirmDialogProps {
   readonly title: string;
-  /** What happens then. */
   readonly children: ReactNode;
-  /** What the button says that does it. */
+  /** The label of the confirm button. */
   readonly confirm: string;
   readonly tone?: "primary" | "danger";
-  /** Whether it cannot be done as things stand. */
+  /** Disables the confirm button. */
   readonly isBlocked?: boolean;
   act(): Promise<void>;
   onClose(): void;
 }
 
-/** Asks before something is done, does it, and says where it was refused. */
+/** Asks for confirmation, runs the action and shows its error. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, children, confirm, tone = "danger", isBlocked = false, act, onClose } = props;
   const { run, isBusy, problem } = useAction(async () => {

@@ -6,7 +6,6 @@ interface BadgeProps {
   readonly children: ReactNode;
 }
 
-/** A word or two on the state of something. */
 export function Badge({ tone = "plain", children }: BadgeProps) {
   return (
     <span className="badge" data-tone={tone}>
@@ -15,7 +14,6 @@ export function Badge({ tone = "plain", children }: BadgeProps) {
   );
 }
 
-/** Names, one beside the other. */
 export function Chips({ names }: { readonly names: readonly string[] }) {
   return (
     <ul className="chips">
@@ -28,7 +26,7 @@ export function Chips({ names }: { readonly names: readonly string[] }) {
   );
 }
 
-/** Names and what they stand for. */
+/** A description list. */
 export function Facts({
   of,
 }: {

@@ -1,6 +1,6 @@
 import { type ReactNode, useId } from "react";
 
-/** What ties a control to its label, its hint and what is wrong with it. */
+/** Links a control to its label, hint and errors. */
 export interface ControlProps {
   readonly id: string;
   readonly "aria-describedby": string | undefined;
@@ -10,32 +10,33 @@ export interface ControlProps {
 interface FieldProps {
   readonly label: string;
   readonly hint?: ReactNode;
-  /** What is wrong with what was entered. */
   readonly errors?: readonly string[] | undefined;
   children(props: ControlProps): ReactNode;
 }
 
-/** A control with its label. */
+/** A control with label, hint and errors. */
 export function Field({ label, hint, errors = [], children }: FieldProps) {
   const id = useId();
   const hintId = `${id}-hint`;
   const errorId = `${id}-error`;
-  const isWrong = errors.length > 0;
-  const described = [hint !== undefined && hintId, isWrong && errorId].filter(Boolean).join(" ");
+  const isInvalid = errors.length > 0;
+  const describedBy = [hint !== undefined && hintId, isInvalid && errorId]
+    .filter(Boolean)
+    .join(" ");
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children({
         id,
-        "aria-describedby": described || undefined,
-        "aria-invalid": isWrong || undefined,
+        "aria-describedby": describedBy || undefined,
+        "aria-invalid": isInvalid || undefined,
       })}
       {hint !== undefined && (
         <p id={hintId} className="hint">
           {hint}
         </p>
       )}
-      {isWrong && (
+      {isInvalid && (
         <p id={errorId} className="field-error">
           {errors.join(" · ")}
         </p>
@@ -47,12 +48,12 @@ export function Field({ label, hint, errors = [], children }: FieldProps) {
 interface ChoiceProps {
   readonly label: string;
   readonly choices: readonly string[];
-  /** The one that is chosen, or nothing for all. */
+  /** Empty for all. */
   readonly value: string;
   onChange(value: string): void;
 }
 
-/** Narrows a list to one of some choices, or not. */
+/** A filter with the choices of a list, or all. */
 export function Choice({ label, choices, value, onChange }: ChoiceProps) {
   return (
     <Field label={label}>
@@ -71,7 +72,6 @@ export function Choice({ label, choices, value, onChange }: ChoiceProps) {
 interface KeyFieldProps {
   readonly label: string;
   readonly hint: string;
-  /** How such a key begins. */
   readonly placeholder: string;
   readonly isRequired?: boolean;
   readonly errors?: readonly string[] | undefined;
@@ -79,7 +79,7 @@ interface KeyFieldProps {
   onChange(key: string): void;
 }
 
-/** Takes a key, which nobody can read over the shoulder. */
+/** A password input for a key. */
 export function KeyField({ label, hint, errors, isRequired = false, ...rest }: KeyFieldProps) {
   const { placeholder, value, onChange } = rest;
   return (

@@ -3,12 +3,12 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 
 interface Action {
   readonly isBusy: boolean;
-  /** What was thrown the last time. */
+  /** The error of the last run. */
   readonly problem: unknown;
   run(): Promise<void>;
 }
 
-/** Something that a person does by a button: under way, done, or refused. */
+/** The state of an action that a button starts. */
 export function useAction(act: () => Promise<void>): Action {
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>();
@@ -29,7 +29,6 @@ export function useAction(act: () => Promise<void>): Action {
   };
 }
 
-/** Whether a media query holds now. */
 export function useMediaQuery(query: string): boolean {
   return useSyncExternalStore(
     (listener) => {
@@ -41,16 +40,15 @@ export function useMediaQuery(query: string): boolean {
   );
 }
 
-/** Has all that is shown asked for anew, after something was changed. */
+/** Refetches all queries after a change. */
 export function useRefresh(): () => void {
   const queries = useQueryClient();
   return () => void queries.invalidateQueries();
 }
 
-/** How long nothing is typed before it is asked about, in milliseconds. */
 export const debounceMs = 250;
 
-/** A value when it has not changed for a moment, so that not every letter is asked about. */
+/** The value once it has not changed for a moment, to avoid a call per keystroke. */
 export function useDebounced<T>(value: T): T {
   const [debounced, setDebounced] = useState(value);
   useEffect(() => {

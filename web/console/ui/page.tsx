@@ -1,15 +1,16 @@
 import { Component, type ReactNode, useEffect } from "react";
 import { problemOf } from "../../../src/contract/problem-report.js";
+import { describeErrors } from "../validation/field-labels.js";
 import { Button } from "./buttons.js";
 
 interface PageProps {
   readonly title: string;
-  /** What stands beside the title: buttons, badges. */
+  /** Buttons and badges beside the title. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A page with its title, which the tab shows as well. */
+/** A page that also sets the document title. */
 export function Page({ title, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Latchkey`;
@@ -25,38 +26,37 @@ export function Page({ title, actions, children }: PageProps) {
   );
 }
 
-/** Says that a page is not for the key of the person, and what that would have to hold. */
 export function NotAllowed({ permission }: { readonly permission: string }) {
   return (
     <p className="notice" data-tone="warning">
       <span>
-        Your key may not do this: it does not hold <code>{permission}</code>.
+        Your key is missing the permission <code>{permission}</code>.
       </span>
     </p>
   );
 }
 
-/** What the service said of a call that it refused, with the id to find it by. Nothing where nothing was thrown. */
+/** The error of a call with its request id. Fields are named by their labels. */
 export function Problem({ of: thrown }: { readonly of: unknown }) {
   if (thrown === undefined || thrown === null) {
     return null;
   }
   const { detail, errors, requestId } = problemOf(thrown);
+  const fields = Object.entries(errors);
   return (
     <div role="alert" className="notice" data-tone="danger">
-      <p>{detail}</p>
-      {Object.keys(errors).length > 0 && (
+      {fields.length === 0 ? (
+        <p>{detail}</p>
+      ) : (
         <ul>
-          {Object.entries(errors).map(([field, messages]) => (
-            <li key={field}>
-              <code>{field}</code> {messages.join(", ")}
-            </li>
+          {fields.map(([field, messages]) => (
+            <li key={field}>{describeErrors(field, messages)}</li>
           ))}
         </ul>
       )}
       {requestId !== undefined && (
         <p className="hint">
-          Request <code>{requestId}</code>
+          Request id <code>{requestId}</code>
         </p>
       )}
     </div>
@@ -67,7 +67,7 @@ interface ErrorBoundaryState {
   readonly hasFailed: boolean;
 }
 
-/** Stands in for a page that could not be shown, so that the rest stays. Give it another key for another page. */
+/** Catches rendering errors of a page. Use a different key for each page. */
 export class ErrorBoundary extends Component<{ readonly children: ReactNode }, ErrorBoundaryState> {
   override state: ErrorBoundaryState = { hasFailed: false };
 
@@ -82,11 +82,11 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, E
     return (
       <Page title="This page cannot be shown">
         <p role="alert" className="notice" data-tone="danger">
-          Something went wrong, or the service was updated meanwhile and has other pages now.
+          Something went wrong, or the service was updated. Reload the page.
         </p>
         <div className="actions">
           <Button tone="primary" onClick={() => location.reload()}>
-            Load it anew
+            Reload
           </Button>
         </div>
       </Page>

@@ -12,40 +12,59 @@ const units: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
 ];
 const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-/** How far a moment is from now, in words: `3 minutes ago`, `in 2 days`. */
-function distance(moment: number, now: number): string {
-  const seconds = Math.round((moment - now) / 1_000);
+/** `3 minutes ago`, `in 2 days`. */
+function formatRelative(time: number, now: number): string {
+  const seconds = Math.round((time - now) / 1_000);
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return words.format(Math.round(seconds / size), unit);
 }
 
-/** A moment as people say it, with the exact one to be found. */
-export function Moment({
-  at,
-  absent = "never",
-}: {
+interface RelativeTimeProps {
   readonly at: Timestamp | undefined;
   readonly absent?: string;
-}) {
-  const now = useNow(10_000);
+}
+
+/** A time relative to now, with the exact time as a tooltip. */
+export function RelativeTime({ at, absent = "never" }: RelativeTimeProps) {
+  return <Time at={at} absent={absent} format={formatRelative} />;
+}
+
+/** A time in the past. Clocks differ a little, so it never reads as a time in the future. */
+export function TimeAgo({ at, absent = "never" }: RelativeTimeProps) {
+  return <Time at={at} absent={absent} format={formatPast} />;
+}
+
+/** The current time is refreshed at this interval. */
+const refreshMs = 10_000;
+
+function formatPast(time: number, now: number): string {
+  return now - time < refreshMs ? "just now" : formatRelative(time, now);
+}
+
+interface TimeProps extends RelativeTimeProps {
+  format(time: number, now: number): string;
+}
+
+function Time({ at, absent, format }: TimeProps) {
+  const now = useNow(refreshMs);
   if (!at) {
     return <span className="muted">{absent}</span>;
   }
   const date = timestampDate(at);
   return (
     <time dateTime={date.toISOString()} title={date.toLocaleString()}>
-      {distance(date.getTime(), now)}
+      {format(date.getTime(), now)}
     </time>
   );
 }
 
-/** Seconds that are left, by when it is time to hurry. */
-const hasFewPages = 30;
+/** Below this many seconds the time is highlighted. */
+const urgentSeconds = 30;
 const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** How long it is until a moment, running down each second. */
+/** A countdown. */
 export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   const now = useNow();
   if (!until) {
@@ -58,14 +77,14 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
       className="time-left"
       dateTime={date.toISOString()}
       title={date.toLocaleString()}
-      data-short={seconds <= hasFewPages}
+      data-short={seconds <= urgentSeconds}
     >
-      {seconds > 0 ? duration(seconds) : "ended"}
+      {seconds > 0 ? duration(seconds) : "expired"}
     </time>
   );
 }
 
-/** `2:59`, `1:02:59`, or whole days where it is long. */
+/** `2:59`, `1:02:59`, or whole days. */
 function duration(seconds: number): string {
   if (seconds >= 2 * day) {
     return `${Math.floor(seconds / day)} days`;
@@ -76,7 +95,7 @@ function duration(seconds: number): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** One for all that go on at the same pace, however many are shown. */
+/** One timer for all components with the same interval. */
 interface Ticker {
   now(): number;
   listen(listener: () => void): () => void;
@@ -84,7 +103,7 @@ interface Ticker {
 
 const tickers = new Map<number, Ticker>();
 
-/** The present moment by the clock of the service, which goes on while it is shown. */
+/** The current time of the service, updated at an interval. */
 export function useNow(interval = 1_000): number {
   const ticker = tickerFor(interval);
   return useSyncExternalStore(ticker.listen, ticker.now);
@@ -110,7 +129,7 @@ function createTicker(interval: number): Ticker {
 
   return {
     now() {
-      // It stands still while nobody listens, and otherwise between two ticks.
+      // Between two ticks the value is constant. Without listeners there are no ticks.
       if (timer === undefined && serviceNow() - now >= interval) {
         now = serviceNow();
       }

@@ -9,24 +9,24 @@ import "./form.css";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
+import { grantRequired } from "../../validation/field-labels.js";
 import type { FieldErrors } from "../../validation/validate.js";
 import type { ApplicationForm } from "./application-form.js";
 import { parseLines } from "./draft.js";
 
 interface ApplicationFieldsProps {
   readonly form: ApplicationForm;
-  /** Some things are settled when an application is created. */
+  /** Type and expiry can be set only at creation. */
   readonly isNew: boolean;
 }
 
-/** All that a person can say of an application. */
 export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
   const { draft, shown, change } = form;
   const { data } = useQuery(AccessService.method.listPermissions, { type: draft.type });
   const suggestions = data?.data.map(({ name }) => name) ?? [];
   return (
     <>
-      <section className="card" aria-label="About it">
+      <section className="card" aria-label="Details">
         <Field label="Name" errors={shown.name}>
           {(props) => (
             <input
@@ -50,11 +50,11 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
         )}
       </section>
       <section className="card" aria-labelledby="grants">
-        <h2 id="grants">What it may do</h2>
-        {shown.request && <p className="field-error">{shown.request.join(" · ")}</p>}
+        <h2 id="grants">Permissions</h2>
+        {shown.request && <p className="field-error">{grantRequired}</p>}
         <PermissionInput
-          label="Permissions on everything"
-          hint="Choose from the list, or enter others and press Enter."
+          label="Direct permissions"
+          hint="Granted without a rule. Choose from the list, or type a name and press Enter."
           value={draft.permissions}
           suggestions={suggestions}
           errors={errorsOfNames(shown, "permissions", draft.permissions)}
@@ -69,11 +69,11 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
           onChange={(rules) => change({ rules })}
         />
       </section>
-      <section className="card" aria-labelledby="places">
-        <h2 id="places">Where its keys may be used from</h2>
+      <section className="card" aria-labelledby="restrictions">
+        <h2 id="restrictions">Restrictions</h2>
         {draft.type === "public" && (
           <LinesField
-            label="Web pages, by their origin"
+            label="Origins"
             example="https://shop.example.com"
             field="allowed_origins"
             errors={shown}
@@ -94,7 +94,7 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
         <section className="card" aria-label="Sessions">
           <Field
             label="Session quota"
-            hint="How many sessions may be open at once. Empty means the default of the service."
+            hint="Maximum number of open sessions. Leave empty for the default."
             errors={shown.session_quota}
           >
             {(props) => (
@@ -116,19 +116,19 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
 interface LinesFieldProps {
   readonly label: string;
   readonly example: string;
-  /** What the service calls it. */
+  /** The field name of the service. */
   readonly field: string;
   readonly errors: FieldErrors;
   readonly text: string;
   onChange(text: string): void;
 }
 
-/** Texts, one on each line. */
+/** A list with one value per line. */
 function LinesField({ label, example, field, errors, text, onChange }: LinesFieldProps) {
   return (
     <Field
       label={label}
-      hint="One on each line. None means from everywhere."
+      hint="One per line. Leave empty to allow any."
       errors={errorsOfNames(errors, field, parseLines(text))}
     >
       {(props) => (
@@ -147,9 +147,9 @@ function LinesField({ label, example, field, errors, text, onChange }: LinesFiel
 
 const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly ApplicationType[];
 
-const uses: Readonly<Record<ApplicationType, string>> = {
+const typeHints: Readonly<Record<ApplicationType, string>> = {
   private: "For backends that can keep a secret. It can authorize sessions.",
-  public: "For browsers and mobile apps, where everybody can read it. It can open sessions.",
+  public: "For browsers and mobile apps, where the key is public. It can open sessions.",
   management: "For administration.",
 };
 
@@ -158,7 +158,6 @@ interface TypeFieldProps {
   onChange(type: ApplicationType): void;
 }
 
-/** What the key is for. */
 function TypeField({ type, onChange }: TypeFieldProps) {
   return (
     <fieldset className="options">
@@ -172,11 +171,11 @@ function TypeField({ type, onChange }: TypeFieldProps) {
             onChange={() => onChange(choice)}
           />
           <span>
-            {choice} <span className="hint">{uses[choice]}</span>
+            {choice} <span className="hint">{typeHints[choice]}</span>
           </span>
         </label>
       ))}
-      <p className="hint">It cannot be changed later.</p>
+      <p className="hint">The type cannot be changed later.</p>
     </fieldset>
   );
 }

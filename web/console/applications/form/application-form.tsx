@@ -15,18 +15,16 @@ import { expiryErrors } from "./expiry-field.js";
 interface FormFrameProps {
   readonly form: ApplicationForm;
   readonly saveLabel: string;
-  /** Where the person goes who gives up. */
+  /** The target of the cancel link. */
   readonly cancelTo: string;
-  /** Whether what was entered is saved, and so can be left. */
   readonly isSaved: boolean;
   readonly children: ReactNode;
-  /** Saves it, or throws why not. */
   save(): Promise<void>;
-  /** Whether a refusal is told elsewhere. */
+  /** Whether the page shows this error itself. */
   isShownElsewhere?(thrown: unknown): boolean;
 }
 
-/** A form that is saved once nothing is wrong with it, and not left by accident before. */
+/** Validates before it saves, and asks before unsaved changes are lost. */
 export function FormFrame(props: FormFrameProps) {
   const { form, saveLabel, cancelTo, isSaved, children, save, isShownElsewhere } = props;
   const element = useRef<HTMLFormElement>(null);
@@ -53,13 +51,13 @@ export function FormFrame(props: FormFrameProps) {
       element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
     }
   }, [refusals]);
-  const isWrong = Object.keys(form.shown).length > 0;
+  const hasErrors = Object.keys(form.shown).length > 0;
   return (
     <form ref={element} className="application-form" noValidate onSubmit={submit}>
       {children}
       {isShownElsewhere?.(problem) ? null : <Problem of={problem} />}
       <p role="status" className="field-error">
-        {refusals > 0 && isWrong && "Something is not right yet: see above."}
+        {refusals > 0 && hasErrors && "Fix the errors above."}
       </p>
       <div className="actions">
         <Button type="submit" tone="primary" isBusy={isBusy}>
@@ -70,13 +68,13 @@ export function FormFrame(props: FormFrameProps) {
         </Link>
       </div>
       <LeaveGuard isOn={form.isChanged && !isSaved} title="Leave without saving?">
-        <p>What you have entered is not saved.</p>
+        <p>Your changes are not saved.</p>
       </LeaveGuard>
     </form>
   );
 }
 
-/** What each field of the form is called by the service. */
+/** The field names of the service. */
 const names: Readonly<Record<DraftField, string>> = {
   name: "name",
   type: "type",
@@ -92,26 +90,26 @@ const none: FieldErrors = {};
 
 export interface ApplicationForm {
   readonly draft: Draft;
-  /** What is wrong with what was entered, and with all else once it was tried to save it. */
+  /** Errors of edited fields. After the first submit: of all fields. */
   readonly shown: FieldErrors;
   readonly isChanged: boolean;
   change(fields: Partial<Draft>): void;
   replace(draft: Draft): void;
-  /** Notes that the person wants to save it, and answers whether that can be tried. */
+  /** Shows all errors. Returns whether there are none. */
   submit(): boolean;
-  /** Notes why the service has refused it. */
+  /** Shows the field errors of a refused call. */
   refuse(thrown: unknown): void;
 }
 
 interface ApplicationFormOptions<Desc extends DescMessage> {
-  /** What the form began with, or was last saved. */
+  /** The saved state. */
   readonly base: Draft;
   readonly schema: Desc;
-  /** What is asked of the service to save it; the same function each time. */
+  /** Must be a stable function. */
   requestOf(draft: Draft): MessageShape<Desc>;
 }
 
-/** What is entered, and what is wrong with it. */
+/** The state and the validation of the form. */
 export function useApplicationForm<Desc extends DescMessage>({
   base,
   schema,
@@ -122,18 +120,18 @@ export function useApplicationForm<Desc extends DescMessage>({
   const [refused, setRefused] = useState(none);
   const [touched, setTouched] = useState<ReadonlySet<DraftField>>(new Set());
   const grants = useGrantErrors(draft.type, draft);
-  const broken = useFieldErrors(
+  const invalid = useFieldErrors(
     schema,
     useMemo(() => requestOf(draft), [requestOf, draft]),
   );
   const errors = useMemo(() => {
     const expires = expiryErrors(draft.expiry, serviceNow());
-    return mergeErrors(broken, grants, expires.length > 0 ? { [names.expiry]: expires } : none);
-  }, [broken, grants, draft.expiry]);
-  const told = [...touched, "rules" as const].map((field) => names[field]);
+    return mergeErrors(invalid, grants, expires.length > 0 ? { [names.expiry]: expires } : none);
+  }, [invalid, grants, draft.expiry]);
+  const edited = [...touched, "rules" as const].map((field) => names[field]);
   return {
     draft,
-    shown: mergeErrors(hasTried ? errors : within(errors, told), refused),
+    shown: mergeErrors(hasTried ? errors : within(errors, edited), refused),
     isChanged: changedFields(base, draft).length > 0,
     change(fields) {
       const changed = Object.keys(fields) as DraftField[];
@@ -164,7 +162,7 @@ function without(errors: FieldErrors, fields: readonly string[]): FieldErrors {
   return select(errors, (field) => !fields.includes(field));
 }
 
-/** Those of the fields that are chosen by their names, with all that is in them. */
+/** Errors of the chosen top-level fields, nested ones included. */
 function select(errors: FieldErrors, isChosen: (field: string) => boolean): FieldErrors {
   return Object.fromEntries(
     Object.entries(errors).filter(([path]) => isChosen(path.replace(/[.[].*$/, ""))),

@@ -4,16 +4,16 @@ import { Button } from "../../ui/buttons.js";
 import { Chips } from "../../ui/display.js";
 import type { Draft, DraftField } from "./draft.js";
 
-/** Says that what is being edited is no longer what is saved. */
+/** Shown when the application was changed in the meantime. */
 export function ConflictNotice({ onLoad }: { onLoad(): void }) {
   return (
     <div role="alert" className="notice" data-tone="warning">
       <p>
-        Someone has changed this application since you opened it, perhaps in another tab. Nothing of
-        yours is saved. Load the new state: what you have entered is kept.
+        This application was changed since you opened it, perhaps in another tab. Your changes are
+        not saved. Load the latest version to merge them.
       </p>
       <div className="actions">
-        <Button onClick={onLoad}>Load the new state</Button>
+        <Button onClick={onLoad}>Load latest version</Button>
       </div>
     </div>
   );
@@ -23,33 +23,33 @@ const labels: Readonly<Partial<Record<DraftField, string>>> = {
   name: "Name",
   permissions: "Permissions",
   rules: "Rules",
-  allowedOrigins: "Web pages",
+  allowedOrigins: "Origins",
   allowedCidrs: "Networks",
   sessionQuota: "Session quota",
 };
 
 interface MergedNoticeProps {
-  /** What both have changed. */
+  /** Fields that both sides changed. */
   readonly conflicts: readonly DraftField[];
-  /** What is saved. */
   readonly saved: Draft;
   onTake(field: DraftField): void;
 }
 
-/** Shows what others have made of the fields that the person has changed as well. */
+/** Shows the saved values of fields that both sides changed. */
 export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
   return (
     <div role="status" className="notice" data-tone="good">
       <p>
-        The new state is loaded, and what you have entered is kept.
-        {conflicts.length > 0 && " These were changed by both. Yours stand below; saved are:"}
+        The latest version is loaded and your changes are kept.
+        {conflicts.length > 0 &&
+          " These fields were changed by both. The form has your values. The saved values are:"}
       </p>
       {conflicts.map((field) => (
         <section key={field} className="contested" aria-label={labels[field]}>
           <h2>{labels[field]}</h2>
           <Saved field={field} saved={saved} />
           <div className="actions">
-            <Button onClick={() => onTake(field)}>Take the saved {labels[field]}</Button>
+            <Button onClick={() => onTake(field)}>Use the saved {labels[field]}</Button>
           </div>
         </section>
       ))}

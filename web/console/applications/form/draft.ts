@@ -11,16 +11,16 @@ import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { serviceNow } from "../../access/service-clock.js";
 import { type Expiry, expiryOf, noExpiry } from "./expiry-field.js";
 
-/** An application as it stands in the form. */
+/** The form state of an application. */
 export interface Draft {
   readonly name: string;
   readonly type: ApplicationType;
   readonly permissions: readonly string[];
   readonly rules: readonly AccessRule[];
-  /** One on each line. */
+  /** One per line. */
   readonly allowedOrigins: string;
   readonly allowedCidrs: string;
-  /** A number, or nothing for the default of the service. */
+  /** A number, or empty for the default. */
   readonly sessionQuota: string;
   readonly expiry: Expiry;
 }
@@ -44,7 +44,7 @@ export function draftOf(application: Application): Draft {
     allowedOrigins: application.allowedOrigins.join("\n"),
     allowedCidrs: application.allowedCidrs.join("\n"),
     sessionQuota: application.sessionQuota?.toString() ?? "",
-    // It is set once, when the application is created.
+    // Set only at creation.
     expiry: noExpiry,
   };
 }
@@ -66,7 +66,7 @@ export function updateRequestOf(
     ...fieldsOf(draft),
     id,
     ifMatch: version,
-    // The form shows them all, so one that is empty there is cleared.
+    // The form has all of them, so an empty one is cleared.
     updateMask: { paths: ["allowed_origins", "allowed_cidrs", "session_quota"] },
   });
 }
@@ -81,14 +81,14 @@ function fieldsOf({ type, ...draft }: Draft): SharedFields {
     name: draft.name,
     permissions: [...draft.permissions],
     rules: [...draft.rules],
-    // Others have none, and the form does not show what was entered for a public one.
+    // Only public applications have origins. The draft may still contain some after a change of type.
     allowedOrigins: type === "public" ? parseLines(draft.allowedOrigins) : [],
     allowedCidrs: parseLines(draft.allowedCidrs),
     ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: parseQuota(draft) }),
   };
 }
 
-/** What is no whole number becomes one that the service refuses as well. */
+/** Anything but an integer becomes 0, which validation refuses. */
 function parseQuota({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
   const quota = Number(sessionQuota);
   return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
@@ -102,14 +102,11 @@ export type DraftField = (typeof fields)[number];
 
 interface MergedDraft {
   readonly draft: Draft;
-  /** What both have changed, in different ways. */
+  /** Fields that both sides changed to different values. */
   readonly conflicts: readonly DraftField[];
 }
 
-/**
- * Brings together what two people made of the same application: what I have
- * changed stays as I have it, and all else becomes what it is now.
- */
+/** A three-way merge: own changes win, all other fields take the latest values. */
 export function mergeDrafts(base: Draft, mine: Draft, theirs: Draft): MergedDraft {
   const kept = changedFields(base, mine);
   const draft = { ...theirs, ...Object.fromEntries(kept.map((field) => [field, mine[field]])) };
@@ -133,7 +130,7 @@ function isSame(field: DraftField, one: Draft, other: Draft): boolean {
   return JSON.stringify(one[field]) === JSON.stringify(other[field]);
 }
 
-/** What stands on the lines of a text, without those that are empty. */
+/** The non-empty lines. */
 export function parseLines(text: string): string[] {
   return text
     .split("\n")

@@ -3,11 +3,10 @@ import { Field } from "../../ui/fields.js";
 
 const expiryChoices = ["never", "days", "date"] as const;
 
-/** When an application is to expire, as it was entered. */
 export interface Expiry {
   readonly choice: (typeof expiryChoices)[number];
   readonly days: string;
-  /** In the time of the person. */
+  /** In local time. */
   readonly date: string;
 }
 
@@ -15,22 +14,22 @@ export const noExpiry: Expiry = { choice: "never", days: "30", date: "" };
 
 const day = 86_400_000;
 
-/** The moment that was entered. Absent where it never expires, or what was entered tells no moment. */
+/** Undefined for never and for invalid input. */
 export function expiryOf(expiry: Expiry, now: number): Timestamp | undefined {
-  const moment = momentOf(expiry, now);
-  return Number.isFinite(moment) ? timestampFromMs(moment) : undefined;
+  const time = expiryTime(expiry, now);
+  return Number.isFinite(time) ? timestampFromMs(time) : undefined;
 }
 
-/** What is wrong with what was entered: the contract does not know the moment that it is. */
+/** The contract cannot check that a time is in the future. */
 export function expiryErrors(expiry: Expiry, now: number): readonly string[] {
-  const moment = momentOf(expiry, now);
-  if (expiry.choice === "never" || moment > now) {
+  const time = expiryTime(expiry, now);
+  if (expiry.choice === "never" || time > now) {
     return [];
   }
-  return [Number.isNaN(moment) ? "say when, or choose never" : "must be in the future"];
+  return [Number.isNaN(time) ? "is required, or choose Never" : "must be in the future"];
 }
 
-function momentOf({ choice, days, date }: Expiry, now: number): number {
+function expiryTime({ choice, days, date }: Expiry, now: number): number {
   switch (choice) {
     case "never":
       return Number.POSITIVE_INFINITY;
@@ -43,8 +42,8 @@ function momentOf({ choice, days, date }: Expiry, now: number): number {
 
 const labels: Readonly<Record<Expiry["choice"], string>> = {
   never: "Never",
-  days: "In some days",
-  date: "At a moment",
+  days: "After a number of days",
+  date: "On a date",
 };
 
 interface ExpiryFieldProps {
@@ -53,7 +52,6 @@ interface ExpiryFieldProps {
   onChange(expiry: Expiry): void;
 }
 
-/** When the application expires and is deleted. */
 export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
   return (
     <fieldset className="options">
@@ -83,7 +81,7 @@ export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
         </Field>
       )}
       {expiry.choice === "date" && (
-        <Field label="Moment, in your time" errors={errors}>
+        <Field label="Date and time (local)" errors={errors}>
           {(props) => (
             <input
               {...props}
